@@ -1,0 +1,198 @@
+//! Building a history from a program, one call an operation.
+//!
+//! ```
+//! use isoscope_history::{Builder, Outcome};
+//!
+//! let mut b = Builder::new();
+//! b.session("alice").txn().write("x", 1).append("log", 7);
+//! b.session("bob").txn().read("x", 1).read("x", None).outcome(Outcome::Unknown);
+//! let history = b.finish();
+//! assert_eq!(history.txn_count(), 2);
+//! ```
+
+use crate::draft::{Draft, DraftTxn};
+use crate::history::{History, OpKind, Outcome, RangeRow};
+use crate::ids::Session;
+use crate::value::{Datum, Value};
+
+/// Something that can be a key, a value or a name: integers, strings, and `None` for nil.
+pub trait IntoValue {
+    /// The value in the builder's table.
+    fn into_value(self, draft: &mut Draft) -> Value;
+}
+
+macro_rules! into_value {
+    ($($from:ty => |$x:ident| $datum:expr),+ $(,)?) => {
+        $(impl IntoValue for $from {
+            fn into_value(self, draft: &mut Draft) -> Value {
+                let $x = self;
+                draft.values.add($datum)
+            }
+        })+
+    };
+}
+
+into_value! {
+    i32 => |n| Datum::Int(n.into()),
+    i64 => |n| Datum::Int(n),
+    u32 => |n| Datum::Int(n.into()),
+    u64 => |n| Datum::Nat(n),
+    bool => |b| Datum::Bool(b),
+    &str => |s| Datum::Text(s),
+    Datum<'_> => |d| d,
+    Option<std::convert::Infallible> => |_none| Datum::Nil,
+}
+
+impl IntoValue for Value {
+    fn into_value(self, _: &mut Draft) -> Value {
+        self
+    }
+}
+
+/// A history being built; see the module.
+#[derive(Default)]
+pub struct Builder {
+    draft: Draft,
+    txns: u32,
+}
+
+impl Builder {
+    /// An empty history whose keys all begin with 0.
+    pub fn new() -> Builder {
+        Builder::default()
+    }
+
+    /// The session of that name, new or not.
+    pub fn session(&mut self, name: impl IntoValue) -> SessionBuilder<'_> {
+        let name = name.into_value(&mut self.draft);
+        let session = self.draft.session(name);
+        SessionBuilder { builder: self, session }
+    }
+
+    /// The value every key has before any transaction.
+    pub fn initial(&mut self, value: impl IntoValue) -> &mut Self {
+        let value = value.into_value(&mut self.draft);
+        self.draft.set_initial(value);
+        self
+    }
+
+    /// The value one key has before any transaction.
+    pub fn initial_of(&mut self, key: impl IntoValue, value: impl IntoValue) -> &mut Self {
+        let key = key.into_value(&mut self.draft);
+        let value = value.into_value(&mut self.draft);
+        self.draft.set_initial_of(key, value);
+        self
+    }
+
+    /// The finished history.
+    ///
+    /// # Panics
+    /// With more than four billion operations, which a program that builds them call by call has not.
+    pub fn finish(self) -> History {
+        self.draft.finish().expect("a built history fits the model")
+    }
+}
+
+/// A session being built.
+pub struct SessionBuilder<'a> {
+    builder: &'a mut Builder,
+    session: Session,
+}
+
+impl<'a> SessionBuilder<'a> {
+    /// A new transaction at the end of the session, named by its number.
+    pub fn txn(self) -> TxnBuilder<'a> {
+        let name = self.builder.txns + 1;
+        self.named(name)
+    }
+
+    /// A new transaction of that name at the end of the session.
+    pub fn named(self, name: impl IntoValue) -> TxnBuilder<'a> {
+        let SessionBuilder { builder, session } = self;
+        let name = name.into_value(&mut builder.draft);
+        builder.txns += 1;
+        let txn = builder.draft.txn(session, name, Outcome::Committed, None);
+        TxnBuilder { builder, txn }
+    }
+}
+
+/// A transaction being built. It is committed unless said otherwise.
+pub struct TxnBuilder<'a> {
+    builder: &'a mut Builder,
+    txn: DraftTxn,
+}
+
+impl TxnBuilder<'_> {
+    fn push(self, kind: OpKind, key: impl IntoValue, value: impl IntoValue) -> Self {
+        let draft = &mut self.builder.draft;
+        let key = key.into_value(draft);
+        let value = value.into_value(draft);
+        draft.push(self.txn, kind, key, value, None);
+        self
+    }
+
+    /// Reads a register.
+    pub fn read(self, key: impl IntoValue, value: impl IntoValue) -> Self {
+        self.push(OpKind::Read, key, value)
+    }
+
+    /// Writes a register.
+    pub fn write(self, key: impl IntoValue, value: impl IntoValue) -> Self {
+        self.push(OpKind::Write, key, value)
+    }
+
+    /// Appends to a list.
+    pub fn append(self, key: impl IntoValue, value: impl IntoValue) -> Self {
+        self.push(OpKind::Append, key, value)
+    }
+
+    /// Reads a list.
+    pub fn read_list<V: IntoValue>(self, key: impl IntoValue, elements: impl IntoIterator<Item = V>) -> Self {
+        let draft = &mut self.builder.draft;
+        let elements: Vec<Value> = elements.into_iter().map(|v| v.into_value(draft)).collect();
+        let list = draft.values.list(&elements);
+        self.push(OpKind::ReadList, key, list)
+    }
+
+    /// Creates a key.
+    pub fn insert(self, key: impl IntoValue, value: impl IntoValue) -> Self {
+        self.push(OpKind::Insert, key, value)
+    }
+
+    /// Removes a key.
+    pub fn delete(self, key: impl IntoValue) -> Self {
+        self.push(OpKind::Delete, key, Value::NIL)
+    }
+
+    /// Reads a range of keys and finds the given rows.
+    pub fn range<K: IntoValue, V: IntoValue>(
+        self,
+        low: impl IntoValue,
+        high: impl IntoValue,
+        rows: impl IntoIterator<Item = (K, V)>,
+    ) -> Self {
+        let draft = &mut self.builder.draft;
+        let (low, high) = (low.into_value(draft), high.into_value(draft));
+        let live = rows.into_iter().map(|(k, v)| (k.into_value(draft), v.into_value(draft))).collect();
+        draft.push_range(self.txn, RangeRow { low, high, live, dead: Vec::new() }, None);
+        self
+    }
+
+    /// Says how the transaction ended.
+    pub fn outcome(self, outcome: Outcome) -> Self {
+        self.builder.draft.set_outcome(self.txn, outcome);
+        self
+    }
+
+    /// Says when it was invoked and returned, as places in the order of all such events.
+    pub fn events(self, invoke: u32, complete: u32) -> Self {
+        self.builder.draft.set_events(self.txn, invoke, complete);
+        self
+    }
+
+    /// Says when it was invoked and returned, in nanoseconds.
+    pub fn times(self, invoke: i64, complete: i64) -> Self {
+        self.builder.draft.set_times(self.txn, invoke, complete);
+        self
+    }
+}

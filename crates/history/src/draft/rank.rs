@@ -1,0 +1,143 @@
+//! Dense key ids without a hash table.
+//!
+//! Key names are values: mostly small integers, else rows of the value table, which are dense already. So
+//! a bitmap over each of the two spaces, with running counts, turns a name into its rank: a load and a
+//! population count per operation, and 3/16 of a byte a possible name. Integers too large for the bitmap
+//! (above [`BITMAP_LIMIT`]) are rare and kept in a hash map.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::Chunk;
+use crate::ids::Key;
+use crate::value::Value;
+
+/// Names from here on are counted one by one instead of by a bitmap, which would take 50 MB there.
+const BITMAP_LIMIT: u32 = 1 << 28;
+
+/// A set of small numbers with the rank of each.
+struct RankedBits {
+    words: Vec<u64>,
+    before: Vec<u32>,
+}
+
+impl RankedBits {
+    fn of(words: Vec<AtomicU64>, first: u32) -> (RankedBits, u32) {
+        let words: Vec<u64> = words.into_iter().map(AtomicU64::into_inner).collect();
+        let mut count = first;
+        let before = words
+            .iter()
+            .map(|word| {
+                let before = count;
+                count += word.count_ones();
+                before
+            })
+            .collect();
+        (RankedBits { words, before }, count)
+    }
+
+    #[inline]
+    fn rank(&self, n: usize) -> u32 {
+        let below = self.words[n / 64] & ((1 << (n % 64)) - 1);
+        self.before[n / 64] + below.count_ones()
+    }
+
+    fn members(&self) -> impl Iterator<Item = usize> + '_ {
+        self.words.iter().enumerate().flat_map(|(i, &word)| {
+            (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| i * 64 + bit)
+        })
+    }
+}
+
+/// The dense ids of all keys.
+pub(super) struct KeyRanks {
+    small: RankedBits,
+    large: FxHashMap<u32, u32>,
+    rows: RankedBits,
+    len: u32,
+}
+
+impl KeyRanks {
+    /// Numbers the keys of all chunks and of the initial state. `None` when there are too many.
+    pub(super) fn of(chunks: &[Chunk], initial: &[(Value, Value)], table_len: usize) -> Option<KeyRanks> {
+        let initial_keys = || initial.iter().map(|&(key, _)| key);
+        let top = |keys: &mut dyn Iterator<Item = Value>| {
+            keys.filter_map(Value::as_small).filter(|&n| n < BITMAP_LIMIT).map(|n| n + 1).max().unwrap_or(0)
+        };
+        let in_chunks = chunks.par_iter().map(|c| top(&mut c.ops.iter().map(|op| op.key))).max().unwrap_or(0);
+        let bound = in_chunks.max(top(&mut initial_keys())) as usize;
+        let small = bits(bound);
+        let rows = bits(table_len);
+        let note = |key: Value, large: &mut FxHashSet<u32>| match (key.as_small(), key.row()) {
+            (Some(n), _) if n < BITMAP_LIMIT => set(&small, n as usize),
+            (Some(n), _) => {
+                large.insert(n);
+            }
+            (None, row) => set(&rows, row.unwrap_or(0)),
+        };
+        let mut large: FxHashSet<u32> = chunks
+            .par_iter()
+            .fold(FxHashSet::default, |mut large, chunk| {
+                chunk.ops.iter().for_each(|op| note(op.key, &mut large));
+                large
+            })
+            .reduce(FxHashSet::default, |mut a, b| {
+                a.extend(b);
+                a
+            });
+        initial_keys().for_each(|key| note(key, &mut large));
+        let mut large: Vec<u32> = large.into_iter().collect();
+        large.sort_unstable();
+
+        let (small, next) = RankedBits::of(small, 0);
+        let total = u64::from(next) + large.len() as u64 + table_len as u64;
+        if total > u64::from(u32::MAX) {
+            return None;
+        }
+        let large: FxHashMap<u32, u32> = large.into_iter().zip(next..).collect();
+        let (rows, len) = RankedBits::of(rows, next + large.len() as u32);
+        Some(KeyRanks { small, large, rows, len })
+    }
+
+    /// The id of a key by its name, which must be one of those numbered.
+    #[inline]
+    pub(super) fn key(&self, name: Value) -> Key {
+        Key(match (name.as_small(), name.row()) {
+            (Some(n), _) if n < BITMAP_LIMIT => self.small.rank(n as usize),
+            (Some(n), _) => self.large[&n],
+            (None, row) => self.rows.rank(row.unwrap_or(0)),
+        })
+    }
+
+    /// The names in the order of the ids.
+    pub(super) fn names(&self) -> Vec<Value> {
+        let mut large: Vec<u32> = self.large.keys().copied().collect();
+        large.sort_unstable();
+        let mut names = Vec::with_capacity(self.len());
+        names.extend(self.small.members().filter_map(|n| Value::small(n as u64)));
+        names.extend(large.into_iter().filter_map(|n| Value::small(u64::from(n))));
+        names.extend(self.rows.members().map(Value::from_row));
+        debug_assert_eq!(names.len(), self.len());
+        names
+    }
+
+    /// How many keys there are.
+    pub(super) fn len(&self) -> usize {
+        self.len as usize
+    }
+}
+
+fn bits(len: usize) -> Vec<AtomicU64> {
+    (0..len.div_ceil(64)).map(|_| AtomicU64::new(0)).collect()
+}
+
+/// Sets a bit, touching memory only when it is new: most keys are seen again and again.
+#[inline]
+fn set(bits: &[AtomicU64], n: usize) {
+    let mask = 1 << (n % 64);
+    if bits[n / 64].load(Ordering::Relaxed) & mask == 0 {
+        bits[n / 64].fetch_or(mask, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,440 @@
+//! The history: sessions of transactions of operations, as columns.
+//!
+//! Definitions (levels.md, "Histories"): `po` is the order of operations inside a transaction, `so` the
+//! order of transactions inside a session. Both are the order of ids here: operations are numbered
+//! transaction by transaction, transactions session by session.
+//!
+//! Memory per operation: 4 bytes key, 4 bytes value, 4 bytes source position, 1 byte kind and flags, that
+//! is 13; and 4 bytes in the table of writers for every (transaction, key) pair written. Per transaction:
+//! 25 bytes, and 8, 16 and 16 more where events, times and database timestamps are recorded.
+
+use std::ops::Range;
+
+use crate::ids::{Key, Op, Session, Txn};
+use crate::source::{Position, Sources};
+use crate::value::{Value, Values};
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum OpKind {
+    /// Reads the register of a key.
+    Read = 0,
+    /// Overwrites the register of a key.
+    Write = 1,
+    /// Appends an element to the list of a key.
+    Append = 2,
+    /// Reads the whole list of a key.
+    ReadList = 3,
+    /// Creates a key with a value.
+    Insert = 4,
+    /// Removes a key. The value, if any, is the identity of the tombstone.
+    Delete = 5,
+    /// Reads all keys in a range; the value names a row of [`History::range`].
+    RangeRead = 6,
+}
+
+impl OpKind {
+    /// All kinds, in the order of their numbers.
+    pub const ALL: [OpKind; 7] = [
+        OpKind::Read,
+        OpKind::Write,
+        OpKind::Append,
+        OpKind::ReadList,
+        OpKind::Insert,
+        OpKind::Delete,
+        OpKind::RangeRead,
+    ];
+
+    /// Whether the operation makes a new version of its key.
+    #[inline]
+    pub const fn is_write(self) -> bool {
+        matches!(self, OpKind::Write | OpKind::Append | OpKind::Insert | OpKind::Delete)
+    }
+
+    /// Whether the operation reads one key.
+    #[inline]
+    pub const fn is_read(self) -> bool {
+        matches!(self, OpKind::Read | OpKind::ReadList)
+    }
+
+    /// The word for it, as in the native format.
+    pub const fn name(self) -> &'static str {
+        match self {
+            OpKind::Read => "read",
+            OpKind::Write => "write",
+            OpKind::Append => "append",
+            OpKind::ReadList => "read-list",
+            OpKind::Insert => "insert",
+            OpKind::Delete => "delete",
+            OpKind::RangeRead => "range-read",
+        }
+    }
+}
+
+/// How a transaction ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[repr(u8)]
+pub enum Outcome {
+    /// It committed, and the client was told so.
+    #[default]
+    Committed = 0,
+    /// It did not happen.
+    Aborted = 1,
+    /// The client never learned; it may have committed.
+    Unknown = 2,
+}
+
+impl Outcome {
+    /// The word for it, as in the native format.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Outcome::Committed => "committed",
+            Outcome::Aborted => "aborted",
+            Outcome::Unknown => "unknown",
+        }
+    }
+}
+
+/// The kind of an operation and what the index found about it, in one byte.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(transparent)]
+pub(crate) struct OpTag(pub(crate) u8);
+
+impl OpTag {
+    pub(crate) const EXTERNAL: u8 = 0x10;
+    pub(crate) const FINAL: u8 = 0x20;
+
+    #[inline]
+    pub(crate) fn kind(self) -> OpKind {
+        OpKind::ALL[(self.0 & 7) as usize]
+    }
+}
+
+/// A range read: the bounds asked for and the rows that came back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RangeRow {
+    /// The lowest key name asked for.
+    pub low: Value,
+    /// The highest key name asked for.
+    pub high: Value,
+    /// The keys found, with their values, in the order they were returned.
+    pub live: Vec<(Value, Value)>,
+    /// Keys reported as deleted, with the identity of their tombstones.
+    pub dead: Vec<(Value, Value)>,
+}
+
+/// A start and an end for each transaction, for example when the client invoked and returned.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Intervals<T> {
+    /// When each transaction began.
+    pub start: Vec<T>,
+    /// When each transaction ended.
+    pub end: Vec<T>,
+}
+
+/// A note on a transaction: a field of the input that the model has no column for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Annotation {
+    /// The transaction.
+    pub txn: Txn,
+    /// The name of the field.
+    pub name: Value,
+    /// Its content.
+    pub value: Value,
+}
+
+/// One operation, gathered from the columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpView {
+    /// Its id.
+    pub id: Op,
+    /// What it does.
+    pub kind: OpKind,
+    /// The key it touches; for a range read, the key of the lower bound.
+    pub key: Key,
+    /// What it wrote or saw.
+    pub value: Value,
+    /// For a read: the transaction had not written the key before.
+    pub external: bool,
+    /// For a write: the transaction does not write the key again.
+    pub last_write: bool,
+}
+
+/// A recorded history; see the module.
+#[derive(Clone)]
+pub struct History {
+    // Operations.
+    pub(crate) tags: Vec<OpTag>,
+    pub(crate) keys: Vec<Key>,
+    pub(crate) values: Vec<Value>,
+    /// Distance from the transaction's position; `u32::MAX` when unknown.
+    pub(crate) at: Vec<u32>,
+    // Transactions.
+    pub(crate) txn_ops: Vec<u32>,
+    pub(crate) txn_session: Vec<Session>,
+    pub(crate) txn_outcome: Vec<Outcome>,
+    pub(crate) txn_name: Vec<Value>,
+    /// `u64::MAX` when unknown.
+    pub(crate) txn_position: Vec<u64>,
+    pub(crate) events: Option<Intervals<u32>>,
+    pub(crate) times: Option<Intervals<i64>>,
+    pub(crate) timestamps: Option<Intervals<i64>>,
+    // Sessions.
+    pub(crate) session_txns: Vec<u32>,
+    pub(crate) session_name: Vec<Value>,
+    // Keys.
+    pub(crate) key_name: Vec<Value>,
+    pub(crate) key_writers: Vec<u32>,
+    pub(crate) writers: Vec<Txn>,
+    pub(crate) initial: Value,
+    /// One value a key, or empty when all keys begin with `initial`.
+    pub(crate) initial_of: Vec<Value>,
+    // The rest.
+    pub(crate) ranges: Vec<RangeRow>,
+    pub(crate) table: Values,
+    pub(crate) annotations: Vec<Annotation>,
+    pub(crate) sources: Sources,
+}
+
+/// No event or time was recorded: the transaction never began or never ended, as far as is known.
+pub const NO_EVENT: u32 = u32::MAX;
+/// No time was recorded.
+pub const NO_TIME: i64 = i64::MIN;
+
+impl History {
+    /// How many sessions there are.
+    pub fn session_count(&self) -> usize {
+        self.session_name.len()
+    }
+
+    /// How many transactions there are, whatever their outcome.
+    pub fn txn_count(&self) -> usize {
+        self.txn_session.len()
+    }
+
+    /// How many operations there are.
+    pub fn op_count(&self) -> usize {
+        self.tags.len()
+    }
+
+    /// How many keys there are.
+    pub fn key_count(&self) -> usize {
+        self.key_name.len()
+    }
+
+    /// All sessions.
+    pub fn sessions(&self) -> impl ExactSizeIterator<Item = Session> + use<> {
+        (0..self.session_count() as u32).map(Session)
+    }
+
+    /// All transactions.
+    pub fn txns(&self) -> impl ExactSizeIterator<Item = Txn> + use<> {
+        (0..self.txn_count() as u32).map(Txn)
+    }
+
+    /// All keys.
+    pub fn keys(&self) -> impl ExactSizeIterator<Item = Key> + use<> {
+        (0..self.key_count() as u32).map(Key)
+    }
+
+    /// The transactions of a session, in session order.
+    pub fn txns_of(&self, session: Session) -> impl ExactSizeIterator<Item = Txn> + use<> {
+        self.txn_range(session).map(Txn)
+    }
+
+    /// The ids of a session's transactions, as a range.
+    pub fn txn_range(&self, session: Session) -> Range<u32> {
+        self.session_txns[session.index()]..self.session_txns[session.index() + 1]
+    }
+
+    /// The ids of a transaction's operations, as a range.
+    #[inline]
+    pub fn op_range(&self, txn: Txn) -> Range<usize> {
+        self.txn_ops[txn.index()] as usize..self.txn_ops[txn.index() + 1] as usize
+    }
+
+    /// The operations of a transaction, in program order.
+    pub fn ops_of(&self, txn: Txn) -> impl ExactSizeIterator<Item = OpView> + DoubleEndedIterator + '_ {
+        self.op_range(txn).map(|i| self.op(Op::at(i)))
+    }
+
+    /// One operation.
+    #[inline]
+    pub fn op(&self, op: Op) -> OpView {
+        let i = op.index();
+        let tag = self.tags[i];
+        OpView {
+            id: op,
+            kind: tag.kind(),
+            key: self.keys[i],
+            value: self.values[i],
+            external: tag.0 & OpTag::EXTERNAL != 0,
+            last_write: tag.0 & OpTag::FINAL != 0,
+        }
+    }
+
+    /// The transaction an operation belongs to, by binary search.
+    pub fn txn_of(&self, op: Op) -> Txn {
+        Txn::at(self.txn_ops.partition_point(|&first| first <= op.0) - 1)
+    }
+
+    /// The session of a transaction.
+    #[inline]
+    pub fn session_of(&self, txn: Txn) -> Session {
+        self.txn_session[txn.index()]
+    }
+
+    /// How a transaction ended.
+    #[inline]
+    pub fn outcome(&self, txn: Txn) -> Outcome {
+        self.txn_outcome[txn.index()]
+    }
+
+    /// What the input called a transaction.
+    pub fn txn_name(&self, txn: Txn) -> Value {
+        self.txn_name[txn.index()]
+    }
+
+    /// What the input called a session.
+    pub fn session_name(&self, session: Session) -> Value {
+        self.session_name[session.index()]
+    }
+
+    /// What the input called a key.
+    pub fn key_name(&self, key: Key) -> Value {
+        self.key_name[key.index()]
+    }
+
+    /// The transactions that write a key, of any outcome, each once, in the order of their ids: session by
+    /// session, and inside a session in session order.
+    #[inline]
+    pub fn writers(&self, key: Key) -> &[Txn] {
+        &self.writers[self.key_writers[key.index()] as usize..self.key_writers[key.index() + 1] as usize]
+    }
+
+    /// The transactions of one session that write a key, in session order.
+    pub fn writers_in(&self, key: Key, session: Session) -> &[Txn] {
+        let all = self.writers(key);
+        let txns = self.txn_range(session);
+        let from = all.partition_point(|txn| txn.0 < txns.start);
+        let to = all.partition_point(|txn| txn.0 < txns.end);
+        &all[from..to]
+    }
+
+    /// The value a key has before any transaction.
+    #[inline]
+    pub fn initial(&self, key: Key) -> Value {
+        self.initial_of.get(key.index()).copied().unwrap_or(self.initial)
+    }
+
+    /// The value keys have before any transaction, unless they have one of their own.
+    pub fn default_initial(&self) -> Value {
+        self.initial
+    }
+
+    /// Whether a value is what its key holds before any transaction. An empty list and nil are the same
+    /// initial state.
+    pub fn is_initial(&self, key: Key, value: Value) -> bool {
+        value == self.initial(key)
+            || (self.initial(key) == Value::NIL
+                && matches!(self.table.datum(value), crate::Datum::List(elements) if elements.is_empty()))
+    }
+
+    /// When each transaction was invoked and returned, as places in the order of all such events of the
+    /// recording; [`NO_EVENT`] where one was not recorded. Real-time order is decided by these alone when
+    /// they are there.
+    pub fn events(&self) -> Option<&Intervals<u32>> {
+        self.events.as_ref()
+    }
+
+    /// When each transaction was invoked and returned by the client's clock, in nanoseconds;
+    /// [`NO_TIME`] where it was not recorded.
+    pub fn times(&self) -> Option<&Intervals<i64>> {
+        self.times.as_ref()
+    }
+
+    /// The database's own begin and commit timestamps; [`NO_TIME`] where there is none. Hints, not facts.
+    pub fn timestamps(&self) -> Option<&Intervals<i64>> {
+        self.timestamps.as_ref()
+    }
+
+    /// What a range read asked for and found. `None` when the operation is no range read.
+    pub fn range(&self, op: Op) -> Option<&RangeRow> {
+        let view = self.op(op);
+        match view.kind {
+            OpKind::RangeRead => self.ranges.get(view.value.as_small()? as usize),
+            _ => None,
+        }
+    }
+
+    /// The table that holds every value that is not a small integer.
+    pub fn table(&self) -> &Values {
+        &self.table
+    }
+
+    /// What a value is.
+    pub fn datum(&self, value: Value) -> crate::Datum<'_> {
+        self.table.datum(value)
+    }
+
+    /// All annotations, ordered by transaction.
+    pub fn annotations(&self) -> &[Annotation] {
+        &self.annotations
+    }
+
+    /// The annotations of one transaction.
+    pub fn annotations_of(&self, txn: Txn) -> &[Annotation] {
+        let from = self.annotations.partition_point(|a| a.txn < txn);
+        let to = self.annotations.partition_point(|a| a.txn <= txn);
+        &self.annotations[from..to]
+    }
+
+    /// The files the history was read from.
+    pub fn sources(&self) -> &Sources {
+        &self.sources
+    }
+
+    /// Where a transaction stands in the input.
+    pub fn txn_position(&self, txn: Txn) -> Option<Position> {
+        match self.txn_position[txn.index()] {
+            u64::MAX => None,
+            at => Some(Position(at)),
+        }
+    }
+
+    /// Where an operation stands in the input.
+    pub fn op_position(&self, op: Op) -> Option<Position> {
+        let base = self.txn_position(self.txn_of(op))?;
+        match self.at[op.index()] {
+            u32::MAX => None,
+            distance => Some(Position(base.0 + u64::from(distance))),
+        }
+    }
+
+    /// Whether any operation works on lists.
+    pub fn has_lists(&self) -> bool {
+        self.tags.iter().any(|tag| matches!(tag.kind(), OpKind::Append | OpKind::ReadList))
+    }
+
+    /// Bytes of memory held by the columns and indexes, and by the table of values.
+    pub fn bytes(&self) -> (usize, usize) {
+        fn of<T>(column: &[T]) -> usize {
+            size_of_val(column)
+        }
+        fn pair<T>(columns: Option<&Intervals<T>>) -> usize {
+            columns.map_or(0, |c| of(&c.start) + of(&c.end))
+        }
+        let columns = of(&self.tags) + of(&self.keys) + of(&self.values) + of(&self.at);
+        let txns = of(&self.txn_ops)
+            + of(&self.txn_session)
+            + of(&self.txn_outcome)
+            + of(&self.txn_name)
+            + of(&self.txn_position)
+            + pair(self.events.as_ref())
+            + pair(self.times.as_ref())
+            + pair(self.timestamps.as_ref());
+        let keys = of(&self.key_name) + of(&self.key_writers) + of(&self.writers) + of(&self.initial_of);
+        (columns + txns + keys + of(&self.annotations), self.table.bytes())
+    }
+}

@@ -1,0 +1,32 @@
+//! Histories of transactions: the data model that every part of isoscope shares.
+//!
+//! A [`History`] is sessions of transactions of operations, stored as flat columns under dense ids. It is
+//! made by a [`Draft`] (what readers of files use), by a [`Builder`] (what programs use), or from the
+//! one-line [`notation`]. Once made it never changes.
+//!
+//! ```
+//! use isoscope_history::notation;
+//!
+//! let history = notation::parse("T1: w(x,1)  T2: r(x,1) w(x,2) ; T3: r(x,1)").unwrap();
+//! assert_eq!((history.session_count(), history.txn_count(), history.op_count()), (2, 3, 4));
+//! ```
+//!
+//! This crate does no IO, prints nothing and sees no clock.
+
+mod builder;
+mod draft;
+mod history;
+mod ids;
+mod index;
+pub mod notation;
+mod source;
+mod stats;
+mod value;
+
+pub use builder::{Builder, IntoValue, SessionBuilder, TxnBuilder};
+pub use draft::{Chunk, Draft, DraftTxn, Limit, RawOp};
+pub use history::{Annotation, History, Intervals, NO_EVENT, NO_TIME, OpKind, OpView, Outcome, RangeRow};
+pub use ids::{Key, Op, Session, Txn};
+pub use source::{Position, SourceFile, Sources};
+pub use stats::{Concurrency, Stats};
+pub use value::{Datum, Remap, Value, Values};

@@ -1,0 +1,600 @@
+//! The one-line notation: a history as a person writes it.
+//!
+//! ```text
+//! T1: w(x,1)   T2: r(x,1) w(x,2) ; T3: r(x,2)   T4!: w(x,9)   T5?: a(l,3)   T6@2-5: r(l,[3])
+//! ```
+//!
+//! A transaction is a name, a colon and operations. It begins a session of its own unless a `;` joins it
+//! to the one before. After the name, `!` means aborted, `?` unknown, and `@2-5` that it was invoked as
+//! event 2 and returned as event 5 (`@2-` that it never returned).
+//!
+//! | operation | means |
+//! |---|---|
+//! | `r(x,1)` | read 1 from x |
+//! | `w(x,1)` | wrote 1 to x |
+//! | `a(x,1)` | appended 1 to the list x |
+//! | `r(x,[1 2])` | read the list x |
+//! | `i(x,1)`, `d(x)` | inserted x with value 1; deleted x |
+//! | `range(x,z,{x=1 y=2})` | read all keys from x to z and found x and y |
+//!
+//! Values and keys are integers, decimals, words (`x`), keywords (`:x`), strings (`"a b"`), `nil`, `true`,
+//! `false`, and `?` for a value nobody learned. Keys begin with 0 unless the text begins with `init=nil`
+//! (or another value), and single ones with `init(x)=5`. `#` and `//` begin a comment. The text ends at
+//! `=>`; what follows is left to the caller ([`parse_expecting`]).
+
+use std::fmt::{self, Write as _};
+
+use crate::draft::{Draft, DraftTxn};
+use crate::history::{History, NO_EVENT, OpKind, Outcome, RangeRow};
+use crate::ids::{Session, Txn};
+use crate::value::{Datum, Value};
+
+/// Why a text is not a history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotationError {
+    /// The byte where reading stopped.
+    pub at: usize,
+    /// What was expected there.
+    pub expected: &'static str,
+}
+
+impl fmt::Display for NotationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "expected {} at byte {}", self.expected, self.at)
+    }
+}
+
+impl std::error::Error for NotationError {}
+
+/// Reads a history. What follows `=>` is an error here.
+pub fn parse(text: &str) -> Result<History, NotationError> {
+    match parse_expecting(text)? {
+        (history, None) => Ok(history),
+        (_, Some(rest)) => {
+            Err(NotationError { at: text.len() - rest.len() - 2, expected: "a transaction or the end" })
+        }
+    }
+}
+
+/// Reads a history and returns what follows `=>`, if anything does.
+pub fn parse_expecting(text: &str) -> Result<(History, Option<&str>), NotationError> {
+    let mut draft = Draft::new();
+    let rest = parse_into(text, 0, &mut draft)?;
+    let history = draft.finish().map_err(|limit| NotationError { at: text.len(), expected: limit.what })?;
+    Ok((history, rest))
+}
+
+/// Reads a history into a draft whose table and sources the caller provides. `base` is the position of the
+/// text's first byte.
+pub fn parse_into<'a>(text: &'a str, base: u64, draft: &mut Draft) -> Result<Option<&'a str>, NotationError> {
+    let mut parser = Parser { text, at: 0, base, draft, names: Vec::new() };
+    parser.history()
+}
+
+struct Parser<'a, 'd> {
+    text: &'a str,
+    at: usize,
+    base: u64,
+    draft: &'d mut Draft,
+    names: Vec<Value>,
+}
+
+type Parsed<T> = Result<T, NotationError>;
+
+impl<'a> Parser<'a, '_> {
+    fn history(&mut self) -> Parsed<Option<&'a str>> {
+        self.initial_values()?;
+        let mut session = None;
+        loop {
+            self.space();
+            if self.at == self.text.len() {
+                return match session {
+                    Some(_) => self.fail("a transaction after `;`"),
+                    None => Ok(None),
+                };
+            }
+            if self.take("=>") {
+                return Ok(Some(&self.text[self.at..]));
+            }
+            let used = self.txn(session)?;
+            self.space();
+            session = self.take(";").then_some(used);
+        }
+    }
+
+    fn initial_values(&mut self) -> Parsed<()> {
+        loop {
+            self.space();
+            if self.take("init=") {
+                let value = self.value()?;
+                self.draft.set_initial(value);
+            } else if self.take("init(") {
+                let key = self.value()?;
+                self.expect(")", "`)`")?;
+                self.expect("=", "`=`")?;
+                let value = self.value()?;
+                self.draft.set_initial_of(key, value);
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
+    fn txn(&mut self, session: Option<Session>) -> Parsed<Session> {
+        let start = self.at;
+        let name = self.word();
+        if name.is_empty() {
+            return self.fail("a transaction such as `T1: r(x,0) w(x,1)`");
+        }
+        let name = match name.strip_prefix('T').and_then(canonical_number) {
+            Some(n) => self.draft.values.nat(n),
+            None => self.draft.values.text(name),
+        };
+        if self.names.contains(&name) {
+            self.at = start;
+            return self.fail("a transaction name not used before");
+        }
+        self.names.push(name);
+        let outcome = match (self.take("!"), self.take("?")) {
+            (true, _) => Outcome::Aborted,
+            (_, true) => Outcome::Unknown,
+            _ => Outcome::Committed,
+        };
+        let session = session.unwrap_or_else(|| self.draft.new_session(name));
+        let txn = self.draft.txn(session, name, outcome, Some(self.base + start as u64));
+        if self.take("@") {
+            let invoke = self.event()?;
+            self.expect("-", "`-`")?;
+            let digit = self.text[self.at..].starts_with(|c: char| c.is_ascii_digit());
+            let complete = if digit { self.event()? } else { NO_EVENT };
+            self.draft.set_events(txn, invoke, complete);
+        }
+        self.expect(":", "`:` after the transaction's name")?;
+        loop {
+            self.space();
+            let start = self.at;
+            let word = self.word();
+            if word.is_empty() || !self.take("(") {
+                self.at = start;
+                return Ok(session);
+            }
+            self.op(txn, word, start)?;
+        }
+    }
+
+    fn op(&mut self, txn: DraftTxn, word: &str, start: usize) -> Parsed<()> {
+        let position = Some(self.base + start as u64);
+        let kind = match word {
+            "r" => OpKind::Read,
+            "w" => OpKind::Write,
+            "a" => OpKind::Append,
+            "i" => OpKind::Insert,
+            "d" => OpKind::Delete,
+            "range" => {
+                let row = self.range()?;
+                self.draft.push_range(txn, row, position);
+                return self.expect(")", "`)`");
+            }
+            _ => {
+                self.at = start;
+                return self.fail("an operation: r, w, a, i, d or range");
+            }
+        };
+        let key = self.value()?;
+        self.space();
+        let value = if kind == OpKind::Delete && !self.text[self.at..].starts_with(',') {
+            Value::NIL
+        } else {
+            self.expect(",", "`,`")?;
+            self.value()?
+        };
+        let is_list = matches!(self.draft.values.datum(value), Datum::List(_));
+        let kind = if kind == OpKind::Read && is_list { OpKind::ReadList } else { kind };
+        self.space();
+        self.expect(")", "`)`")?;
+        self.draft.push(txn, kind, key, value, position);
+        Ok(())
+    }
+
+    fn range(&mut self) -> Parsed<RangeRow> {
+        let low = self.value()?;
+        self.space();
+        self.expect(",", "`,`")?;
+        let high = self.value()?;
+        self.space();
+        self.expect(",", "`,`")?;
+        let live = self.rows()?;
+        self.space();
+        let dead = if self.take(",") { self.rows()? } else { Vec::new() };
+        self.space();
+        Ok(RangeRow { low, high, live, dead })
+    }
+
+    fn rows(&mut self) -> Parsed<Vec<(Value, Value)>> {
+        self.space();
+        self.expect("{", "`{`")?;
+        let mut rows = Vec::new();
+        loop {
+            self.space();
+            if self.take("}") {
+                return Ok(rows);
+            }
+            let key = self.value()?;
+            self.expect("=", "`=`")?;
+            rows.push((key, self.value()?));
+        }
+    }
+
+    fn value(&mut self) -> Parsed<Value> {
+        self.space();
+        let rest = &self.text[self.at..];
+        match rest.bytes().next() {
+            Some(b'[') => self.list(),
+            Some(b'"') => self.string(),
+            Some(b'?') => {
+                self.at += 1;
+                Ok(Value::UNKNOWN)
+            }
+            Some(b':') => {
+                self.at += 1;
+                let name = self.word();
+                if name.is_empty() { self.fail("a keyword") } else { Ok(self.draft.values.keyword(name)) }
+            }
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            _ => {
+                let word = self.word();
+                Ok(match word {
+                    "" => return self.fail("a value"),
+                    "nil" => Value::NIL,
+                    "true" => self.draft.values.add(Datum::Bool(true)),
+                    "false" => self.draft.values.add(Datum::Bool(false)),
+                    word => self.draft.values.text(word),
+                })
+            }
+        }
+    }
+
+    /// A list of scalars: lists inside lists have no meaning in a history.
+    fn list(&mut self) -> Parsed<Value> {
+        self.at += 1;
+        let mut elements = Vec::new();
+        loop {
+            self.space();
+            if self.take("]") {
+                return Ok(self.draft.values.list(&elements));
+            }
+            if self.text[self.at..].starts_with('[') {
+                return self.fail("a value that is not a list");
+            }
+            elements.push(self.value()?);
+            self.space();
+            self.take(",");
+        }
+    }
+
+    fn string(&mut self) -> Parsed<Value> {
+        let mut content = String::new();
+        let mut chars = self.text[self.at + 1..].char_indices();
+        while let Some((i, c)) = chars.next() {
+            match c {
+                '"' => {
+                    self.at += i + 2;
+                    return Ok(self.draft.values.text(&content));
+                }
+                '\\' => match chars.next() {
+                    Some((_, 'n')) => content.push('\n'),
+                    Some((_, c)) => content.push(c),
+                    None => break,
+                },
+                c => content.push(c),
+            }
+        }
+        self.fail("a closing `\"`")
+    }
+
+    fn number(&mut self) -> Parsed<Value> {
+        let rest = &self.text[self.at..];
+        let end = rest
+            .char_indices()
+            .find(|&(i, c)| {
+                !(c.is_ascii_digit()
+                    || c == '.'
+                    || c == 'e'
+                    || (c == '-' && (i == 0 || rest[..i].ends_with('e'))))
+            })
+            .map_or(rest.len(), |(i, _)| i);
+        let digits = &rest[..end];
+        let values = &mut self.draft.values;
+        let value = if let Ok(n) = digits.parse::<i64>() {
+            values.int(n)
+        } else if let Ok(n) = digits.parse::<u64>() {
+            values.nat(n)
+        } else if let (true, Ok(x)) = (digits.contains(['.', 'e']), digits.parse::<f64>()) {
+            values.add(Datum::Float(x))
+        } else {
+            return self.fail("a number of at most 64 bits");
+        };
+        self.at += end;
+        Ok(value)
+    }
+
+    fn event(&mut self) -> Parsed<u32> {
+        let digits = self.text[self.at..].bytes().take_while(u8::is_ascii_digit).count();
+        match self.text[self.at..self.at + digits].parse() {
+            Ok(n) => {
+                self.at += digits;
+                Ok(n)
+            }
+            Err(_) => self.fail("the number of an event"),
+        }
+    }
+
+    fn word(&mut self) -> &'a str {
+        let rest = &self.text[self.at..];
+        let end = rest.char_indices().find(|&(_, c)| !is_word(c)).map_or(rest.len(), |(i, _)| i);
+        self.at += end;
+        &rest[..end]
+    }
+
+    fn space(&mut self) {
+        loop {
+            let rest = &self.text[self.at..];
+            let trimmed = rest.trim_start();
+            self.at += rest.len() - trimmed.len();
+            if !(trimmed.starts_with('#') || trimmed.starts_with("//")) {
+                return;
+            }
+            self.at += trimmed.find('\n').unwrap_or(trimmed.len());
+        }
+    }
+
+    fn take(&mut self, token: &str) -> bool {
+        let found = self.text[self.at..].starts_with(token);
+        if found {
+            self.at += token.len();
+        }
+        found
+    }
+
+    fn expect(&mut self, token: &str, expected: &'static str) -> Parsed<()> {
+        if self.take(token) { Ok(()) } else { self.fail(expected) }
+    }
+
+    fn fail<T>(&self, expected: &'static str) -> Parsed<T> {
+        Err(NotationError { at: self.at, expected })
+    }
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | '$' | '\'')
+}
+
+/// The number a text of digits stands for, if writing the number gives the text again.
+fn canonical_number(digits: &str) -> Option<u64> {
+    let n: u64 = digits.parse().ok()?;
+    (n.to_string() == digits).then_some(n)
+}
+
+/// Writes a history on one line. Parsing it again gives the same history, except for session names,
+/// positions, times other than events, timestamps and annotations, which the notation does not have; and
+/// transactions are called by their ids where their names are not unique words.
+pub fn print(history: &History) -> String {
+    print_with(history, "  ")
+}
+
+/// Writes a history with one session a line.
+pub fn print_lines(history: &History) -> String {
+    print_with(history, "\n")
+}
+
+fn print_with(history: &History, between: &str) -> String {
+    let mut out = String::new();
+    if history.default_initial().as_small() != Some(0) {
+        let _ = write!(out, "init={}{between}", ValueText(history, history.default_initial()));
+    }
+    for key in history.keys().filter(|&key| history.initial(key) != history.default_initial()) {
+        let (name, value) = (history.key_name(key), history.initial(key));
+        let _ = write!(out, "init({})={}{between}", ValueText(history, name), ValueText(history, value));
+    }
+    let by_id = !names_are_unique_words(history);
+    let mut first = true;
+    for session in history.sessions() {
+        for (i, txn) in history.txns_of(session).enumerate() {
+            if i > 0 {
+                out.push_str(" ; ");
+            } else if !std::mem::take(&mut first) {
+                out.push_str(between);
+            }
+            print_txn(&mut out, history, txn, by_id);
+        }
+    }
+    out
+}
+
+fn print_txn(out: &mut String, history: &History, txn: Txn, by_id: bool) {
+    match history.datum(history.txn_name(txn)) {
+        Datum::Text(name) if !by_id => out.push_str(name),
+        Datum::Int(n) if !by_id => {
+            let _ = write!(out, "T{n}");
+        }
+        Datum::Nat(n) if !by_id => {
+            let _ = write!(out, "T{n}");
+        }
+        _ => {
+            let _ = write!(out, "T{}", txn.0);
+        }
+    }
+    out.push_str(match history.outcome(txn) {
+        Outcome::Committed => "",
+        Outcome::Aborted => "!",
+        Outcome::Unknown => "?",
+    });
+    if let Some(events) = history.events()
+        && events.start[txn.index()] != NO_EVENT
+    {
+        let _ = write!(out, "@{}-", events.start[txn.index()]);
+        if events.end[txn.index()] != NO_EVENT {
+            let _ = write!(out, "{}", events.end[txn.index()]);
+        }
+    }
+    out.push(':');
+    for op in history.ops_of(txn) {
+        let _ = write!(out, " {}", OpText(history, op.id));
+    }
+}
+
+fn names_are_unique_words(history: &History) -> bool {
+    let mut names: Vec<u32> = history.txns().map(|txn| history.txn_name(txn).bits()).collect();
+    names.sort_unstable();
+    let unique = names.windows(2).all(|pair| pair[0] != pair[1]);
+    unique
+        && history.txns().all(|txn| match history.datum(history.txn_name(txn)) {
+            Datum::Text(name) => {
+                !name.is_empty()
+                    && name.chars().all(is_word)
+                    && name.strip_prefix('T').and_then(canonical_number).is_none()
+            }
+            Datum::Int(n) => n >= 0,
+            Datum::Nat(_) => true,
+            _ => false,
+        })
+}
+
+/// An operation in the notation, for `{}`.
+pub struct OpText<'a>(pub &'a History, pub crate::Op);
+
+impl fmt::Display for OpText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let OpText(history, op) = *self;
+        let view = history.op(op);
+        let key = ValueText(history, history.key_name(view.key));
+        let value = ValueText(history, view.value);
+        match view.kind {
+            OpKind::Read | OpKind::ReadList => write!(f, "r({key},{value})"),
+            OpKind::Write => write!(f, "w({key},{value})"),
+            OpKind::Append => write!(f, "a({key},{value})"),
+            OpKind::Insert => write!(f, "i({key},{value})"),
+            OpKind::Delete if view.value == Value::NIL => write!(f, "d({key})"),
+            OpKind::Delete => write!(f, "d({key},{value})"),
+            OpKind::RangeRead => match history.range(op) {
+                Some(row) => write_range(f, history, row),
+                None => write!(f, "range({key},{key},{{}})"),
+            },
+        }
+    }
+}
+
+fn write_range(f: &mut fmt::Formatter<'_>, history: &History, row: &RangeRow) -> fmt::Result {
+    let rows = |rows: &[(Value, Value)]| {
+        let texts: Vec<String> = rows
+            .iter()
+            .map(|&(k, v)| format!("{}={}", ValueText(history, k), ValueText(history, v)))
+            .collect();
+        texts.join(" ")
+    };
+    write!(
+        f,
+        "range({},{},{{{}}}",
+        ValueText(history, row.low),
+        ValueText(history, row.high),
+        rows(&row.live)
+    )?;
+    if !row.dead.is_empty() {
+        write!(f, ",{{{}}}", rows(&row.dead))?;
+    }
+    f.write_str(")")
+}
+
+/// A value or name in the notation, for `{}`.
+pub struct ValueText<'a>(pub &'a History, pub Value);
+
+impl fmt::Display for ValueText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ValueText(history, value) = *self;
+        match history.datum(value) {
+            Datum::Nil => f.write_str("nil"),
+            Datum::Unknown => f.write_str("?"),
+            Datum::Bool(b) => write!(f, "{b}"),
+            Datum::Int(n) => write!(f, "{n}"),
+            Datum::Nat(n) => write!(f, "{n}"),
+            Datum::Float(x) => write!(f, "{x:?}"),
+            Datum::Keyword(name) => write!(f, ":{name}"),
+            Datum::Text(text) if is_plain(text) => f.write_str(text),
+            Datum::Text(text) => {
+                write!(f, "\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
+            }
+            Datum::List(elements) => {
+                f.write_str("[")?;
+                for (i, &element) in elements.iter().enumerate() {
+                    let gap = if i == 0 { "" } else { " " };
+                    write!(f, "{gap}{}", ValueText(history, element))?;
+                }
+                f.write_str("]")
+            }
+        }
+    }
+}
+
+/// Whether a text can stand without quotes: it is one word and no other kind of value.
+fn is_plain(text: &str) -> bool {
+    text.chars().all(is_word)
+        && text.chars().next().is_some_and(|c| !c.is_ascii_digit())
+        && !text.starts_with("//")
+        && !matches!(text, "nil" | "true" | "false")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn again(text: &str) {
+        let history = parse(text).unwrap_or_else(|e| panic!("{text}: {e}"));
+        assert_eq!(print(&history), text);
+    }
+
+    #[test]
+    fn every_construct_prints_as_it_was_written() {
+        again("T1: w(x,1)  T2: r(x,1) w(x,2) ; T3: r(x,2)");
+        again("T1!: w(x,9)  T2?: w(x,3)");
+        again("T0@0-3: a(l,3)  T1@1-: r(l,[3 4]) r(l,[])");
+        again(
+            "init=nil  T1: r(x,nil) r(y,?) r(z,true) w(:k,\"a \\\"b\\\"\\n\") w(-5,-7) w(1,18446744073709551615)",
+        );
+        again("init(x)=5  init(y)=6  T1: i(x,1) d(x) d(y,4) range(a,z,{a=1 b=2},{c=3}) range(a,b,{})");
+        again("alice: w(x,1.5) w(x,1e300)");
+        again("T1:");
+        again("");
+    }
+
+    #[test]
+    fn comments_and_space_are_ignored() {
+        let text = "# a comment\nT1:\n  w( x , 1 ) // another\n;T2: r(x,[1,2])";
+        assert_eq!(print(&parse(text).unwrap()), "T1: w(x,1) ; T2: r(x,[1 2])");
+    }
+
+    #[test]
+    fn an_expectation_is_left_to_the_caller() {
+        let (history, rest) = parse_expecting("T1: w(x,1) => si holds").unwrap();
+        assert_eq!((history.op_count(), rest), (1, Some(" si holds")));
+        assert_eq!(parse("T1: w(x,1) => si holds").err().map(|e| e.at), Some(11));
+    }
+
+    #[test]
+    fn errors_say_where() {
+        for (text, at, expected) in [
+            ("T1 w(x,1)", 2, "`:` after the transaction's name"),
+            ("T1: q(x,1)", 4, "an operation: r, w, a, i, d or range"),
+            ("T1: w(x 1)", 8, "`,`"),
+            ("T1: w(x,1", 9, "`)`"),
+            ("T1: w(x,)", 8, "a value"),
+            ("T1: r(x,[1 [2]])", 11, "a value that is not a list"),
+            ("T1: w(x,\"a)", 8, "a closing `\"`"),
+            ("T1: w(x,99999999999999999999)", 8, "a number of at most 64 bits"),
+            ("T1: w(x,1) ;", 12, "a transaction after `;`"),
+            ("T1: w(x,1) T1: r(x,1)", 11, "a transaction name not used before"),
+            ("???", 0, "a transaction such as `T1: r(x,0) w(x,1)`"),
+        ] {
+            assert_eq!(parse(text).err(), Some(NotationError { at, expected }), "{text}");
+        }
+    }
+}

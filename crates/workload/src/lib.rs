@@ -1,0 +1,1 @@
+//! Workloads and the store that runs them.

@@ -19,7 +19,7 @@ use crate::history::{Annotation, History, Intervals, NO_EVENT, NO_TIME, OpKind, 
 use crate::ids::{Key, Session, Txn};
 use crate::index;
 use crate::source::Sources;
-use crate::value::{Value, Values};
+use crate::value::{Remap, Value, Values};
 
 mod rank;
 pub(crate) mod scatter;
@@ -68,6 +68,13 @@ impl RawOp {
     pub fn new(local: u32, kind: OpKind, key: Value, value: Value, at: u32) -> RawOp {
         debug_assert!(local <= LOCAL_MASK);
         RawOp { tag: local | (kind as u32) << LOCAL_BITS, key, value, at }
+    }
+
+    /// Moves the operation's key and value to another table.
+    #[inline]
+    pub fn remap(&mut self, remap: &Remap) {
+        self.key = remap.apply(self.key);
+        self.value = remap.apply(self.value);
     }
 }
 

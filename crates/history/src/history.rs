@@ -438,3 +438,10 @@ impl History {
         (columns + txns + keys + of(&self.annotations), self.table.bytes())
     }
 }
+
+/// The history in the one-line notation.
+impl std::fmt::Debug for History {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&crate::notation::print(self))
+    }
+}

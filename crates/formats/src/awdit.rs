@@ -1,0 +1,20 @@
+//! STUB awdit.
+use crate::Progress;
+use crate::input::Stream;
+use crate::problem::Problems;
+use isoscope_history::Draft;
+use std::io;
+
+pub(crate) fn looks_like(_head: &[u8]) -> bool {
+    false
+}
+
+pub(crate) fn read(
+    _stream: Stream,
+    _base: u64,
+    _draft: &mut Draft,
+    _problems: &mut Problems,
+    _progress: Progress<'_>,
+) -> io::Result<()> {
+    Err(io::Error::other("unwritten"))
+}

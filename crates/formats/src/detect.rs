@@ -1,0 +1,111 @@
+//! Which format an input is in, by its content and never by its name.
+//!
+//! A directory is looked into: Cobra and Viper logs are directories themselves; any other directory means
+//! the one history file in it, as a Jepsen store directory means its `history.edn`.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::input::{Input, Source};
+use crate::{Format, awdit, cobra, dbcop, edn, elle_json, isopredict, native, notation, plume, viper};
+
+/// An input taken apart: its files, and the format they seem to be in.
+pub(crate) struct Detected {
+    pub(crate) sources: Vec<Source>,
+    pub(crate) format: Result<Format, Unrecognised>,
+}
+
+/// Why no format was recognised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unrecognised {
+    Empty,
+    Binary,
+    Text,
+    Directory,
+}
+
+/// The files a directory may hold its history in, best first.
+const HISTORY_FILES: [&str; 6] =
+    ["history.edn", "history.jsonl", "history.json", "history.bincode", "history.hist", "history.txt"];
+
+/// Finds the files of an input and their format.
+pub(crate) fn detect(input: &Input) -> io::Result<Detected> {
+    let source = match input {
+        Input::Path(path) if path.is_dir() => return detect_directory(path),
+        Input::Path(path) => Source::path(path),
+        Input::Stdin => Source::stdin(),
+        Input::Bytes { name, bytes } => Source::bytes(name, bytes.clone()),
+    };
+    let format = match input {
+        // Standard input can be opened only once: the reader detects when it opens it.
+        Input::Stdin => Err(Unrecognised::Text),
+        _ => by_content(source.open()?.head()),
+    };
+    Ok(Detected { sources: vec![source], format })
+}
+
+fn detect_directory(directory: &Path) -> io::Result<Detected> {
+    for (format, letter) in [(Format::Cobra, 'T'), (Format::Viper, 'J')] {
+        let logs = logs(directory, letter)?;
+        if !logs.is_empty() {
+            let sources = logs.iter().map(|log| Source::path(log)).collect();
+            return Ok(Detected { sources, format: Ok(format) });
+        }
+    }
+    for name in HISTORY_FILES {
+        for name in [name.to_owned(), format!("{name}.gz"), format!("{name}.zst")] {
+            let file = directory.join(name);
+            if file.is_file() {
+                return detect(&Input::Path(file));
+            }
+        }
+    }
+    Ok(Detected { sources: Vec::new(), format: Err(Unrecognised::Directory) })
+}
+
+/// The files named like `T12.log`, in the order of their numbers.
+fn logs(directory: &Path, letter: char) -> io::Result<Vec<PathBuf>> {
+    let mut logs = Vec::new();
+    for entry in std::fs::read_dir(directory)? {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
+        let number = name.strip_prefix(letter).and_then(|rest| rest.strip_suffix(".log"));
+        if let Some(number) = number.and_then(|digits| digits.parse::<u64>().ok()) {
+            logs.push((number, path));
+        }
+    }
+    logs.sort();
+    Ok(logs.into_iter().map(|(_, path)| path).collect())
+}
+
+/// The format of a file by its first bytes.
+pub(crate) fn by_content(head: &[u8]) -> Result<Format, Unrecognised> {
+    let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    if text.iter().all(u8::is_ascii_whitespace) {
+        return Err(Unrecognised::Empty);
+    }
+    if dbcop::bincode::looks_like(head) {
+        return Ok(Format::DbcopBincode);
+    }
+    if cobra::looks_like(head) {
+        return Ok(Format::Cobra);
+    }
+    let start = text.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or(0);
+    let text = &text[start..];
+    let tests: [(Format, fn(&[u8]) -> bool); 10] = [
+        (Format::Plume, plume::looks_like),
+        (Format::Native, native::looks_like),
+        (Format::ElleJson, elle_json::looks_like),
+        (Format::DbcopJson, dbcop::json::looks_like),
+        (Format::Viper, viper::looks_like),
+        (Format::Edn, edn::looks_like),
+        (Format::DbcopHist, dbcop::hist::looks_like),
+        (Format::Awdit, awdit::looks_like),
+        (Format::IsoPredict, isopredict::looks_like),
+        (Format::Notation, notation::looks_like),
+    ];
+    let found = tests.into_iter().find(|(_, test)| test(text));
+    let binary =
+        memchr::memchr(0, head).is_some() || std::str::from_utf8(&head[..head.len().min(512)]).is_err();
+    found.map(|(format, _)| format).ok_or(if binary { Unrecognised::Binary } else { Unrecognised::Text })
+}

@@ -1,0 +1,275 @@
+//! Where histories come from: files, directories and standard input, compressed or not.
+//!
+//! Everything is a stream. A stream of lines is handed out in blocks that end at a line's end
+//! ([`Blocks`]), so that several threads can parse while one reads, compressed input and pipes are no
+//! different from files, and memory stays at a few blocks whatever the size of the input. Files are read,
+//! not mapped: a mapped file that somebody truncates kills the process, its pages count as our memory, and
+//! copying costs a fiftieth of parsing.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+/// What to read.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// A file, or a directory that holds a history.
+    Path(PathBuf),
+    /// Standard input.
+    Stdin,
+    /// Bytes in memory, under a name.
+    Bytes {
+        /// What to call them in messages.
+        name: String,
+        /// The bytes.
+        bytes: Arc<[u8]>,
+    },
+}
+
+impl Input {
+    /// The input a command-line argument names: `-` is standard input.
+    pub fn from_arg(arg: &Path) -> Input {
+        if arg.as_os_str() == "-" { Input::Stdin } else { Input::Path(arg.to_owned()) }
+    }
+
+    /// Text in memory, for tests and examples.
+    pub fn text(name: &str, text: &str) -> Input {
+        Input::Bytes { name: name.to_owned(), bytes: text.as_bytes().into() }
+    }
+
+    /// The name to use in messages.
+    pub fn name(&self) -> String {
+        match self {
+            Input::Path(path) => path.display().to_string(),
+            Input::Stdin => "<stdin>".to_owned(),
+            Input::Bytes { name, .. } => name.clone(),
+        }
+    }
+}
+
+/// One file of an input, which can be read more than once.
+#[derive(Clone)]
+pub(crate) struct Source {
+    pub(crate) name: String,
+    content: Content,
+}
+
+#[derive(Clone)]
+enum Content {
+    Path(PathBuf),
+    /// Standard input, and the anonymous file that keeps what was read of it.
+    Stdin(Arc<Mutex<Spool>>),
+    Bytes(Arc<[u8]>),
+}
+
+/// What was read of standard input, on disk, for messages that quote it.
+#[derive(Default)]
+pub(crate) struct Spool {
+    file: Option<File>,
+}
+
+impl Source {
+    pub(crate) fn path(path: &Path) -> Source {
+        Source { name: path.display().to_string(), content: Content::Path(path.to_owned()) }
+    }
+
+    pub(crate) fn stdin() -> Source {
+        Source { name: "<stdin>".to_owned(), content: Content::Stdin(Arc::default()) }
+    }
+
+    pub(crate) fn bytes(name: &str, bytes: Arc<[u8]>) -> Source {
+        Source { name: name.to_owned(), content: Content::Bytes(bytes) }
+    }
+
+    /// The content, decompressed, for the first time.
+    pub(crate) fn open(&self) -> io::Result<Stream> {
+        match &self.content {
+            Content::Path(path) => Stream::new(Box::new(File::open(path)?)),
+            Content::Bytes(bytes) => Stream::new(Box::new(io::Cursor::new(bytes.clone()))),
+            Content::Stdin(spool) => {
+                spool.lock().map_err(|_| io::Error::other("spool"))?.file = Some(tempfile::tempfile()?);
+                Stream::new(Box::new(Tee { input: io::stdin(), spool: spool.clone() }))
+            }
+        }
+    }
+
+    /// The content again, as far as it was read before.
+    pub(crate) fn reopen(&self) -> io::Result<Stream> {
+        match &self.content {
+            Content::Stdin(spool) => {
+                let spool = spool.lock().map_err(|_| io::Error::other("spool"))?;
+                let Some(file) = &spool.file else { return Stream::new(Box::new(io::empty())) };
+                let mut file = file.try_clone()?;
+                file.seek(SeekFrom::Start(0))?;
+                Stream::new(Box::new(file))
+            }
+            _ => self.open(),
+        }
+    }
+}
+
+struct Tee {
+    input: io::Stdin,
+    spool: Arc<Mutex<Spool>>,
+}
+
+impl Read for Tee {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.input.read(buffer)?;
+        let mut spool = self.spool.lock().map_err(|_| io::Error::other("spool"))?;
+        if let Some(file) = &mut spool.file {
+            file.write_all(&buffer[..n])?;
+        }
+        Ok(n)
+    }
+}
+
+/// How much of the beginning [`Stream::head`] shows.
+const HEAD: usize = 64 << 10;
+
+/// A decompressed stream whose beginning can be looked at before it is read.
+pub(crate) struct Stream {
+    head: Vec<u8>,
+    used: usize,
+    rest: Box<dyn Read + Send>,
+}
+
+impl Stream {
+    fn new(mut raw: Box<dyn Read + Send>) -> io::Result<Stream> {
+        let mut magic = Vec::with_capacity(4);
+        raw.by_ref().take(4).read_to_end(&mut magic)?;
+        let gzip = magic.starts_with(&[0x1f, 0x8b]);
+        let zstd = magic.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
+        let whole = io::Cursor::new(magic).chain(raw);
+        let mut rest: Box<dyn Read + Send> = if gzip {
+            Box::new(flate2::read::MultiGzDecoder::new(io::BufReader::with_capacity(1 << 16, whole)))
+        } else if zstd {
+            Box::new(Zstd::new(Box::new(io::BufReader::with_capacity(1 << 16, whole)))?)
+        } else {
+            Box::new(whole)
+        };
+        let mut head = Vec::new();
+        rest.by_ref().take(HEAD as u64).read_to_end(&mut head)?;
+        Ok(Stream { head, used: 0, rest })
+    }
+
+    /// The first bytes of the stream, at most 64 KiB.
+    pub(crate) fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// All of the stream, if it is not longer than `limit`.
+    pub(crate) fn read_all(mut self, limit: u64) -> io::Result<Vec<u8>> {
+        let mut all = Vec::new();
+        (&mut self).take(limit + 1).read_to_end(&mut all)?;
+        if all.len() as u64 > limit {
+            let message = format!("longer than {} MiB, the most this format is read from", limit >> 20);
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+        }
+        Ok(all)
+    }
+}
+
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.used < self.head.len() {
+            let n = (&self.head[self.used..]).read(buffer)?;
+            self.used += n;
+            return Ok(n);
+        }
+        self.rest.read(buffer)
+    }
+}
+
+/// Zstandard frames, one after the other.
+struct Zstd {
+    frame: Option<
+        ruzstd::decoding::StreamingDecoder<Box<dyn io::BufRead + Send>, ruzstd::decoding::FrameDecoder>,
+    >,
+}
+
+impl Zstd {
+    fn new(input: Box<dyn io::BufRead + Send>) -> io::Result<Zstd> {
+        let frame = ruzstd::decoding::StreamingDecoder::new(input).map_err(corrupt)?;
+        Ok(Zstd { frame: Some(frame) })
+    }
+}
+
+fn corrupt(error: impl std::fmt::Display) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("corrupt zstd data: {error}"))
+}
+
+impl Read for Zstd {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(mut frame) = self.frame.take() {
+            let n = frame.read(buffer).map_err(corrupt)?;
+            if n > 0 || buffer.is_empty() {
+                self.frame = Some(frame);
+                return Ok(n);
+            }
+            let mut input = frame.into_inner();
+            if !input.fill_buf()?.is_empty() {
+                self.frame = Some(ruzstd::decoding::StreamingDecoder::new(input).map_err(corrupt)?);
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// How long a block is, roughly.
+const BLOCK: usize = 2 << 20;
+
+/// A run of whole lines.
+pub(crate) struct Block {
+    /// The offset of the first byte in the stream.
+    pub(crate) start: u64,
+    /// The lines. Every line but the last of the input ends with a newline.
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// A stream cut into runs of whole lines.
+pub(crate) struct Blocks {
+    stream: Stream,
+    carry: Vec<u8>,
+    start: u64,
+    ended: bool,
+    longest_line: usize,
+}
+
+impl Blocks {
+    /// Blocks of a stream none of whose lines may be longer than `longest_line`. A longer line is cut, which
+    /// is for the parser to notice.
+    pub(crate) fn new(stream: Stream, longest_line: usize) -> Blocks {
+        Blocks { stream, carry: Vec::new(), start: 0, ended: false, longest_line }
+    }
+
+    /// The next block; `None` at the end.
+    pub(crate) fn next(&mut self) -> io::Result<Option<Block>> {
+        let mut bytes = Vec::with_capacity(self.carry.len() + BLOCK);
+        bytes.append(&mut self.carry);
+        loop {
+            let had = bytes.len();
+            if !self.ended {
+                let got = (&mut self.stream).take(BLOCK as u64).read_to_end(&mut bytes)?;
+                self.ended = got < BLOCK;
+            }
+            if self.ended {
+                break;
+            }
+            if let Some(newline) = memchr::memrchr(b'\n', &bytes[had..]) {
+                self.carry = bytes.split_off(had + newline + 1);
+                break;
+            }
+            if bytes.len() > self.longest_line {
+                break;
+            }
+        }
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        let start = self.start;
+        self.start += bytes.len() as u64;
+        Ok(Some(Block { start, bytes }))
+    }
+}

@@ -1,0 +1,220 @@
+//! Histories for formats that know only registers with unsigned numbers.
+//!
+//! Most research formats have integer keys, integer values and one initial value for all keys. This file
+//! decides, once for all of their writers, how a richer history is told in those words so that its verdict
+//! does not change, and says what is lost:
+//!
+//! - keys and values that are not unsigned integers are numbered; a value that is its key's initial value
+//!   becomes the format's initial value, and no other value does unless it was that number already;
+//! - a transaction of unknown outcome is committed if a committed one read what it wrote, and is left out
+//!   otherwise, which levels.md shows to be without effect on any verdict;
+//! - inserts and deletes become writes, a delete of a value of its own;
+//! - reads whose value nobody learned, and range reads, are left out.
+
+use std::collections::BTreeMap;
+
+use isoscope_history::{Datum, History, Key, OpKind, OpView, Outcome, Txn, Value};
+use rustc_hash::FxHashMap;
+
+use crate::WriteError;
+
+/// What a conversion loses, each with the number of times.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    counts: BTreeMap<&'static str, u64>,
+}
+
+impl Losses {
+    /// Notes that something of which there are `count` does not survive.
+    pub(crate) fn add(&mut self, what: &'static str, count: usize) {
+        if count > 0 {
+            *self.counts.entry(what).or_default() += count as u64;
+        }
+    }
+
+    /// Whether nothing is lost.
+    pub fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+
+    /// What is lost, in words: `("transactions of unknown outcome left out", 3)`.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        self.counts.iter().map(|(&what, &count)| (what, count))
+    }
+
+    /// Notes what every format but the native one loses.
+    pub(crate) fn note_columns(&mut self, history: &History, events: bool, times: bool) {
+        if !events && history.events().is_some() {
+            self.add("real-time orders of events dropped", 1);
+        }
+        if !times && history.times().is_some() {
+            self.add("columns of client times dropped", 1);
+        }
+        if history.timestamps().is_some() {
+            self.add("columns of database timestamps dropped", 1);
+        }
+        self.add("annotations dropped", history.annotations().len());
+    }
+}
+
+/// What becomes of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Committed,
+    Aborted,
+    LeftOut,
+}
+
+/// A history in unsigned numbers; see the module.
+pub(crate) struct Numbered<'h> {
+    pub(crate) history: &'h History,
+    pub(crate) losses: Losses,
+    keys: Vec<u64>,
+    /// Numbers of values, when they cannot stand for themselves.
+    values: Option<FxHashMap<Value, u64>>,
+    fates: Vec<Fate>,
+}
+
+impl<'h> Numbered<'h> {
+    /// The history in numbers. Fails for lists, which no numbering can express.
+    pub(crate) fn of(history: &'h History, format: &'static str) -> Result<Numbered<'h>, WriteError> {
+        if history.has_lists() {
+            return Err(WriteError::Inexpressible { format, what: "lists (append, list reads)" });
+        }
+        let mut losses = Losses::default();
+        let keys = number_keys(history, &mut losses);
+        let values = number_values(history, &mut losses);
+        let fates = fates(history);
+        let left_out = fates.iter().filter(|&&fate| fate == Fate::LeftOut).count();
+        let unknown = history.txns().filter(|&txn| history.outcome(txn) == Outcome::Unknown).count();
+        losses.add("unread transactions of unknown outcome left out", left_out);
+        losses.add("read transactions of unknown outcome written as committed", unknown - left_out);
+        let numbered = Numbered { history, losses: Losses::default(), keys, values, fates };
+        let dropped = numbered.written().flat_map(|txn| history.ops_of(txn)).filter(|op| !is_told(op));
+        let (ranges, unknown): (Vec<OpView>, Vec<OpView>) =
+            dropped.partition(|op| op.kind == OpKind::RangeRead);
+        losses.add("range reads dropped", ranges.len());
+        losses.add("reads without a result dropped", unknown.len());
+        for (kind, what) in
+            [(OpKind::Insert, "inserts written as writes"), (OpKind::Delete, "deletes written as writes")]
+        {
+            let all = numbered.written().flat_map(|txn| history.ops_of(txn));
+            losses.add(what, all.filter(|op| op.kind == kind).count());
+        }
+        losses.note_columns(history, false, false);
+        Ok(Numbered { losses, ..numbered })
+    }
+
+    /// What becomes of a transaction.
+    pub(crate) fn fate(&self, txn: Txn) -> Fate {
+        self.fates[txn.index()]
+    }
+
+    /// The transactions that are not left out.
+    pub(crate) fn written(&self) -> impl Iterator<Item = Txn> + '_ {
+        self.history.txns().filter(|&txn| self.fate(txn) != Fate::LeftOut)
+    }
+
+    /// The operations of a transaction that the format can tell, as (is a write, key, value); value 0 is the
+    /// initial one.
+    pub(crate) fn ops(&self, txn: Txn) -> impl Iterator<Item = (bool, u64, u64)> + '_ {
+        let told = self.history.ops_of(txn).filter(is_told);
+        told.map(|op| (op.kind.is_write(), self.key(op.key), self.value(op.key, op.value)))
+    }
+
+    /// The number of a key.
+    pub(crate) fn key(&self, key: Key) -> u64 {
+        self.keys[key.index()]
+    }
+
+    fn value(&self, key: Key, value: Value) -> u64 {
+        match &self.values {
+            None => natural(self.history, value).unwrap_or(0),
+            Some(_) if self.history.is_initial(key, value) => 0,
+            Some(numbers) => numbers.get(&value).copied().unwrap_or(0),
+        }
+    }
+}
+
+fn is_told(op: &OpView) -> bool {
+    op.kind != OpKind::RangeRead && (op.kind.is_write() || op.value != Value::UNKNOWN)
+}
+
+/// A value that is an unsigned integer.
+pub(crate) fn natural(history: &History, value: Value) -> Option<u64> {
+    match history.datum(value) {
+        Datum::Int(n) => u64::try_from(n).ok(),
+        Datum::Nat(n) => Some(n),
+        _ => None,
+    }
+}
+
+fn number_keys(history: &History, losses: &mut Losses) -> Vec<u64> {
+    let names: Option<Vec<u64>> = history.keys().map(|key| natural(history, history.key_name(key))).collect();
+    names.unwrap_or_else(|| {
+        losses.add("key names replaced by numbers", history.key_count());
+        (0..history.key_count() as u64).collect()
+    })
+}
+
+/// Numbers for values, unless every value can stand for itself: it is an unsigned integer, and it is 0
+/// only where 0 is the key's initial value.
+fn number_values(history: &History, losses: &mut Losses) -> Option<FxHashMap<Value, u64>> {
+    let told = || history.txns().flat_map(|txn| history.ops_of(txn)).filter(is_told);
+    let plain = told().all(|op| match natural(history, op.value) {
+        Some(0) => history.is_initial(op.key, op.value),
+        Some(_) => !history.is_initial(op.key, op.value),
+        None => false,
+    });
+    if plain {
+        return None;
+    }
+    let mut numbers = FxHashMap::default();
+    for op in told().filter(|op| !history.is_initial(op.key, op.value)) {
+        let next = numbers.len() as u64 + 1;
+        numbers.entry(op.value).or_insert(next);
+    }
+    losses.add("values replaced by numbers", numbers.len());
+    Some(numbers)
+}
+
+/// What becomes of each transaction. An unknown one committed if one that committed read what only
+/// unknown ones wrote, and then what *it* read from unknown ones committed too.
+fn fates(history: &History) -> Vec<Fate> {
+    let mut fates: Vec<Fate> = history
+        .txns()
+        .map(|txn| match history.outcome(txn) {
+            Outcome::Committed => Fate::Committed,
+            Outcome::Aborted => Fate::Aborted,
+            Outcome::Unknown => Fate::LeftOut,
+        })
+        .collect();
+    let mut writers: FxHashMap<(Key, Value), Vec<Txn>> = FxHashMap::default();
+    for txn in history.txns().filter(|&txn| history.outcome(txn) == Outcome::Unknown) {
+        for op in history.ops_of(txn).filter(|op| op.kind.is_write()) {
+            writers.entry((op.key, op.value)).or_default().push(txn);
+        }
+    }
+    if writers.is_empty() {
+        return fates;
+    }
+    // A value that a committed transaction wrote too, or that is initial, proves nothing.
+    for txn in history.txns().filter(|txn| fates[txn.index()] == Fate::Committed) {
+        for op in history.ops_of(txn).filter(|op| op.kind.is_write()) {
+            writers.remove(&(op.key, op.value));
+        }
+    }
+    writers.retain(|&(key, value), _| !history.is_initial(key, value));
+    let mut work: Vec<Txn> = history.txns().filter(|txn| fates[txn.index()] == Fate::Committed).collect();
+    while let Some(txn) = work.pop() {
+        for op in history.ops_of(txn).filter(|op| op.kind.is_read()) {
+            for &writer in writers.get(&(op.key, op.value)).into_iter().flatten() {
+                if fates[writer.index()] == Fate::LeftOut && writer != txn {
+                    fates[writer.index()] = Fate::Committed;
+                    work.push(writer);
+                }
+            }
+        }
+    }
+    fates
+}

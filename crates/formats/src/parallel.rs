@@ -1,0 +1,83 @@
+//! Parsing the blocks of a stream on all cores, and putting the results together in order.
+//!
+//! Every worker repeats: take the next block (under a lock, so blocks come in order), parse it, and then
+//! put the results that are next in line together (under another lock). The order of the results is the
+//! order of the blocks, whatever the threads do; while one worker merges, the others parse.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::input::{Block, Blocks};
+
+struct Taking {
+    blocks: Blocks,
+    next: u64,
+    stopped: bool,
+}
+
+struct Merging<'a, T> {
+    next: u64,
+    waiting: BTreeMap<u64, T>,
+    merge: &'a mut (dyn FnMut(T) -> ControlFlow<()> + Send),
+}
+
+/// Parses every block and merges the results in order, until `merge` breaks or the input ends.
+pub(crate) fn parse_blocks<T: Send>(
+    blocks: Blocks,
+    parse: impl Fn(Block) -> T + Sync,
+    merge: &mut (dyn FnMut(T) -> ControlFlow<()> + Send),
+) -> io::Result<()> {
+    let taking = Mutex::new(Taking { blocks, next: 0, stopped: false });
+    let merging = Mutex::new(Merging { next: 0, waiting: BTreeMap::new(), merge });
+    let failure = Mutex::new(None);
+    rayon::scope(|scope| {
+        for _ in 0..rayon::current_num_threads() {
+            scope.spawn(|_| {
+                if let Err(error) = work(&taking, &parse, &merging) {
+                    lock(&failure).get_or_insert(error);
+                    lock(&taking).stopped = true;
+                }
+            });
+        }
+    });
+    match lock(&failure).take() {
+        Some(error) => Err(error),
+        None => Ok(()),
+    }
+}
+
+fn work<T>(
+    taking: &Mutex<Taking>,
+    parse: &(impl Fn(Block) -> T + Sync),
+    merging: &Mutex<Merging<'_, T>>,
+) -> io::Result<()> {
+    loop {
+        let (number, block) = {
+            let mut taking = lock(taking);
+            if taking.stopped {
+                return Ok(());
+            }
+            let Some(block) = taking.blocks.next()? else { return Ok(()) };
+            taking.next += 1;
+            (taking.next - 1, block)
+        };
+        let parsed = parse(block);
+        let mut guard = lock(merging);
+        let Merging { next, waiting, merge } = &mut *guard;
+        waiting.insert(number, parsed);
+        while let Some(ready) = waiting.remove(next) {
+            *next += 1;
+            if merge(ready).is_break() {
+                lock(taking).stopped = true;
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// A worker that panicked has already failed the scope; what it left locked is not used again.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

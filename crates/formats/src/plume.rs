@@ -1,0 +1,423 @@
+//! Plume text, also of `PolySI`, `IsoVista` and `DBCop`'s converters: one event a line.
+//!
+//! ```text
+//! w(1,7,0,3)      session 0, transaction 3 writes 7 to key 1
+//! r(1,7,2,-1)     some aborted transaction of session 2 reads 7 from key 1
+//! ```
+//!
+//! Four unsigned decimals of up to 64 bits: key, value, session, transaction; a transaction of `-1` is
+//! *some* aborted one. LF or CRLF, the last line end is optional. The conventions that change verdicts:
+//!
+//! - the operations of a transaction are its lines in order, and lines of transactions may interleave;
+//! - session order is the order of each transaction's *first* line: the numbers mean nothing;
+//! - (session, transaction) is the identity, since some writers restart numbers in every session;
+//! - every key begins with 0. Files that begin with a transaction 0 of session 0 that only writes zeros
+//!   say the same explicitly: that transaction is the initial state and not a transaction. A later write
+//!   of 0 is a real write.
+//! - which aborted operations belong together is not recorded, so all of a session are one transaction.
+//!
+//! Reading is two steps per block of lines: a scan that makes 16-byte operations with transactions
+//! numbered inside the block, in parallel, and a merge in file order that gives those their identity.
+
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+
+use isoscope_history::{Draft, DraftTxn, History, OpKind, Outcome, RawOp, Txn, Value, Values};
+use rustc_hash::FxHashMap;
+
+use crate::input::{Block, Blocks, Stream};
+use crate::lower::{Fate, Losses, Numbered};
+use crate::parallel;
+use crate::problem::{Problems, Warning};
+use crate::{Progress, WriteError};
+
+/// No line of this format is longer: four 20-digit numbers and seven other characters.
+const LONGEST_LINE: usize = 256;
+/// The transaction of aborted operations, a number no file can hold beside it.
+const ABORTED: u64 = u64::MAX;
+
+/// Whether a text begins like this format.
+pub(crate) fn looks_like(line: &[u8]) -> bool {
+    matches!(line, [b'r' | b'w', b'(', b'0'..=b'9', ..])
+}
+
+/// Reads a stream.
+pub(crate) fn read(
+    stream: Stream,
+    base: u64,
+    draft: &mut Draft,
+    problems: &mut Problems,
+    progress: Progress<'_>,
+) -> io::Result<()> {
+    let mut merger = Merger { draft, problems, txns: FxHashMap::default(), explicit_initial: None };
+    parallel::parse_blocks(
+        Blocks::new(stream, LONGEST_LINE),
+        |block| {
+            progress(block.bytes.len() as u64);
+            scan(&block, base)
+        },
+        &mut |scan| merger.merge(scan),
+    )?;
+    if let Some(initial) = merger.explicit_initial.filter(|initial| initial.writes > 0) {
+        draft.drop_txn(initial.txn);
+        problems.warn_many(Warning::ExplicitInitial, initial.writes, None);
+    }
+    Ok(())
+}
+
+/// What a block holds.
+struct Scan {
+    base: u64,
+    ops: Vec<RawOp>,
+    txns: Vec<ScanTxn>,
+    /// Keys and values of 2^31 and above.
+    values: Values,
+    problems: Problems,
+}
+
+struct ScanTxn {
+    session: u64,
+    txn: u64,
+    first_at: u32,
+    count: u32,
+    only_writes_zero: bool,
+}
+
+/// A line as four numbers.
+struct Line {
+    kind: OpKind,
+    key: u64,
+    value: u64,
+    session: u64,
+    txn: u64,
+}
+
+fn scan(block: &Block, base: u64) -> Scan {
+    let bytes = block.bytes.as_slice();
+    let base = base + block.start;
+    let mut out = Scan {
+        base,
+        ops: Vec::with_capacity(bytes.len() / 20),
+        txns: Vec::with_capacity(bytes.len() / 200),
+        values: Values::default(),
+        problems: Problems::default(),
+    };
+    let mut numbers: FxHashMap<(u64, u64), u32> = FxHashMap::default();
+    let mut current = (0, 0, u32::MAX);
+    let mut at = 0;
+    while at < bytes.len() {
+        let mut cursor = Cursor { bytes, at };
+        match cursor.line() {
+            Ok(line) => {
+                if (line.session, line.txn) != (current.0, current.1) || current.2 == u32::MAX {
+                    let next = out.txns.len() as u32;
+                    let number = *numbers.entry((line.session, line.txn)).or_insert(next);
+                    if number == next {
+                        let (session, txn) = (line.session, line.txn);
+                        let first_at = at as u32;
+                        out.txns.push(ScanTxn { session, txn, first_at, count: 0, only_writes_zero: true });
+                    }
+                    current = (line.session, line.txn, number);
+                }
+                let txn = &mut out.txns[current.2 as usize];
+                txn.count += 1;
+                txn.only_writes_zero &= line.kind == OpKind::Write && line.value == 0;
+                let (key, value) = (out.values.nat(line.key), out.values.nat(line.value));
+                out.ops.push(RawOp::new(current.2, line.kind, key, value, at as u32));
+            }
+            Err(Stop::Blank) => out.problems.warn(Warning::BlankLine, Some(base + at as u64)),
+            Err(Stop::Expected(what)) => {
+                out.problems.error(Some(base + cursor.at as u64), describe(bytes, cursor.at), what);
+                cursor.skip_line();
+                if out.problems.hopeless() {
+                    break;
+                }
+            }
+        }
+        at = cursor.at;
+    }
+    out
+}
+
+/// Why a line is no event.
+enum Stop {
+    Blank,
+    Expected(&'static str),
+}
+
+/// What stands where something else was expected.
+fn describe(bytes: &[u8], at: usize) -> String {
+    match bytes.get(at) {
+        None => "the input ends inside an event".to_owned(),
+        Some(b'\n' | b'\r') => "the line ends inside an event".to_owned(),
+        Some(c) if c.is_ascii_graphic() => format!("unexpected `{}`", char::from(*c)),
+        Some(b' ' | b'\t') => "unexpected space".to_owned(),
+        Some(c) => format!("unexpected byte 0x{c:02x}"),
+    }
+}
+
+struct Cursor<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Cursor<'_> {
+    #[inline]
+    fn peek(&self) -> u8 {
+        self.bytes.get(self.at).copied().unwrap_or(b'\n')
+    }
+
+    /// Reads a line and its end.
+    #[inline]
+    fn line(&mut self) -> Result<Line, Stop> {
+        let kind = match self.peek() {
+            b'r' => OpKind::Read,
+            b'w' => OpKind::Write,
+            _ => return Err(self.not_an_event()),
+        };
+        self.at += 1;
+        self.expect(b'(', "`(` as in r(key,value,session,txn)")?;
+        let key = self.number()?;
+        self.expect(b',', "`,` after the key")?;
+        let value = self.number()?;
+        self.expect(b',', "`,` after the value")?;
+        let session = self.number()?;
+        self.expect(b',', "`,` after the session")?;
+        let txn = if self.peek() == b'-' { self.minus_one()? } else { self.txn_number()? };
+        self.expect(b')', "`)` after the transaction")?;
+        if self.peek() == b'\r' {
+            self.at += 1;
+        }
+        if self.at < self.bytes.len() {
+            self.expect(b'\n', "the end of the line")?;
+        }
+        Ok(Line { kind, key, value, session, txn })
+    }
+
+    #[cold]
+    fn not_an_event(&mut self) -> Stop {
+        let rest = &self.bytes[self.at..];
+        let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |n| n + 1);
+        if rest[..end].iter().all(u8::is_ascii_whitespace) {
+            self.at += end;
+            return Stop::Blank;
+        }
+        Stop::Expected("an event such as r(key,value,session,txn) or w(key,value,session,txn)")
+    }
+
+    #[inline]
+    fn expect(&mut self, byte: u8, what: &'static str) -> Result<(), Stop> {
+        if self.bytes.get(self.at) == Some(&byte) {
+            self.at += 1;
+            Ok(())
+        } else {
+            Err(Stop::Expected(what))
+        }
+    }
+
+    #[inline]
+    fn number(&mut self) -> Result<u64, Stop> {
+        let start = self.at;
+        let mut n = 0u64;
+        loop {
+            let digit = self.peek().wrapping_sub(b'0');
+            if digit > 9 {
+                break;
+            }
+            n = n.wrapping_mul(10).wrapping_add(u64::from(digit));
+            self.at += 1;
+        }
+        match self.at - start {
+            0 => Err(Stop::Expected("an unsigned number")),
+            1..=19 => Ok(n),
+            _ => self.long_number(start),
+        }
+    }
+
+    #[cold]
+    fn long_number(&mut self, start: usize) -> Result<u64, Stop> {
+        let text = std::str::from_utf8(&self.bytes[start..self.at]).unwrap_or("");
+        text.parse().map_err(|_| {
+            self.at = start;
+            Stop::Expected("a number of at most 64 bits")
+        })
+    }
+
+    #[inline]
+    fn txn_number(&mut self) -> Result<u64, Stop> {
+        let start = self.at;
+        match self.number()? {
+            ABORTED => {
+                self.at = start;
+                Err(Stop::Expected("a transaction number below 2^64 - 1"))
+            }
+            n => Ok(n),
+        }
+    }
+
+    #[cold]
+    fn minus_one(&mut self) -> Result<u64, Stop> {
+        let start = self.at;
+        self.at += 1;
+        if self.number()? == 1 {
+            return Ok(ABORTED);
+        }
+        self.at = start;
+        Err(Stop::Expected("a transaction number, or -1 for an aborted transaction"))
+    }
+
+    fn skip_line(&mut self) {
+        let rest = &self.bytes[self.at.min(self.bytes.len())..];
+        self.at += memchr::memchr(b'\n', rest).map_or(rest.len(), |n| n + 1);
+    }
+}
+
+/// Puts the blocks together, in file order.
+struct Merger<'a> {
+    draft: &'a mut Draft,
+    problems: &'a mut Problems,
+    txns: FxHashMap<(u64, u64), DraftTxn>,
+    explicit_initial: Option<ExplicitInitial>,
+}
+
+/// The file's first transaction, as long as it may be the initial state.
+#[derive(Clone, Copy)]
+struct ExplicitInitial {
+    txn: DraftTxn,
+    writes: u64,
+}
+
+impl Merger<'_> {
+    fn merge(&mut self, mut scan: Scan) -> ControlFlow<()> {
+        self.problems.absorb(std::mem::take(&mut scan.problems));
+        if self.problems.hopeless() {
+            return ControlFlow::Break(());
+        }
+        if self.problems.failed() {
+            return ControlFlow::Continue(());
+        }
+        if !scan.values.is_empty() {
+            let remap = self.draft.values.absorb(&scan.values);
+            scan.ops.iter_mut().for_each(|op| op.remap(&remap));
+        }
+        let mut ids = Vec::with_capacity(scan.txns.len());
+        for txn in &scan.txns {
+            let id = self.identify(txn, scan.base);
+            self.watch_initial(txn, id);
+            ids.push((id, txn.count));
+        }
+        self.draft.absorb(scan.base, scan.ops, ids.into_iter());
+        ControlFlow::Continue(())
+    }
+
+    fn identify(&mut self, txn: &ScanTxn, base: u64) -> DraftTxn {
+        let draft = &mut *self.draft;
+        *self.txns.entry((txn.session, txn.txn)).or_insert_with(|| {
+            let session = draft.values.nat(txn.session);
+            let session = draft.session(session);
+            let (name, outcome) = match txn.txn {
+                ABORTED => (draft.values.int(-1), Outcome::Aborted),
+                n => (draft.values.nat(n), Outcome::Committed),
+            };
+            draft.txn(session, name, outcome, Some(base + u64::from(txn.first_at)))
+        })
+    }
+
+    /// Keeps track of whether the file begins with `w(k,0,0,0)` lines.
+    fn watch_initial(&mut self, txn: &ScanTxn, id: DraftTxn) {
+        if id == DraftTxn(0) {
+            let so_far = self.explicit_initial.map_or(0, |initial| initial.writes);
+            let first_time = self.draft.txn_count() == 1 && self.explicit_initial.is_none();
+            let possible = txn.session == 0 && txn.txn == 0 && txn.only_writes_zero;
+            let still = possible && (first_time || so_far > 0);
+            let writes = if still { so_far + u64::from(txn.count) } else { 0 };
+            self.explicit_initial = Some(ExplicitInitial { txn: id, writes });
+        }
+    }
+}
+
+/// Writes a history.
+pub(crate) fn write(history: &History, out: &mut dyn Write) -> Result<Losses, WriteError> {
+    let mut numbered = Numbered::of(history, "plume")?;
+    let mut losses = std::mem::take(&mut numbered.losses);
+    let sessions = numbers(history, history.sessions().map(|s| history.session_name(s)));
+    let sessions = sessions.filter(|names| are_distinct(names.clone())).unwrap_or_else(|| {
+        losses.add("session names replaced by numbers", history.session_count());
+        (0..history.session_count() as u64).collect()
+    });
+    let committed = || numbered.written().filter(|&txn| numbered.fate(txn) == Fate::Committed);
+    let mut names = numbers(history, committed().map(|txn| history.txn_name(txn)));
+    let identities = |names: &[u64]| {
+        committed().zip(names).map(|(txn, &name)| (history.session_of(txn).0, name)).collect::<Vec<_>>()
+    };
+    let misleading =
+        |names: &[u64]| names.first() == Some(&0) && looks_initial(&numbered, committed(), &sessions);
+    if names.as_ref().is_none_or(|names| !are_distinct(identities(names)) || misleading(names)) {
+        losses.add("transaction names replaced by numbers", committed().count());
+        names = None;
+    }
+    losses.add(
+        "aborted transactions whose operations are no longer grouped",
+        numbered.written().filter(|&txn| numbered.fate(txn) == Fate::Aborted).count(),
+    );
+    losses
+        .add("empty transactions dropped", committed().filter(|&t| numbered.ops(t).next().is_none()).count());
+    let mut next = 0;
+    let mut line = Vec::with_capacity(64);
+    for txn in numbered.written() {
+        let session = sessions[history.session_of(txn).index()];
+        let name = match (numbered.fate(txn), &names) {
+            (Fate::Aborted, _) => None,
+            (_, Some(names)) => Some(names[next]),
+            // From 1: a transaction 0 may be mistaken for the explicit initial one.
+            (_, None) => Some(u64::from(txn.0) + 1),
+        };
+        next += usize::from(name.is_some());
+        for (is_write, key, value) in numbered.ops(txn) {
+            line.clear();
+            line.extend_from_slice(if is_write { b"w(" } else { b"r(" });
+            for number in [key, value, session] {
+                push_number(&mut line, number);
+                line.push(b',');
+            }
+            match name {
+                Some(name) => push_number(&mut line, name),
+                None => line.extend_from_slice(b"-1"),
+            }
+            line.extend_from_slice(b")\n");
+            out.write_all(&line)?;
+        }
+    }
+    Ok(losses)
+}
+
+fn numbers(history: &History, names: impl Iterator<Item = Value>) -> Option<Vec<u64>> {
+    names.map(|name| crate::lower::natural(history, name).filter(|&n| n != ABORTED)).collect()
+}
+
+fn are_distinct<T: Ord>(mut all: Vec<T>) -> bool {
+    all.sort_unstable();
+    all.windows(2).all(|pair| pair[0] != pair[1])
+}
+
+/// Whether a reader would take the first transaction, if it is called 0, for the initial state.
+fn looks_initial(numbered: &Numbered<'_>, mut txns: impl Iterator<Item = Txn>, sessions: &[u64]) -> bool {
+    txns.next().is_some_and(|txn| {
+        sessions[numbered.history.session_of(txn).index()] == 0
+            && numbered.ops(txn).all(|(is_write, _, value)| is_write && value == 0)
+    })
+}
+
+fn push_number(line: &mut Vec<u8>, mut n: u64) {
+    let mut digits = [0u8; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (n % 10) as u8;
+        n /= 10;
+        if n == 0 {
+            break;
+        }
+    }
+    line.extend_from_slice(&digits[at..]);
+}

@@ -1,0 +1,204 @@
+//! Reading a history: detection, the reader of the format, and what all readers share.
+
+use std::io;
+
+use isoscope_history::{Draft, History, Outcome, Position, Sources};
+
+use crate::detect::{self, Unrecognised};
+use crate::input::{Input, Source, Stream};
+use crate::problem::{Problem, Problems, Severity, Warning};
+use crate::text::SourceText;
+use crate::{
+    Format, Progress, awdit, cobra, dbcop, edn, elle_json, isopredict, native, notation, plume, viper,
+};
+
+/// How to read.
+#[derive(Default)]
+pub struct ReadOptions<'a> {
+    /// The format, when it is not to be detected.
+    pub format: Option<Format>,
+    /// Called with the number of (decompressed) bytes just read, from any thread.
+    pub progress: Option<&'a (dyn Fn(u64) + Sync)>,
+}
+
+/// A history that was read.
+pub struct Reading {
+    /// The history.
+    pub history: History,
+    /// The format it was in.
+    pub format: Format,
+    /// Warnings, each kind once.
+    pub warnings: Vec<Problem>,
+    /// The text it was read from, for messages that quote it.
+    pub text: SourceText,
+}
+
+/// Why no history could be read.
+#[derive(Debug)]
+pub struct Failure {
+    /// The format, if it was recognised.
+    pub format: Option<Format>,
+    /// The problems; at least one is an error.
+    pub problems: Vec<Problem>,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (i, problem) in self.problems.iter().enumerate() {
+            let gap = if i == 0 { "" } else { "\n" };
+            write!(f, "{gap}{problem}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl Failure {
+    fn plain(format: Option<Format>, message: String, help: Option<String>) -> Failure {
+        let problem = Problem { severity: Severity::Error, place: None, message, help };
+        Failure { format, problems: vec![problem] }
+    }
+
+    fn io(name: &str, error: &io::Error) -> Failure {
+        Failure::plain(None, format!("cannot read {name}: {error}"), None)
+    }
+}
+
+/// Reads a history.
+pub fn read(input: &Input, options: &ReadOptions<'_>) -> Result<Reading, Failure> {
+    let name = input.name();
+    let found = detect::detect(input).map_err(|error| Failure::io(&name, &error))?;
+    let sources = found.sources;
+    let Some(first) = sources.first() else { return Err(unrecognised(&name, Unrecognised::Directory)) };
+    let mut stream = Some(first.open().map_err(|error| Failure::io(&first.name, &error))?);
+    let format = match options.format {
+        Some(format) => format,
+        None => match (input, &stream) {
+            (Input::Stdin, Some(stream)) => detect::by_content(stream.head()),
+            _ => found.format,
+        }
+        .map_err(|why| unrecognised(&name, why))?,
+    };
+    let progress: Progress<'_> = options.progress.unwrap_or(&|_| {});
+
+    let mut draft = Draft::new();
+    let mut problems = Problems::default();
+    let mut base = 0;
+    for source in &sources {
+        draft.sources.add(source.name.as_str(), base);
+        let opened = match stream.take() {
+            Some(stream) => Ok(stream),
+            None => source.open(),
+        };
+        let length = std::sync::atomic::AtomicU64::new(0);
+        let counted = |bytes: u64| {
+            length.fetch_add(bytes, std::sync::atomic::Ordering::Relaxed);
+            progress(bytes);
+        };
+        let read =
+            opened.and_then(|s| read_one(format, s, source, base, &mut draft, &mut problems, &counted));
+        if let Err(error) = read {
+            problems.error(None, format!("cannot read {}: {error}", source.name), "");
+        }
+        base += length.into_inner() + 1;
+    }
+    finish(format, draft, problems, SourceText { sources })
+}
+
+/// Runs the reader of a format on one file. Readers report the bytes they consumed through `progress`.
+fn read_one(
+    format: Format,
+    stream: Stream,
+    source: &Source,
+    base: u64,
+    draft: &mut Draft,
+    problems: &mut Problems,
+    progress: Progress<'_>,
+) -> io::Result<()> {
+    match format {
+        Format::Edn => edn::read(stream, base, draft, problems, progress),
+        Format::ElleJson => elle_json::read(stream, base, draft, problems, progress),
+        Format::Plume => plume::read(stream, base, draft, problems, progress),
+        Format::DbcopBincode => dbcop::bincode::read(stream, base, draft, problems, progress),
+        Format::DbcopJson => dbcop::json::read(stream, base, draft, problems, progress),
+        Format::DbcopHist => dbcop::hist::read(stream, base, draft, problems, progress),
+        Format::Cobra => cobra::read(stream, base, &source.name, draft, problems, progress),
+        Format::Viper => viper::read(stream, base, &source.name, draft, problems, progress),
+        Format::Awdit => awdit::read(stream, base, draft, problems, progress),
+        Format::IsoPredict => isopredict::read(stream, base, draft, problems, progress),
+        Format::Native => native::read(stream, base, draft, problems, progress),
+        Format::Notation => notation::read(stream, base, draft, problems, progress),
+    }
+}
+
+fn unrecognised(name: &str, why: Unrecognised) -> Failure {
+    let formats: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
+    let formats = formats.join(", ");
+    let (message, help) = match why {
+        Unrecognised::Empty => {
+            (format!("{name} is empty"), "a history; name its format if an empty one is meant".to_owned())
+        }
+        Unrecognised::Binary => (
+            format!("{name} is binary data in no known format"),
+            "dbcop bincode, Cobra logs, or text; gzip and zstd are read too".to_owned(),
+        ),
+        Unrecognised::Text => {
+            (format!("the format of {name} was not recognised"), format!("one of: {formats}"))
+        }
+        Unrecognised::Directory => (
+            format!("the directory {name} holds no history"),
+            "history.edn, history.bincode, or Cobra's T*.log or Viper's J*.log files".to_owned(),
+        ),
+    };
+    Failure::plain(None, message, Some(help))
+}
+
+fn finish(
+    format: Format,
+    draft: Draft,
+    mut problems: Problems,
+    text: SourceText,
+) -> Result<Reading, Failure> {
+    let sources = draft.sources.clone();
+    let mut history = None;
+    if !problems.failed() {
+        match draft.finish() {
+            Ok(made) => history = Some(made),
+            Err(limit) => problems.error(None, limit.to_string(), ""),
+        }
+    }
+    if let Some(history) = &history {
+        note_oddities(history, &mut problems);
+    }
+    let list = locate(problems, &sources, &text);
+    match history {
+        Some(history) => Ok(Reading { history, format, warnings: list, text }),
+        None => Err(Failure { format: Some(format), problems: list }),
+    }
+}
+
+fn locate(problems: Problems, sources: &Sources, text: &SourceText) -> Vec<Problem> {
+    let positions = problems.positions();
+    let places = text.places(sources, &positions);
+    let find = |position: Position| {
+        let i = positions.iter().position(|&p| p == position)?;
+        places[i].clone()
+    };
+    problems.into_list(find)
+}
+
+/// Warnings that any format may need.
+fn note_oddities(history: &History, problems: &mut Problems) {
+    if history.txn_count() == 0 {
+        problems.warn(Warning::NoTransactions, None);
+    }
+    let mut read = vec![false; history.key_count()];
+    for txn in history.txns().filter(|&txn| history.outcome(txn) == Outcome::Committed) {
+        for op in history.ops_of(txn).filter(|op| op.kind.is_read()) {
+            read[op.key.index()] |= history.is_initial(op.key, op.value);
+        }
+    }
+    let never = history.keys().filter(|&key| read[key.index()] && history.writers(key).is_empty()).count();
+    problems.warn_many(Warning::NeverWritten, never as u64, None);
+}

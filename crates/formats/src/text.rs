@@ -1,0 +1,166 @@
+//! From positions to places: file, line, column and the text there.
+//!
+//! Positions are asked for rarely (a problem, an anomaly), so nothing is kept for them while reading: the
+//! sources are read again, once, for all positions wanted.
+
+use std::io::{self, Read};
+
+use isoscope_history::{Position, Sources};
+
+use crate::input::Source;
+use crate::problem::Place;
+
+/// How much of a line an excerpt shows before and after the column.
+const BEFORE: usize = 48;
+const AFTER: usize = 72;
+
+/// The text of a history's sources, on demand.
+#[derive(Clone, Default)]
+pub struct SourceText {
+    pub(crate) sources: Vec<Source>,
+}
+
+impl SourceText {
+    /// The places of positions, in the same order; `None` for those that cannot be found.
+    pub fn places(&self, map: &Sources, positions: &[Position]) -> Vec<Option<Place>> {
+        let mut places = vec![None; positions.len()];
+        for (number, source) in self.sources.iter().enumerate() {
+            let mut wanted: Vec<(u64, usize)> = positions
+                .iter()
+                .enumerate()
+                .filter_map(|(i, &position)| {
+                    let (file, offset) = map.locate(position)?;
+                    (std::ptr::eq(file, map.files().get(number)?)).then_some((offset, i))
+                })
+                .collect();
+            wanted.sort_unstable();
+            // A source that has gone away since it was read costs the excerpt, nothing more.
+            let _ = find_places(source, &wanted, &mut places);
+        }
+        places
+    }
+}
+
+/// Goes through a source once and fills in the places at the wanted offsets, which are sorted.
+fn find_places(source: &Source, wanted: &[(u64, usize)], places: &mut [Option<Place>]) -> io::Result<()> {
+    let mut wanted = wanted.iter().peekable();
+    if wanted.peek().is_none() {
+        return Ok(());
+    }
+    let mut stream = source.reopen()?;
+    let binary = memchr::memchr(0, stream.head()).is_some();
+    let mut window = Window::default();
+    while wanted.peek().is_some() {
+        window.advance(&mut stream)?;
+        while let Some(&&(offset, i)) = wanted.peek()
+            && window.reaches(offset)
+        {
+            window.count_to(offset);
+            let (excerpt, caret) = excerpt(&window.bytes, (offset - window.start) as usize);
+            let (file, line, column) = (source.name.clone(), window.line, offset - window.line_start + 1);
+            places[i] = Some(Place { file, line, column, offset, excerpt, caret, binary });
+            wanted.next();
+        }
+        if window.ended {
+            break;
+        }
+        window.count_to(window.safe_end());
+    }
+    Ok(())
+}
+
+/// A part of a source, with the number of lines before it.
+#[derive(Default)]
+struct Window {
+    bytes: Vec<u8>,
+    /// The offset of the first byte.
+    start: u64,
+    /// Newlines before this offset are counted.
+    counted: u64,
+    lines_before: u64,
+    line: u64,
+    line_start: u64,
+    ended: bool,
+}
+
+impl Window {
+    /// Moves on by a megabyte, keeping enough of what was there for an excerpt.
+    fn advance(&mut self, stream: &mut impl Read) -> io::Result<()> {
+        let gone = self.bytes.len().saturating_sub(BEFORE + AFTER);
+        self.bytes.drain(..gone);
+        self.start += gone as u64;
+        self.ended = stream.take(1 << 20).read_to_end(&mut self.bytes)? == 0;
+        self.line = self.lines_before + 1;
+        Ok(())
+    }
+
+    /// Up to here an excerpt is complete.
+    fn safe_end(&self) -> u64 {
+        let margin = if self.ended { 0 } else { AFTER };
+        self.start + self.bytes.len().saturating_sub(margin) as u64
+    }
+
+    fn reaches(&self, offset: u64) -> bool {
+        offset < self.safe_end() || (self.ended && offset == self.safe_end())
+    }
+
+    fn count_to(&mut self, offset: u64) {
+        let from = (self.counted - self.start) as usize;
+        let to = ((offset - self.start) as usize).max(from);
+        for newline in memchr::memchr_iter(b'\n', &self.bytes[from..to]) {
+            self.lines_before += 1;
+            self.line_start = self.counted + newline as u64 + 1;
+        }
+        self.counted = self.counted.max(offset);
+        self.line = self.lines_before + 1;
+    }
+}
+
+/// The part of a line around a byte, and where that byte is in it.
+fn excerpt(buffer: &[u8], at: usize) -> (String, usize) {
+    let from = memchr::memrchr(b'\n', &buffer[..at]).map_or(0, |n| n + 1).max(at.saturating_sub(BEFORE));
+    let end = memchr::memchr(b'\n', &buffer[at..]).map_or(buffer.len(), |n| at + n).min(at + AFTER);
+    let show = |bytes: &[u8]| -> String {
+        String::from_utf8_lossy(bytes).chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    };
+    let line = buffer[from..end].strip_suffix(b"\r").unwrap_or(&buffer[from..end]);
+    let before = show(&buffer[from..at.min(from + line.len()).max(from)]);
+    (before.clone() + &show(&line[(at - from).min(line.len())..]), before.chars().count())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every byte of a text that is longer than a window has the line and column that counting gives.
+    #[test]
+    fn places_agree_with_counting() {
+        let mut text = String::new();
+        for i in 0..60_000 {
+            text.push_str(&"x".repeat(i % 61));
+            text.push('\n');
+        }
+        assert!(text.len() > 1 << 20);
+        let mut map = Sources::default();
+        map.add("t", 0);
+        let sources = SourceText { sources: vec![Source::bytes("t", text.as_bytes().into())] };
+        let offsets: Vec<u64> = (0..text.len() as u64).step_by(997).chain([text.len() as u64]).collect();
+        let positions: Vec<Position> = offsets.iter().map(|&o| Position(o)).collect();
+        for (place, offset) in sources.places(&map, &positions).into_iter().zip(offsets) {
+            let before = &text[..offset as usize];
+            let place = place.unwrap();
+            assert_eq!(place.line as usize, before.matches('\n').count() + 1);
+            assert_eq!(place.column as usize, before.len() - before.rfind('\n').map_or(0, |n| n + 1) + 1);
+        }
+    }
+
+    #[test]
+    fn an_excerpt_is_short_and_points_at_the_byte() {
+        let line = format!("{}!{}", "a".repeat(500), "b".repeat(500));
+        let (text, caret) = excerpt(line.as_bytes(), 500);
+        assert!(text.len() < 130);
+        assert_eq!(text.chars().nth(caret), Some('!'));
+        assert_eq!(excerpt(b"ab\r\ncd", 3), ("ab".into(), 2));
+        assert_eq!(excerpt(b"ab\ncd", 3), ("cd".into(), 0));
+    }
+}

@@ -1,0 +1,85 @@
+//! Writing a history in a chosen format.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::path::Path;
+
+use isoscope_history::History;
+
+use crate::lower::Losses;
+use crate::{Format, cobra, dbcop, edn, elle_json, native, notation, plume};
+
+/// Where to write.
+pub enum Target<'a> {
+    /// A stream, for formats that are one file.
+    Stream(&'a mut dyn Write),
+    /// A directory, for formats that are several; it is made if it is not there.
+    Directory(&'a Path),
+}
+
+/// Why a history was not written.
+#[derive(Debug)]
+pub enum WriteError {
+    /// The output failed.
+    Io(io::Error),
+    /// The format has no word for something the history cannot do without.
+    Inexpressible {
+        /// The format.
+        format: &'static str,
+        /// What it cannot say.
+        what: &'static str,
+    },
+    /// The format can only be read.
+    ReadOnly(Format),
+    /// The format needs a directory and got a stream, or the other way round.
+    WrongTarget(Format),
+}
+
+impl fmt::Display for WriteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WriteError::Io(error) => write!(f, "{error}"),
+            WriteError::Inexpressible { format, what } => {
+                write!(f, "the format `{format}` cannot express {what}")
+            }
+            WriteError::ReadOnly(format) => write!(f, "the format `{format}` can only be read"),
+            WriteError::WrongTarget(format) if format.is_directory() => {
+                write!(f, "the format `{format}` is a directory of files: name one to write to")
+            }
+            WriteError::WrongTarget(format) => {
+                write!(f, "the format `{format}` is one file, not a directory")
+            }
+        }
+    }
+}
+
+impl std::error::Error for WriteError {}
+
+impl From<io::Error> for WriteError {
+    fn from(error: io::Error) -> Self {
+        WriteError::Io(error)
+    }
+}
+
+/// Writes a history and says what was lost.
+pub fn write(history: &History, format: Format, target: Target<'_>) -> Result<Losses, WriteError> {
+    let out = match (target, format) {
+        (Target::Directory(directory), Format::Cobra) => return cobra::write(history, directory),
+        (Target::Stream(out), format) if !format.is_directory() => out,
+        _ if !format.is_writable() => return Err(WriteError::ReadOnly(format)),
+        _ => return Err(WriteError::WrongTarget(format)),
+    };
+    match format {
+        Format::Edn => edn::write(history, out),
+        Format::ElleJson => elle_json::write(history, out),
+        Format::Plume => plume::write(history, out),
+        Format::DbcopBincode => dbcop::bincode::write(history, out),
+        Format::DbcopJson => dbcop::json::write(history, out),
+        Format::DbcopHist => dbcop::hist::write(history, out),
+        Format::Native => native::write(history, out),
+        Format::Notation => notation::write(history, out),
+        Format::Cobra | Format::Viper | Format::Awdit | Format::IsoPredict => {
+            Err(WriteError::ReadOnly(format))
+        }
+    }
+}

@@ -226,6 +226,19 @@ pub(crate) struct Block {
     pub(crate) start: u64,
     /// The lines. Every line but the last of the input ends with a newline.
     pub(crate) bytes: Vec<u8>,
+    pool: Pool,
+}
+
+/// Buffers that blocks no longer need. Fresh memory must be cleared by the kernel, page by page, which
+/// would take longer than parsing what is read into it.
+type Pool = Arc<Mutex<Vec<Vec<u8>>>>;
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        if let Ok(mut pool) = self.pool.lock() {
+            pool.push(std::mem::take(&mut self.bytes));
+        }
+    }
 }
 
 /// A stream cut into runs of whole lines.
@@ -235,33 +248,32 @@ pub(crate) struct Blocks {
     start: u64,
     ended: bool,
     longest_line: usize,
+    pool: Pool,
 }
 
 impl Blocks {
     /// Blocks of a stream none of whose lines may be longer than `longest_line`. A longer line is cut, which
     /// is for the parser to notice.
     pub(crate) fn new(stream: Stream, longest_line: usize) -> Blocks {
-        Blocks { stream, carry: Vec::new(), start: 0, ended: false, longest_line }
+        Blocks { stream, carry: Vec::new(), start: 0, ended: false, longest_line, pool: Pool::default() }
     }
 
     /// The next block; `None` at the end.
     pub(crate) fn next(&mut self) -> io::Result<Option<Block>> {
-        let mut bytes = Vec::with_capacity(self.carry.len() + BLOCK);
+        let mut bytes = self.pool.lock().ok().and_then(|mut pool| pool.pop()).unwrap_or_default();
+        bytes.clear();
         bytes.append(&mut self.carry);
-        loop {
+        while !self.ended {
             let had = bytes.len();
-            if !self.ended {
-                let got = (&mut self.stream).take(BLOCK as u64).read_to_end(&mut bytes)?;
-                self.ended = got < BLOCK;
+            bytes.reserve(BLOCK);
+            let got = (&mut self.stream).take(BLOCK as u64).read_to_end(&mut bytes)?;
+            self.ended = got < BLOCK;
+            let newline = memchr::memrchr(b'\n', &bytes[had..]);
+            if let (false, Some(newline)) = (self.ended, newline) {
+                self.carry.extend_from_slice(&bytes[had + newline + 1..]);
+                bytes.truncate(had + newline + 1);
             }
-            if self.ended {
-                break;
-            }
-            if let Some(newline) = memchr::memrchr(b'\n', &bytes[had..]) {
-                self.carry = bytes.split_off(had + newline + 1);
-                break;
-            }
-            if bytes.len() > self.longest_line {
+            if newline.is_some() || bytes.len() > self.longest_line {
                 break;
             }
         }
@@ -270,6 +282,6 @@ impl Blocks {
         }
         let start = self.start;
         self.start += bytes.len() as u64;
-        Ok(Some(Block { start, bytes }))
+        Ok(Some(Block { start, bytes, pool: self.pool.clone() }))
     }
 }

@@ -215,7 +215,7 @@ impl Cursor<'_> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn number(&mut self) -> Result<u64, Stop> {
         let start = self.at;
         let mut n = 0u64;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use isoscope_history::{Draft, History, Outcome, Position, Sources};
+use isoscope_history::{Draft, History, Key, Outcome, Position, Sources};
 
 use crate::detect::{self, Unrecognised};
 use crate::input::{Input, Source, Stream};
@@ -193,12 +193,16 @@ fn note_oddities(history: &History, problems: &mut Problems) {
     if history.txn_count() == 0 {
         problems.warn(Warning::NoTransactions, None);
     }
-    let mut read = vec![false; history.key_count()];
+    let unwritten = |key: Key| history.writers(key).is_empty();
+    if !history.keys().any(unwritten) {
+        return;
+    }
+    let mut initial = vec![false; history.key_count()];
     for txn in history.txns().filter(|&txn| history.outcome(txn) == Outcome::Committed) {
         for op in history.ops_of(txn).filter(|op| op.kind.is_read()) {
-            read[op.key.index()] |= history.is_initial(op.key, op.value);
+            initial[op.key.index()] |= history.is_initial(op.key, op.value);
         }
     }
-    let never = history.keys().filter(|&key| read[key.index()] && history.writers(key).is_empty()).count();
+    let never = history.keys().filter(|&key| initial[key.index()] && unwritten(key)).count();
     problems.warn_many(Warning::NeverWritten, never as u64, None);
 }

@@ -1,2 +1,52 @@
-//! The binary.
-fn main() {}
+//! `isoscope`, the instrument for looking at transaction isolation.
+//!
+//! Only this crate knows about argv, exit codes, colours and terminals. `args` is the one definition that
+//! gives parser, help, man pages and completions; each verb is a file of `commands`.
+
+mod args;
+mod commands;
+mod exit;
+mod problems;
+mod terminal;
+mod words;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Args, Command};
+use crate::exit::Exit;
+use crate::terminal::Terminal;
+
+fn main() -> ExitCode {
+    std::panic::set_hook(Box::new(terminal::report_panic));
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return usage(&error).into(),
+    };
+    let terminal = Terminal::new(&args.global);
+    if let Some(threads) = args.global.threads {
+        // Fails only when the pool exists already, and this is the first thing that happens.
+        let _ = terminal::set_threads(threads);
+    }
+    run(args.command, &terminal).into()
+}
+
+fn run(command: Command, terminal: &Terminal) -> Exit {
+    match command {
+        Command::Stats(args) => commands::stats::run(&args, terminal),
+        Command::Convert(args) => commands::convert::run(&args, terminal),
+        Command::Generate(args) => commands::generate::run(&args, terminal),
+        Command::Demo(args) => commands::demo::run(&args, terminal),
+        Command::Formats => commands::formats::run(terminal),
+        Command::Completions(args) => commands::manual::completions(&args, terminal),
+        Command::Man(args) => commands::manual::man(&args, terminal),
+    }
+}
+
+/// Prints what the argument parser has to say. Its own exit code for bad usage is 2, which here means an
+/// unknown verdict, so it is not used.
+fn usage(error: &clap::Error) -> Exit {
+    let _ = error.print();
+    if error.use_stderr() { Exit::Usage } else { Exit::Holds }
+}

@@ -1,0 +1,10 @@
+//! The verbs, one file each.
+
+pub(crate) mod convert;
+pub(crate) mod demo;
+pub(crate) mod formats;
+pub(crate) mod generate;
+pub(crate) mod manual;
+pub(crate) mod open;
+pub(crate) mod save;
+pub(crate) mod stats;

@@ -1,0 +1,13 @@
+//! `isoscope convert`: any format to any other.
+
+use crate::args::ConvertArgs;
+use crate::commands::{open, save};
+use crate::exit::Exit;
+use crate::terminal::Terminal;
+
+pub(crate) fn run(args: &ConvertArgs, terminal: &Terminal) -> Exit {
+    match open::open(&args.file, &args.read, terminal) {
+        Ok(reading) => save::save(&reading.history, &args.write, terminal),
+        Err(_) => Exit::Failed,
+    }
+}

@@ -1,0 +1,51 @@
+//! Reading the histories a command was given, with progress and problems.
+
+use std::path::Path;
+use std::time::Instant;
+
+use isoscope_formats::{Failure, Input, ReadOptions, Reading, read};
+
+use crate::args::ReadArgs;
+use crate::problems;
+use crate::terminal::{Terminal, Unit};
+use crate::words;
+
+/// Reads a history and shows its problems.
+pub(crate) fn open(file: &Path, args: &ReadArgs, terminal: &Terminal) -> Result<Reading, Failure> {
+    let input = Input::from_arg(file);
+    let name = input.name();
+    let bar = terminal.progress(&format!("reading {name}"), plain_size(file), Unit::Bytes);
+    let started = Instant::now();
+    let progress = |bytes| bar.inc(bytes);
+    let format = args.from.map(|format| format.0);
+    let result = read(&input, &ReadOptions { format, progress: Some(&progress) });
+    bar.finish_and_clear();
+    match &result {
+        Ok(reading) => {
+            problems::show(&reading.warnings, terminal);
+            terminal.detail(&speed(reading, bar.position(), started));
+        }
+        Err(failure) => problems::show(&failure.problems, terminal),
+    }
+    result
+}
+
+/// The size of a file that is not compressed: the only case where the end of the work is known.
+fn plain_size(file: &Path) -> Option<u64> {
+    let compressed = file.extension().is_some_and(|e| e == "gz" || e == "zst");
+    std::fs::metadata(file).ok().filter(|meta| meta.is_file() && !compressed).map(|meta| meta.len())
+}
+
+fn speed(reading: &Reading, bytes: u64, started: Instant) -> String {
+    let seconds = started.elapsed().as_secs_f64();
+    let (columns, table) = reading.history.bytes();
+    let operations = reading.history.op_count().max(1);
+    format!(
+        "read {} of {} in {seconds:.3} s ({} a second); {:.1} bytes an operation, and {} for values",
+        words::bytes(bytes),
+        reading.format,
+        words::bytes((bytes as f64 / seconds) as u64),
+        columns as f64 / operations as f64,
+        words::bytes(table as u64),
+    )
+}

@@ -1,0 +1,107 @@
+//! Writing a history where the user asked, whole or not at all.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use isoscope_formats::{Format, Target, WriteError, write};
+use isoscope_history::History;
+
+use crate::args::WriteArgs;
+use crate::exit::Exit;
+use crate::terminal::Terminal;
+use crate::words;
+
+/// Writes a history and says what was lost.
+pub(crate) fn save(history: &History, args: &WriteArgs, terminal: &Terminal) -> Exit {
+    let format = match chosen_format(args) {
+        Ok(format) => format,
+        Err(message) => {
+            terminal.error(&message);
+            return Exit::Usage;
+        }
+    };
+    let result = match args.output.as_deref().filter(|path| path.as_os_str() != "-") {
+        None => to_stdout(history, format),
+        Some(path) if format.is_directory() => write(history, format, Target::Directory(path)),
+        Some(path) => to_file(history, format, path),
+    };
+    match result {
+        Ok(losses) => {
+            for (what, count) in losses.iter() {
+                terminal.note(&format!("lost in {format}: {} {what}", words::count(count)));
+            }
+            Exit::Holds
+        }
+        Err(WriteError::Io(error)) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Holds,
+        Err(error) => {
+            let place =
+                args.output.as_ref().map_or("standard output".into(), |path| path.display().to_string());
+            terminal.error(&format!("cannot write {place}: {error}"));
+            match error {
+                WriteError::Io(_) => Exit::Failed,
+                _ => Exit::Usage,
+            }
+        }
+    }
+}
+
+/// The format asked for, else the one the output's extension stands for, else the native one.
+fn chosen_format(args: &WriteArgs) -> Result<Format, String> {
+    if let Some(format) = args.to {
+        return Ok(format.0);
+    }
+    let Some(path) = &args.output else { return Ok(Format::Native) };
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("");
+    match extension {
+        "edn" => Ok(Format::Edn),
+        "json" => Ok(Format::ElleJson),
+        "jsonl" => Ok(Format::Native),
+        "txt" => Ok(Format::Plume),
+        "bincode" => Ok(Format::DbcopBincode),
+        "hist" => Ok(Format::DbcopHist),
+        _ => Err(format!("which format should {} be in? say --to FORMAT", path.display())),
+    }
+}
+
+fn to_stdout(history: &History, format: Format) -> Result<isoscope_formats::Losses, WriteError> {
+    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    let losses = write(history, format, Target::Stream(&mut out))?;
+    out.flush()?;
+    Ok(losses)
+}
+
+/// Writes beside the file and renames, so that a failure leaves what was there. Devices and pipes are
+/// written to directly.
+fn to_file(history: &History, format: Format, path: &Path) -> Result<isoscope_formats::Losses, WriteError> {
+    let special = path.metadata().is_ok_and(|meta| !meta.is_file() && !meta.is_dir());
+    if special {
+        let mut out = BufWriter::with_capacity(1 << 16, File::options().write(true).open(path)?);
+        let losses = write(history, format, Target::Stream(&mut out))?;
+        out.flush()?;
+        return Ok(losses);
+    }
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let directory = directory.unwrap_or(Path::new("."));
+    // The error names the temporary file, which means nothing to the user.
+    let partial = tempfile::Builder::new().prefix(".isoscope-").tempfile_in(directory);
+    let partial = partial.map_err(|error| io::Error::from(error.kind()))?;
+    let mut out = BufWriter::with_capacity(1 << 16, partial.as_file());
+    let losses = write(history, format, Target::Stream(&mut out))?;
+    out.flush()?;
+    drop(out);
+    make_readable(partial.as_file())?;
+    partial.persist(path).map_err(|error| error.error)?;
+    Ok(losses)
+}
+
+/// Temporary files are private; a history is an ordinary file.
+fn make_readable(file: &File) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        file.set_permissions(std::fs::Permissions::from_mode(0o644))?;
+    }
+    let _ = file;
+    Ok(())
+}

@@ -1,0 +1,92 @@
+//! Problems with an input, in the style of rustc: what, where, the line, and what was expected there.
+
+use isoscope_formats::{Place, Problem, Severity};
+use serde::Serialize;
+
+use crate::terminal::{BOLD, ERROR, FRAME, Terminal, WARNING, styled};
+
+/// Shows problems on standard error. Warnings are silenced by `--quiet`, errors are not.
+pub(crate) fn show(problems: &[Problem], terminal: &Terminal) {
+    for problem in problems {
+        let text = render(problem);
+        match problem.severity {
+            Severity::Warning => terminal.message(&text),
+            Severity::Error => crate::terminal::say(&text),
+        }
+    }
+}
+
+fn render(problem: &Problem) -> String {
+    let kind = match problem.severity {
+        Severity::Error => styled(ERROR, "error"),
+        Severity::Warning => styled(WARNING, "warning"),
+    };
+    let mut text = format!("{kind}{}\n", styled(BOLD, format!(": {}", problem.message)));
+    match &problem.place {
+        Some(place) => text.push_str(&render_place(place, problem.help.as_deref())),
+        None => {
+            if let Some(help) = &problem.help {
+                text.push_str(&format!("  {} {help}\n", styled(FRAME, "= expected:")));
+            }
+        }
+    }
+    text
+}
+
+fn render_place(place: &Place, help: Option<&str>) -> String {
+    let number = place.line.to_string();
+    let gutter = " ".repeat(number.len());
+    let bar = styled(FRAME, "|");
+    let mut text = format!("{gutter}{} {place}\n", styled(FRAME, "-->"));
+    if place.binary {
+        if let Some(help) = help {
+            text.push_str(&format!("{gutter} {} {help}\n", styled(FRAME, "= expected:")));
+        }
+        return text;
+    }
+    let label = help.map_or(String::new(), |help| format!(" expected {help}"));
+    let indent = " ".repeat(place.caret);
+    text.push_str(&format!("{gutter} {bar}\n"));
+    text.push_str(&format!("{} {bar} {}\n", styled(FRAME, &number), place.excerpt));
+    text.push_str(&format!("{gutter} {bar} {indent}{}\n", styled(ERROR, format!("^{label}"))));
+    text
+}
+
+/// A problem in machine-readable output.
+#[derive(Serialize)]
+pub(crate) struct ProblemJson<'a> {
+    severity: &'static str,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expected: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<u64>,
+}
+
+impl<'a> ProblemJson<'a> {
+    pub(crate) fn list(problems: &'a [Problem]) -> Vec<ProblemJson<'a>> {
+        problems.iter().map(ProblemJson::of).collect()
+    }
+
+    fn of(problem: &'a Problem) -> ProblemJson<'a> {
+        let place = problem.place.as_ref();
+        ProblemJson {
+            severity: match problem.severity {
+                Severity::Error => "error",
+                Severity::Warning => "warning",
+            },
+            message: &problem.message,
+            expected: problem.help.as_deref(),
+            file: place.map(|place| place.file.as_str()),
+            line: place.filter(|place| !place.binary).map(|place| place.line),
+            column: place.filter(|place| !place.binary).map(|place| place.column),
+            offset: place.map(|place| place.offset),
+        }
+    }
+}

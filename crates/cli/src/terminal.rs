@@ -1,0 +1,132 @@
+//! Standard output and error: colours, progress, and what happens when they fail.
+
+use std::io::{self, Write};
+use std::panic::PanicHookInfo;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anstyle::{AnsiColor, Style};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::args::{ColorWhen, Global};
+
+/// The styles in use, by meaning.
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
+pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+pub(crate) const NOTE: Style = AnsiColor::Cyan.on_default().bold();
+pub(crate) const FRAME: Style = AnsiColor::Blue.on_default().bold();
+
+/// A text in a style.
+pub(crate) fn styled(style: Style, text: impl std::fmt::Display) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// The streams of this run and how talkative they are.
+pub(crate) struct Terminal {
+    quiet: bool,
+    verbose: bool,
+    lost: AtomicBool,
+}
+
+impl Terminal {
+    pub(crate) fn new(global: &Global) -> Terminal {
+        let choice = match global.color {
+            ColorWhen::Auto => anstream::ColorChoice::Auto,
+            ColorWhen::Always => anstream::ColorChoice::Always,
+            ColorWhen::Never => anstream::ColorChoice::Never,
+        };
+        choice.write_global();
+        Terminal { quiet: global.quiet, verbose: global.verbose, lost: AtomicBool::new(false) }
+    }
+
+    /// Prints a result. A reader that has gone away (`| head`) is no failure of ours; any other failure is
+    /// remembered for [`Terminal::lost_output`].
+    pub(crate) fn print(&self, text: &str) {
+        let mut out = anstream::stdout().lock();
+        if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush())
+            && error.kind() != io::ErrorKind::BrokenPipe
+            && !self.lost.swap(true, Ordering::Relaxed)
+        {
+            self.error(&format!("cannot write to standard output: {error}"));
+        }
+    }
+
+    /// Whether a result could not be printed.
+    pub(crate) fn lost_output(&self) -> bool {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// Says something on standard error that `--quiet` silences.
+    pub(crate) fn note(&self, text: &str) {
+        if !self.quiet {
+            say(&format!("{}: {text}\n", styled(NOTE, "note")));
+        }
+    }
+
+    /// Says something on standard error that `--verbose` asks for.
+    pub(crate) fn detail(&self, text: &str) {
+        if self.verbose {
+            say(&format!("{text}\n"));
+        }
+    }
+
+    /// Says something on standard error unless `--quiet`, as it is.
+    pub(crate) fn message(&self, text: &str) {
+        if !self.quiet {
+            say(text);
+        }
+    }
+
+    /// Says what went wrong, whatever the options.
+    #[allow(clippy::unused_self, reason = "all output goes through the terminal")]
+    pub(crate) fn error(&self, text: &str) {
+        say(&format!("{}: {text}\n", styled(ERROR, "error")));
+    }
+
+    /// A progress bar on standard error, shown only on a terminal and only when work takes a while.
+    pub(crate) fn progress(&self, what: &str, total: Option<u64>, unit: Unit) -> ProgressBar {
+        let target =
+            if self.quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(8) };
+        let bar = ProgressBar::with_draw_target(total, target);
+        let amounts = match (unit, total) {
+            (Unit::Bytes, Some(_)) => "{wide_bar} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left",
+            (Unit::Bytes, None) => "{spinner} {bytes}, {bytes_per_sec}",
+            (Unit::Count, Some(_)) => "{wide_bar} {human_pos} of {human_len}, {eta} left",
+            (Unit::Count, None) => "{spinner} {human_pos}",
+        };
+        let style = ProgressStyle::with_template(&format!("{{msg}} {amounts}"));
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.set_message(what.to_owned());
+        bar.enable_steady_tick(Duration::from_millis(250));
+        bar
+    }
+}
+
+/// What a progress bar counts.
+#[derive(Clone, Copy)]
+pub(crate) enum Unit {
+    Bytes,
+    Count,
+}
+
+/// Writes to standard error, as it is.
+pub(crate) fn say(text: &str) {
+    // When even standard error is gone there is nobody left to tell.
+    let _ = anstream::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Limits the number of threads.
+pub(crate) fn set_threads(threads: usize) -> Result<(), rayon::ThreadPoolBuildError> {
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()
+}
+
+/// Reports a panic as the internal error it is, with the exit code for one.
+pub(crate) fn report_panic(info: &PanicHookInfo<'_>) {
+    say(&format!(
+        "{}: isoscope is broken: {info}\n  this is a bug; please report it with the command line and the input\n",
+        styled(ERROR, "internal error")
+    ));
+    std::process::exit(255);
+}

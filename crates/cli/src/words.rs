@@ -1,0 +1,62 @@
+//! Numbers and names as people read them.
+
+use isoscope_history::notation::ValueText;
+use isoscope_history::{History, Value};
+
+/// A count with its thousands apart: `1,234,567`.
+pub(crate) fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A count and its noun: `1 key`, `2 keys`.
+pub(crate) fn counted(n: u64, noun: &str) -> String {
+    format!("{} {noun}{}", count(n), if n == 1 { "" } else { "s" })
+}
+
+/// A share of a whole as a percentage with one decimal.
+pub(crate) fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 { "0.0 %".to_owned() } else { format!("{:.1} %", 100.0 * part as f64 / whole as f64) }
+}
+
+/// A number of bytes.
+pub(crate) fn bytes(n: u64) -> String {
+    match n {
+        0..1_000 => format!("{n} B"),
+        1_000..1_000_000 => format!("{:.1} kB", n as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", n as f64 / 1e6),
+        _ => format!("{:.2} GB", n as f64 / 1e9),
+    }
+}
+
+/// A duration.
+pub(crate) fn duration(nanoseconds: i64) -> String {
+    let seconds = nanoseconds as f64 / 1e9;
+    if seconds < 1.0 { format!("{:.1} ms", seconds * 1e3) } else { format!("{seconds:.1} s") }
+}
+
+/// A value or name, shortened.
+pub(crate) fn value(history: &History, value: Value) -> String {
+    let text = ValueText(history, value).to_string();
+    if text.chars().count() <= 40 { text } else { text.chars().take(39).chain(['…']).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_have_their_thousands_apart() {
+        assert_eq!(
+            [0, 7, 999, 1_000, 12_345, 1_234_567].map(count),
+            ["0", "7", "999", "1,000", "12,345", "1,234,567"]
+        );
+    }
+}

@@ -45,7 +45,7 @@ pub(super) struct Versions {
 }
 
 /// Folding fewer versions at once than this would not pay.
-const FOLD: usize = 4096;
+const FOLD: usize = 1024;
 
 impl Versions {
     /// The initial versions: every register 0, every list empty.

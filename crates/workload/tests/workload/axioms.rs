@@ -11,17 +11,17 @@ use isoscope_history::{Datum, History, OpKind, Outcome, Txn, Value};
 use isoscope_workload::Level;
 
 /// What a transaction read from others: key and writer, in program order.
-type Reads = Vec<(u32, usize)>;
+pub(crate) type Reads = Vec<(u32, usize)>;
 
 /// The committed transactions of a history, by number, and the relations between them.
 #[derive(Debug, Default)]
-struct Abstract {
-    reads: Vec<Reads>,
-    writes: Vec<HashSet<u32>>,
+pub(crate) struct Abstract {
+    pub(crate) reads: Vec<Reads>,
+    pub(crate) writes: Vec<HashSet<u32>>,
     /// `so | wr`.
-    direct: Vec<Vec<bool>>,
+    pub(crate) direct: Vec<Vec<bool>>,
     /// `(so | wr)+`.
-    causal: Vec<Vec<bool>>,
+    pub(crate) causal: Vec<Vec<bool>>,
     /// Whatever else `co` must contain.
     given: Vec<(usize, usize)>,
 }
@@ -47,7 +47,7 @@ pub(crate) fn strictly_serializable(history: &History) -> bool {
 }
 
 /// The committed transactions and the unknown ones somebody read from, with their numbers.
-fn committed(history: &History) -> (Vec<Txn>, HashMap<Txn, usize>) {
+pub(crate) fn committed(history: &History) -> (Vec<Txn>, HashMap<Txn, usize>) {
     let reads_of_another = |reader, writer| {
         history.ops_of(reader).filter(|op| reader != writer && op.kind.is_read()).any(|read| {
             let seen = contents(history, read.value);
@@ -79,7 +79,7 @@ fn contents(history: &History, value: Value) -> Vec<Value> {
 
 /// The relations of a history; `None` when a read is wrong at every level: not one's own last write, or of
 /// nobody's committed last write.
-fn abstracted(history: &History) -> Option<Abstract> {
+pub(crate) fn abstracted(history: &History) -> Option<Abstract> {
     let (kept, numbers) = committed(history);
     let mut a = Abstract { reads: vec![Reads::new()], writes: vec![HashSet::new()], ..Abstract::default() };
     let mut writer: HashMap<(u32, Value), (usize, bool)> = HashMap::new();
@@ -144,10 +144,9 @@ impl Abstract {
             .collect();
         self.causal = self.direct.clone();
         for k in 0..n {
-            for i in 0..n {
-                for j in 0..n {
-                    self.causal[i][j] |= self.causal[i][k] && self.causal[k][j];
-                }
+            let after = self.causal[k].clone();
+            for row in self.causal.iter_mut().filter(|row| row[k]) {
+                row.iter_mut().zip(&after).for_each(|(reached, &also)| *reached |= also);
             }
         }
     }

@@ -5,3 +5,4 @@ mod injections;
 mod levels;
 mod runs;
 mod store;
+mod witness;

@@ -1,1 +1,32 @@
 //! Workloads and the store that runs them.
+//!
+//! A [`Spec`] says how many sessions run how many transactions of what kind; [`run`] lets them run against
+//! an in-memory multi-version [`Store`] at a chosen isolation [`Level`] and returns the recorded history.
+//! The history satisfies the level because of how the store chooses the versions a transaction sees, not
+//! because anybody checked it; in general it does not satisfy the next stronger level. Known anomalies can
+//! be added at the end ([`Injection`]), so that the answer a checker must give is known beforehand.
+//!
+//! ```
+//! use isoscope_workload::{Level, Spec, run};
+//!
+//! let spec = Spec { sessions: 4, txns_per_session: 25, level: Level::Snapshot, ..Spec::default() };
+//! let history = run(&spec, &mut |_done, _total| {}).unwrap();
+//! assert_eq!((history.session_count(), history.txn_count()), (4, 100));
+//! ```
+//!
+//! A run is a function of its spec, seed included, on every machine and in every version of this crate:
+//! random numbers come from `ChaCha8` and reach integers and fractions by arithmetic that IEEE 754 fixes.
+//! This crate does no IO, prints nothing and sees no clock.
+
+mod inject;
+mod level;
+mod run;
+mod sample;
+mod spec;
+mod store;
+
+pub use inject::{Anomaly, Injection};
+pub use level::Level;
+pub use run::run;
+pub use spec::{Distribution, Duplication, Shape, Spec, SpecError};
+pub use store::{Conflict, Store, Transaction};

@@ -1,0 +1,108 @@
+//! What a transaction sees: a set of commits.
+//!
+//! Commits are numbered 1, 2, 3, ... in commit order; 0 stands for the initial state. A set of them is a
+//! prefix and, for the [`HORIZON`] commits after the prefix, one bit each. That is enough because the store
+//! never lets anybody lag by more than the horizon: a vector clock of which every entry lags by at most 128
+//! commits is exactly such a prefix and such bits, and joining two of them is a shift and an `or`.
+//!
+//! Levels from prefix up use the prefix alone.
+
+/// How many commits a transaction may lag behind.
+pub(super) const HORIZON: u32 = u128::BITS;
+
+/// The newest commit that everybody sees who begins when `now` is the last commit.
+#[inline]
+pub(super) fn horizon(now: u32) -> u32 {
+    now.saturating_sub(HORIZON)
+}
+
+/// A set of commits; see the module.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Visible {
+    /// All commits up to this one are in the set.
+    pub(super) floor: u32,
+    /// Bit `i` says whether commit `floor + 1 + i` is.
+    above: u128,
+}
+
+impl Visible {
+    /// All commits up to `floor`.
+    #[inline]
+    pub(super) fn prefix(floor: u32) -> Visible {
+        Visible { floor, above: 0 }
+    }
+
+    /// All commits up to `floor`, and of those from there to `now` the ones `bits` chooses.
+    pub(super) fn chosen(floor: u32, now: u32, bits: u128) -> Visible {
+        let span = now - floor;
+        debug_assert!(span <= HORIZON);
+        let all = if span == HORIZON { u128::MAX } else { (1 << span) - 1 };
+        Visible { floor, above: bits & all }
+    }
+
+    #[inline]
+    pub(super) fn sees(self, commit: u32) -> bool {
+        match commit.checked_sub(self.floor + 1) {
+            None => true,
+            Some(place) => place < HORIZON && self.above >> place & 1 == 1,
+        }
+    }
+
+    /// The set and all commits up to `floor`.
+    pub(super) fn raised(self, floor: u32) -> Visible {
+        match floor.checked_sub(self.floor) {
+            None => self,
+            Some(shift) => Visible { floor, above: self.above.checked_shr(shift).unwrap_or(0) },
+        }
+    }
+
+    /// The set and one more commit, which must lie within the horizon.
+    pub(super) fn with(self, commit: u32) -> Visible {
+        match commit.checked_sub(self.floor + 1) {
+            None => self,
+            Some(place) => {
+                debug_assert!(place < HORIZON);
+                Visible { floor: self.floor, above: self.above | 1 << place }
+            }
+        }
+    }
+
+    /// Both sets, and all commits up to the higher of the two floors.
+    pub(super) fn joined(self, other: Visible) -> Visible {
+        let floor = self.floor.max(other.floor);
+        Visible { floor, above: self.raised(floor).above | other.raised(floor).above }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// The members up to a limit, as a plain set.
+    fn members(set: Visible, limit: u32) -> BTreeSet<u32> {
+        (1..=limit).filter(|&commit| set.sees(commit)).collect()
+    }
+
+    #[test]
+    fn sets_agree_with_plain_sets() {
+        let limit = 400;
+        let a = Visible::prefix(10).with(12).with(138).with(3);
+        let b = Visible::prefix(12).with(139).with(140).with(20);
+        assert_eq!(members(a, limit), (1..=10).chain([12, 138]).collect());
+        assert_eq!(members(a.raised(200), limit), (1..=200).collect());
+        assert_eq!(members(a.raised(11), limit), (1..=12).chain([138]).collect());
+        assert_eq!(a.raised(5), a);
+        let both: BTreeSet<u32> = &members(a, limit) | &members(b, limit);
+        assert_eq!(members(a.joined(b), limit), &both | &(1..=12).collect());
+        assert_eq!(a.joined(b), b.joined(a));
+    }
+
+    #[test]
+    fn chosen_bits_end_at_the_last_commit() {
+        assert_eq!(members(Visible::chosen(0, 3, u128::MAX), 300), (1..=3).collect());
+        assert_eq!(members(Visible::chosen(5, 5, u128::MAX), 300), (1..=5).collect());
+        assert_eq!(members(Visible::chosen(5, 133, u128::MAX), 300), (1..=133).collect());
+        assert_eq!(members(Visible::chosen(1, 4, 0b101), 300), [1, 2, 4].into());
+    }
+}

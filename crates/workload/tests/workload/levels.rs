@@ -1,0 +1,79 @@
+//! Small random runs satisfy the level they ran at, and not always the next stronger one.
+
+use isoscope_history::notation;
+use isoscope_workload::{Level, Shape, Spec, run};
+
+use crate::axioms::{satisfies, strictly_serializable};
+
+/// Small workloads of many forms, by number.
+fn small(number: u64, level: Level, shape: Shape) -> Spec {
+    let pick = |of: &[u32], by: u64| of[(number / by % of.len() as u64) as usize];
+    let sessions = pick(&[2, 3, 4, 6], 1);
+    Spec {
+        sessions,
+        txns_per_session: (6 / sessions).max(1),
+        ops_per_txn: pick(&[2, 3, 4], 4),
+        keys: pick(&[2, 3], 12),
+        read_ratio: f64::from(pick(&[3, 5, 7], 24)) / 10.0,
+        abort_rate: f64::from(pick(&[0, 2], 72)) / 10.0,
+        unknown_rate: f64::from(pick(&[0, 3], 144)) / 10.0,
+        shape,
+        level,
+        seed: number,
+        ..Spec::default()
+    }
+}
+
+const RUNS: u64 = 2000;
+
+fn check(level: Level, shape: Shape) {
+    let mut weaker = 0;
+    for number in 0..RUNS {
+        let spec = small(number, level, shape);
+        let history = run(&spec, &mut |_, _| {}).expect("the spec is valid");
+        assert!(satisfies(&history, level), "{spec:?}\n{}", notation::print(&history));
+        let stronger = Level::ALL.into_iter().find(|&other| other > level);
+        let stronger_holds = match stronger {
+            Some(stronger) => satisfies(&history, stronger),
+            None => strictly_serializable(&history),
+        };
+        weaker += u64::from(!stronger_holds);
+    }
+    assert!(weaker >= 10, "{level}: only {weaker} of {RUNS} runs violate the next stronger level");
+}
+
+#[test]
+fn read_committed_runs() {
+    check(Level::ReadCommitted, Shape::Register);
+    check(Level::ReadCommitted, Shape::ListAppend);
+}
+
+#[test]
+fn read_atomic_runs() {
+    check(Level::ReadAtomic, Shape::Register);
+    check(Level::ReadAtomic, Shape::ListAppend);
+}
+
+#[test]
+fn causal_runs() {
+    check(Level::Causal, Shape::Register);
+    check(Level::Causal, Shape::ListAppend);
+}
+
+#[test]
+fn prefix_runs() {
+    check(Level::Prefix, Shape::Register);
+    check(Level::Prefix, Shape::ListAppend);
+}
+
+#[test]
+fn snapshot_runs() {
+    check(Level::Snapshot, Shape::Register);
+    check(Level::Snapshot, Shape::ListAppend);
+}
+
+#[test]
+fn serializable_runs() {
+    check(Level::Serializable, Shape::Register);
+    check(Level::Serializable, Shape::ListAppend);
+}

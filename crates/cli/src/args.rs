@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::builder::PossibleValue;
 use clap::{ArgAction, Parser, Subcommand, ValueEnum, ValueHint};
 use isoscope_formats::Format;
+use isoscope_workload::{Anomaly, Distribution, Duplication, Injection, Level};
 
 const EXIT_CODES: &str = "Exit codes:
   0    done; for checks: the level holds
@@ -194,10 +195,136 @@ pub(crate) struct ManArgs {
 
 /// Arguments of `generate`.
 #[derive(clap::Args, Debug)]
+#[command(after_long_help = "Examples:
+  isoscope generate --level snapshot-isolation -o history.jsonl
+  isoscope generate --sessions 100 --txns 10000 --ops 10 --keys 100000 --to plume -o big.txt
+  isoscope generate --shape list-append --inject long-fork=2 --to edn
+
+The history satisfies the level by construction and usually not the next stronger one. It is a function
+of the options: the same seed gives the same history, everywhere and always.")]
 pub(crate) struct GenerateArgs {
     #[command(flatten)]
     pub(crate) write: WriteArgs,
-    /// placeholder
-    #[arg(long, action = ArgAction::SetTrue)]
-    pub(crate) placeholder: bool,
+    /// The level the store runs at
+    #[arg(long, default_value = "serializable")]
+    pub(crate) level: LevelArg,
+    /// Sessions, which run at the same time
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) sessions: u32,
+    /// Transactions of each session
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub(crate) txns: u32,
+    /// Operations of each transaction
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    pub(crate) ops: u32,
+    /// Keys to choose from
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub(crate) keys: u32,
+    /// The share of operations that read, from 0 to 1
+    #[arg(long, value_name = "SHARE", default_value_t = 0.5)]
+    pub(crate) reads: f64,
+    /// How often each key is chosen: `uniform`, `zipfian[:THETA]` or `hotspot[:KEYS:OPS]`, where the share
+    /// KEYS of all keys gets the share OPS of all operations
+    #[arg(long, value_name = "LAW", default_value = "uniform", value_parser = distribution)]
+    pub(crate) distribution: Distribution,
+    /// Let a share of the keys be written with repeated values: `SHARE[:VALUES[:THETA]]`, drawn from
+    /// VALUES values by Zipf's law [default: every value is unique]
+    #[arg(long, value_name = "LAW", value_parser = duplication)]
+    pub(crate) duplicates: Option<Duplication>,
+    /// What the keys hold
+    #[arg(long, default_value = "register")]
+    pub(crate) shape: ShapeArg,
+    /// The share of transactions that abort
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
+    pub(crate) aborts: f64,
+    /// The share of transactions whose outcome is not known
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
+    pub(crate) unknowns: f64,
+    /// Add an anomaly, COUNT times; may be given more than once.
+    ///
+    /// The anomalies: lost-update, write-skew, long-fork, fractured-read, aborted-read, intermediate-read,
+    /// non-repeatable-read, causality-violation
+    #[arg(long, value_name = "ANOMALY[=COUNT]", value_parser = injection, action = ArgAction::Append)]
+    pub(crate) inject: Vec<Injection>,
+    /// The seed all chance depends on [default: chosen by chance, and printed]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+}
+
+/// A level on the command line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LevelArg(pub(crate) Level);
+
+impl ValueEnum for LevelArg {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[
+            LevelArg(Level::ReadCommitted),
+            LevelArg(Level::ReadAtomic),
+            LevelArg(Level::Causal),
+            LevelArg(Level::Prefix),
+            LevelArg(Level::Snapshot),
+            LevelArg(Level::Serializable),
+        ]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let alias = match self.0 {
+            Level::ReadCommitted => "rc",
+            Level::ReadAtomic => "ra",
+            Level::Causal => "cc",
+            Level::Prefix => "pc",
+            Level::Snapshot => "si",
+            Level::Serializable => "ser",
+        };
+        Some(PossibleValue::new(self.0.name()).alias(alias))
+    }
+}
+
+/// What the keys hold.
+#[derive(ValueEnum, Clone, Copy, Debug)]
+pub(crate) enum ShapeArg {
+    /// Registers, read and overwritten
+    Register,
+    /// Lists, read whole and appended to
+    ListAppend,
+}
+
+fn distribution(text: &str) -> Result<Distribution, String> {
+    let mut parts = text.split(':');
+    let name = parts.next().unwrap_or("");
+    let numbers: Vec<f64> = parts.map(number).collect::<Result<_, _>>()?;
+    match (name, numbers.as_slice()) {
+        ("uniform", []) => Ok(Distribution::Uniform),
+        ("zipfian", []) => Ok(Distribution::Zipfian { theta: 0.99 }),
+        ("zipfian", &[theta]) => Ok(Distribution::Zipfian { theta }),
+        ("hotspot", []) => Ok(Distribution::Hotspot { keys: 0.2, ops: 0.8 }),
+        ("hotspot", &[keys, ops]) => Ok(Distribution::Hotspot { keys, ops }),
+        _ => Err("expected `uniform`, `zipfian[:THETA]` or `hotspot[:KEYS:OPS]`".to_owned()),
+    }
+}
+
+fn duplication(text: &str) -> Result<Duplication, String> {
+    let parts: Vec<&str> = text.split(':').collect();
+    let domain = |text: &str| text.parse::<u32>().map_err(|_| format!("`{text}` is not a number of values"));
+    match parts.as_slice() {
+        [keys] => Ok(Duplication { keys: number(keys)?, domain: 100, theta: 0.5 }),
+        [keys, values] => Ok(Duplication { keys: number(keys)?, domain: domain(values)?, theta: 0.5 }),
+        [keys, values, theta] => {
+            Ok(Duplication { keys: number(keys)?, domain: domain(values)?, theta: number(theta)? })
+        }
+        _ => Err("expected `SHARE[:VALUES[:THETA]]`".to_owned()),
+    }
+}
+
+fn number(text: &str) -> Result<f64, String> {
+    text.parse().map_err(|_| format!("`{text}` is not a number"))
+}
+
+fn injection(text: &str) -> Result<Injection, String> {
+    let (name, count) = text.split_once('=').unwrap_or((text, "1"));
+    let count = count.parse().map_err(|_| format!("`{count}` is not a number of times"))?;
+    let anomaly = Anomaly::ALL.into_iter().find(|anomaly| anomaly.name() == name);
+    let names = Anomaly::ALL.map(Anomaly::name).join(", ");
+    let anomaly = anomaly.ok_or_else(|| format!("no anomaly `{name}`; there are: {names}"))?;
+    Ok(Injection { anomaly, count })
 }

@@ -78,6 +78,9 @@ fn logs(directory: &Path, letter: char) -> io::Result<Vec<PathBuf>> {
     Ok(logs.into_iter().map(|(_, path)| path).collect())
 }
 
+/// Whether a text, white space before it removed, begins like a format.
+type LooksLike = fn(&[u8]) -> bool;
+
 /// The format of a file by its first bytes.
 pub(crate) fn by_content(head: &[u8]) -> Result<Format, Unrecognised> {
     let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
@@ -92,7 +95,7 @@ pub(crate) fn by_content(head: &[u8]) -> Result<Format, Unrecognised> {
     }
     let start = text.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or(0);
     let text = &text[start..];
-    let tests: [(Format, fn(&[u8]) -> bool); 10] = [
+    let tests: [(Format, LooksLike); 10] = [
         (Format::Plume, plume::looks_like),
         (Format::Native, native::looks_like),
         (Format::ElleJson, elle_json::looks_like),

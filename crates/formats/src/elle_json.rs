@@ -1,4 +1,4 @@
-//! STUB elle_json.
+//! STUB.
 use crate::Progress;
 use crate::input::Stream;
 use crate::problem::Problems;

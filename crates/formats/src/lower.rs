@@ -18,18 +18,24 @@ use rustc_hash::FxHashMap;
 
 use crate::WriteError;
 
-/// What a conversion loses, each with the number of times.
+/// What a conversion loses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
-    counts: BTreeMap<&'static str, u64>,
+    /// How often, or `None` for what there is only one of.
+    counts: BTreeMap<&'static str, Option<u64>>,
 }
 
 impl Losses {
     /// Notes that something of which there are `count` does not survive.
     pub(crate) fn add(&mut self, what: &'static str, count: usize) {
         if count > 0 {
-            *self.counts.entry(what).or_default() += count as u64;
+            *self.counts.entry(what).or_default().get_or_insert(0) += count as u64;
         }
+    }
+
+    /// Notes that something there is only one of does not survive.
+    pub(crate) fn add_whole(&mut self, what: &'static str) {
+        self.counts.insert(what, None);
     }
 
     /// Whether nothing is lost.
@@ -37,21 +43,21 @@ impl Losses {
         self.counts.is_empty()
     }
 
-    /// What is lost, in words: `("transactions of unknown outcome left out", 3)`.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+    /// What is lost, in words, and how often where that can be counted: `("annotations dropped", Some(3))`.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, Option<u64>)> + '_ {
         self.counts.iter().map(|(&what, &count)| (what, count))
     }
 
     /// Notes what every format but the native one loses.
     pub(crate) fn note_columns(&mut self, history: &History, events: bool, times: bool) {
         if !events && history.events().is_some() {
-            self.add("real-time orders of events dropped", 1);
+            self.add_whole("the real-time order of transactions");
         }
         if !times && history.times().is_some() {
-            self.add("columns of client times dropped", 1);
+            self.add_whole("the client's times");
         }
         if history.timestamps().is_some() {
-            self.add("columns of database timestamps dropped", 1);
+            self.add_whole("the database's timestamps");
         }
         self.add("annotations dropped", history.annotations().len());
     }

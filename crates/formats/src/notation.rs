@@ -51,7 +51,7 @@ pub(crate) fn read(
         Ok(_) => {}
         Err(error) => {
             let at = base + (mark + error.at) as u64;
-            problems.error(Some(at), "not in the notation", format!("expected {}", error.expected));
+            problems.error(Some(at), "not in the notation", error.expected);
         }
     }
     Ok(())
@@ -60,7 +60,7 @@ pub(crate) fn read(
 /// Writes a history, one session a line.
 pub(crate) fn write(history: &History, out: &mut dyn Write) -> Result<Losses, WriteError> {
     let mut losses = Losses::default();
-    losses.add("session names dropped", history.session_count());
+    losses.add_whole("the names of sessions");
     losses.note_columns(history, true, false);
     let text = notation::print_lines(history);
     out.write_all(text.as_bytes())?;

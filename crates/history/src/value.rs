@@ -137,10 +137,7 @@ impl Values {
     /// The value of a signed integer.
     #[inline]
     pub fn int(&mut self, n: i64) -> Value {
-        match u64::try_from(n).ok().and_then(Value::small) {
-            Some(value) => value,
-            None => self.add(Datum::Int(n)),
-        }
+        self.add(Datum::Int(n))
     }
 
     /// The value of a string.
@@ -165,8 +162,16 @@ impl Values {
     /// The value of any datum, interned.
     pub fn add(&mut self, datum: Datum<'_>) -> Value {
         match datum {
-            Datum::Int(n) if (0..i64::from(ROW)).contains(&n) => return Value(n as u32),
-            Datum::Nat(n) if i64::try_from(n).is_ok() => return self.int(n as i64),
+            Datum::Int(n) => {
+                if let Some(small) = u64::try_from(n).ok().and_then(Value::small) {
+                    return small;
+                }
+            }
+            Datum::Nat(n) => {
+                if let Ok(n) = i64::try_from(n) {
+                    return self.int(n);
+                }
+            }
             Datum::List(elements) => return self.list(elements),
             _ => {}
         }

@@ -1,4 +1,64 @@
-use crate::{args::GenerateArgs, exit::Exit, terminal::Terminal};
-pub(crate) fn run(_: &GenerateArgs, _: &Terminal) -> Exit {
-    Exit::Holds
+//! `isoscope generate`: a history from a workload on the in-memory store.
+
+use std::hash::{BuildHasher, RandomState};
+use std::time::Instant;
+
+use isoscope_workload::{Shape, Spec, run as run_workload};
+
+use crate::args::{GenerateArgs, ShapeArg};
+use crate::commands::save;
+use crate::exit::Exit;
+use crate::terminal::{Terminal, Unit};
+use crate::words;
+
+pub(crate) fn run(args: &GenerateArgs, terminal: &Terminal) -> Exit {
+    let seed = args.seed.unwrap_or_else(random_seed);
+    if args.seed.is_none() {
+        terminal.note(&format!("--seed {seed}"));
+    }
+    let spec = spec(args, seed);
+    let bar = terminal.progress("generating", None, Unit::Count);
+    let started = Instant::now();
+    let result = run_workload(&spec, &mut |done, total| {
+        bar.set_length(total);
+        bar.set_position(done);
+    });
+    bar.finish_and_clear();
+    match result {
+        Ok(history) => {
+            let operations = words::counted(history.op_count() as u64, "operation");
+            terminal.detail(&format!("generated {operations} in {:.3} s", started.elapsed().as_secs_f64()));
+            save::save(&history, &args.write, terminal)
+        }
+        Err(error) => {
+            terminal.error(&error.to_string());
+            Exit::Usage
+        }
+    }
+}
+
+fn spec(args: &GenerateArgs, seed: u64) -> Spec {
+    Spec {
+        sessions: args.sessions,
+        txns_per_session: args.txns,
+        ops_per_txn: args.ops,
+        read_ratio: args.reads,
+        keys: args.keys,
+        distribution: args.distribution,
+        duplication: args.duplicates,
+        shape: match args.shape {
+            ShapeArg::Register => Shape::Register,
+            ShapeArg::ListAppend => Shape::ListAppend,
+        },
+        level: args.level.0,
+        abort_rate: args.aborts,
+        unknown_rate: args.unknowns,
+        injections: args.inject.clone(),
+        seed,
+    }
+}
+
+/// A seed by chance: the standard library's hash maps are keyed by the system's randomness.
+fn random_seed() -> u64 {
+    RandomState::new().hash_one(0) >> 32
 }

@@ -29,7 +29,8 @@ pub(crate) fn save(history: &History, args: &WriteArgs, terminal: &Terminal) -> 
     match result {
         Ok(losses) => {
             for (what, count) in losses.iter() {
-                terminal.note(&format!("lost in {format}: {} {what}", words::count(count)));
+                let count = count.map_or(String::new(), |count| words::count(count) + " ");
+                terminal.note(&format!("lost in {format}: {count}{what}"));
             }
             Exit::Holds
         }
@@ -83,6 +84,10 @@ fn to_file(history: &History, format: Format, path: &Path) -> Result<isoscope_fo
     }
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = directory.unwrap_or(Path::new("."));
+    if !directory.is_dir() {
+        let message = format!("there is no directory {}", directory.display());
+        return Err(io::Error::new(io::ErrorKind::NotFound, message).into());
+    }
     // The error names the temporary file, which means nothing to the user.
     let partial = tempfile::Builder::new().prefix(".isoscope-").tempfile_in(directory);
     let partial = partial.map_err(|error| io::Error::from(error.kind()))?;

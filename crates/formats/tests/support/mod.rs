@@ -60,12 +60,11 @@ pub fn content(history: &History) -> String {
 pub fn shape(history: &History) -> String {
     let mut keys: Vec<String> = Vec::new();
     let mut values: Vec<String> = Vec::new();
-    let number = |names: &mut Vec<String>, name: String| match names.iter().position(|n| *n == name) {
-        Some(i) => i,
-        None => {
+    let number = |names: &mut Vec<String>, name: String| {
+        names.iter().position(|n| *n == name).unwrap_or_else(|| {
             names.push(name);
             names.len() - 1
-        }
+        })
     };
     let mut out = String::new();
     for session in history.sessions() {
@@ -90,6 +89,7 @@ pub fn shape(history: &History) -> String {
 
 /// What random histories may contain.
 #[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools)]
 pub struct Flavour {
     /// Appends and list reads instead of register operations.
     pub lists: bool,
@@ -109,9 +109,12 @@ pub struct Flavour {
 pub const PLAIN: Flavour =
     Flavour { lists: false, rich_names: false, aborted: false, unknown: false, rows: false, events: false };
 
+/// Kind, key, value, elements.
+type PlannedOp = (OpKind, u8, u8, Vec<u8>);
+
 #[derive(Clone, Debug)]
 struct Plan {
-    sessions: Vec<Vec<(Outcome, Vec<(OpKind, u8, u8, Vec<u8>)>)>>,
+    sessions: Vec<Vec<(Outcome, Vec<PlannedOp>)>>,
     order: Vec<u8>,
 }
 
@@ -184,7 +187,7 @@ fn interleave(plan: &Plan) -> Vec<Vec<(u32, u32)>> {
         let open: Vec<usize> = (0..next.len()).filter(|&s| next[s] < 2 * plan.sessions[s].len()).collect();
         let s = open[plan.order[event % plan.order.len()] as usize % open.len()];
         let slot = &mut events[s][next[s] / 2];
-        if next[s] % 2 == 0 {
+        if next[s].is_multiple_of(2) {
             slot.0 = event as u32;
         } else {
             slot.1 = event as u32;

@@ -149,7 +149,7 @@ mod tests {
             let tags: Vec<OpTag> = digits.iter().map(|d| OpTag(kinds[d / 3])).collect();
             let (mut short, mut long) = (tags.clone(), tags);
             mark_short(&keys, &mut short);
-            mark_long(&keys, &mut long, 1, &mut vec![(0, 0); 3]);
+            mark_long(&keys, &mut long, 1, &mut [(0, 0); 3]);
             assert!(short == long, "{digits:?}");
         }
     }

@@ -2,8 +2,8 @@
 //!
 //! Key names are values: mostly small integers, else rows of the value table, which are dense already. So
 //! a bitmap over each of the two spaces, with running counts, turns a name into its rank: a load and a
-//! population count per operation, and 3/16 of a byte a possible name. Integers too large for the bitmap
-//! (above [`BITMAP_LIMIT`]) are rare and kept in a hash map.
+//! population count per operation, and 3/16 of a byte a possible name. Integers that are large for the number
+//! of operations (see [`bitmap_limit`]) would waste the bitmap and are kept in a hash map.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,8 +14,11 @@ use super::Chunk;
 use crate::ids::Key;
 use crate::value::Value;
 
-/// Names from here on are counted one by one instead of by a bitmap, which would take 50 MB there.
-const BITMAP_LIMIT: u32 = 1 << 28;
+/// Names from here on are counted one by one. The bitmap takes at most 12 bytes an operation, and 50 MB.
+fn bitmap_limit(chunks: &[Chunk]) -> u32 {
+    let ops: u64 = chunks.iter().map(|chunk| chunk.ops.len() as u64).sum();
+    (64 * ops).clamp(1 << 16, 1 << 28) as u32
+}
 
 /// A set of small numbers with the rank of each.
 struct RankedBits {
@@ -56,22 +59,25 @@ pub(super) struct KeyRanks {
     small: RankedBits,
     large: FxHashMap<u32, u32>,
     rows: RankedBits,
+    /// Integers from here on are in `large`.
+    limit: u32,
     len: u32,
 }
 
 impl KeyRanks {
     /// Numbers the keys of all chunks and of the initial state. `None` when there are too many.
     pub(super) fn of(chunks: &[Chunk], initial: &[(Value, Value)], table_len: usize) -> Option<KeyRanks> {
+        let limit = bitmap_limit(chunks);
         let initial_keys = || initial.iter().map(|&(key, _)| key);
         let top = |keys: &mut dyn Iterator<Item = Value>| {
-            keys.filter_map(Value::as_small).filter(|&n| n < BITMAP_LIMIT).map(|n| n + 1).max().unwrap_or(0)
+            keys.filter_map(Value::as_small).filter(|&n| n < limit).map(|n| n + 1).max().unwrap_or(0)
         };
         let in_chunks = chunks.par_iter().map(|c| top(&mut c.ops.iter().map(|op| op.key))).max().unwrap_or(0);
         let bound = in_chunks.max(top(&mut initial_keys())) as usize;
         let small = bits(bound);
         let rows = bits(table_len);
         let note = |key: Value, large: &mut FxHashSet<u32>| match (key.as_small(), key.row()) {
-            (Some(n), _) if n < BITMAP_LIMIT => set(&small, n as usize),
+            (Some(n), _) if n < limit => set(&small, n as usize),
             (Some(n), _) => {
                 large.insert(n);
             }
@@ -98,14 +104,14 @@ impl KeyRanks {
         }
         let large: FxHashMap<u32, u32> = large.into_iter().zip(next..).collect();
         let (rows, len) = RankedBits::of(rows, next + large.len() as u32);
-        Some(KeyRanks { small, large, rows, len })
+        Some(KeyRanks { small, large, rows, limit, len })
     }
 
     /// The id of a key by its name, which must be one of those numbered.
     #[inline]
     pub(super) fn key(&self, name: Value) -> Key {
         Key(match (name.as_small(), name.row()) {
-            (Some(n), _) if n < BITMAP_LIMIT => self.small.rank(n as usize),
+            (Some(n), _) if n < self.limit => self.small.rank(n as usize),
             (Some(n), _) => self.large[&n],
             (None, row) => self.rows.rank(row.unwrap_or(0)),
         })

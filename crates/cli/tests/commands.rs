@@ -1,0 +1,218 @@
+//! Every command with good and bad input: results, messages, exit codes.
+
+mod support;
+
+use std::fs;
+
+use support::{isoscope, isoscope_with_input};
+use tempfile::TempDir;
+
+fn directory(files: &[(&str, &str)]) -> TempDir {
+    let directory = TempDir::new().unwrap();
+    for (name, content) in files {
+        fs::write(directory.path().join(name), content).unwrap();
+    }
+    directory
+}
+
+const SMALL: &str = "w(1,7,0,1)\nr(1,7,1,2)\nr(2,0,1,2)\n";
+
+#[test]
+fn no_command_and_bad_usage_are_254_and_help_is_0() {
+    let d = directory(&[]);
+    for args in ["", "stats", "nonsense", "stats --format nonsense x", "--threads 0 formats", "-q -v formats"]
+    {
+        assert_eq!(isoscope(d.path(), args).code, 254, "{args}");
+    }
+    for args in ["--help", "-h", "--version", "stats --help", "generate -h"] {
+        let run = isoscope(d.path(), args);
+        assert_eq!((run.code, run.err.as_str()), (0, ""), "{args}");
+    }
+    assert!(isoscope(d.path(), "stat x").err.contains("'stats'"), "did-you-mean");
+}
+
+#[test]
+fn stats_tells_what_is_in_a_history() {
+    let d = directory(&[("h.txt", SMALL)]);
+    let run = isoscope(d.path(), "stats h.txt");
+    assert_eq!(run.code, 0);
+    assert!(run.out.contains("operations                 3   1.5 a transaction, from 1 to 2"), "{}", run.out);
+    assert_eq!(run.err, "warning: 1 key read but never written; taken as initial\n");
+    assert_eq!(isoscope(d.path(), "-q stats h.txt").err, "");
+    let run = isoscope(d.path(), "stats --format concise h.txt");
+    assert_eq!(run.out, "h.txt: 2 sessions, 2 transactions, 3 operations, 2 keys, 66.7 % reads\n");
+}
+
+#[test]
+fn stats_speaks_json() {
+    let d = directory(&[("h.txt", SMALL), ("bad.txt", "w(1\n")]);
+    let one: serde_json::Value =
+        serde_json::from_str(&isoscope(d.path(), "stats --format json h.txt").out).unwrap();
+    assert_eq!(one["file"], "h.txt");
+    assert_eq!(one["format"], "plume");
+    assert_eq!(one["outcomes"]["committed"], 2);
+    assert_eq!(one["problems"][0]["severity"], "warning");
+    let several = isoscope(d.path(), "-q stats --format jsonl bad.txt h.txt");
+    assert_eq!(several.code, 255);
+    let lines: Vec<serde_json::Value> =
+        several.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines[0]["problems"][0]["line"], 1);
+    assert_eq!(lines[0]["problems"][0]["column"], 4);
+    assert_eq!(lines[1]["operations"], 3, "the readable file is still told about");
+}
+
+#[test]
+fn problems_point_into_the_file() {
+    let d = directory(&[("bad.txt", "w(1,1,0,1)\nx(1,2,3,4)\nr(1,1,0,\n")]);
+    let run = isoscope(d.path(), "stats bad.txt");
+    assert_eq!((run.code, run.out.as_str()), (255, ""));
+    let expected = "error: unexpected `x`
+ --> bad.txt:2:1
+  |
+2 | x(1,2,3,4)
+  | ^ expected an event such as r(key,value,session,txn) or w(key,value,session,txn)
+error: the line ends inside an event
+ --> bad.txt:3:9
+  |
+3 | r(1,1,0,
+  |         ^ expected an unsigned number
+";
+    assert_eq!(run.err, expected);
+}
+
+#[test]
+fn input_that_is_no_history_is_255_and_says_why() {
+    let d = directory(&[("empty", ""), ("text", "hello\n"), ("binary", "\0\u{1}\0\u{1}\0\0\0")]);
+    fs::create_dir(d.path().join("dir")).unwrap();
+    for (file, why) in [
+        ("missing", "cannot read missing: No such file"),
+        ("empty", "empty is empty"),
+        ("text", "the format of text was not recognised"),
+        ("binary", "binary is binary data in no known format"),
+        ("dir", "the directory dir holds no history"),
+    ] {
+        let run = isoscope(d.path(), &format!("stats {file}"));
+        assert_eq!(run.code, 255, "{file}");
+        assert!(run.err.contains(why), "{file}: {}", run.err);
+    }
+    assert_eq!(isoscope(d.path(), "stats --from plume empty").code, 0, "an empty Plume file is a warning");
+}
+
+#[test]
+fn standard_input_and_compression_are_transparent() {
+    let d = directory(&[("h.txt", SMALL)]);
+    let plain = isoscope(d.path(), "-q stats h.txt").out;
+    let lines = |text: &str| text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(lines(&isoscope_with_input(d.path(), "-q stats -", SMALL.as_bytes()).out), lines(&plain));
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    std::io::Write::write_all(&mut gzip, SMALL.as_bytes()).unwrap();
+    let gzip = gzip.finish().unwrap();
+    assert_eq!(lines(&isoscope_with_input(d.path(), "-q stats -", &gzip).out), lines(&plain));
+    let zstd =
+        ruzstd::encoding::compress_to_vec(SMALL.as_bytes(), ruzstd::encoding::CompressionLevel::Fastest);
+    fs::write(d.path().join("h.zst"), zstd).unwrap();
+    assert_eq!(lines(&isoscope(d.path(), "-q stats h.zst").out), lines(&plain));
+    let truncated = isoscope_with_input(d.path(), "stats -", &gzip[..gzip.len() - 9]);
+    assert_eq!(truncated.code, 255);
+    assert!(truncated.err.contains("cannot read <stdin>"), "{}", truncated.err);
+    let bad = isoscope_with_input(d.path(), "stats -", b"w(1,1,0,1)\nw(1,x,0,1)\n");
+    assert!(bad.err.contains("<stdin>:2:5") && bad.err.contains("2 | w(1,x,0,1)"), "{}", bad.err);
+}
+
+#[test]
+fn convert_writes_whole_files_or_none_and_says_what_is_lost() {
+    let d = directory(&[("h", "T1: w(x,1)  T2?: r(x,1)  T3: a(l,1)"), ("r", "T1@0-1: w(x,1)  T2?: w(x,2)")]);
+    let run = isoscope(d.path(), "convert h -o out.txt");
+    assert_eq!(run.code, 254);
+    assert!(run.err.contains("the format `plume` cannot express lists"), "{}", run.err);
+    assert_eq!(fs::read_dir(d.path()).unwrap().count(), 2, "nothing is left behind");
+    let run = isoscope(d.path(), "convert r -o out.txt");
+    assert_eq!(
+        (run.code, fs::read_to_string(d.path().join("out.txt")).unwrap().as_str()),
+        (0, "w(0,1,0,1)\n")
+    );
+    assert!(run.err.contains("note: lost in plume: 1 unread transactions of unknown outcome left out"));
+    assert!(run.err.contains("note: lost in plume: the real-time order of transactions"), "{}", run.err);
+    assert_eq!(isoscope(d.path(), "convert r -o there/is/none.txt").code, 255);
+    assert_eq!(isoscope(d.path(), "convert r -o out.what").code, 254);
+    assert_eq!(isoscope(d.path(), "convert r --to viper").code, 254);
+    assert_eq!(isoscope(d.path(), "convert r --to cobra").code, 254);
+    assert_eq!(isoscope(d.path(), "convert missing --to plume").code, 255);
+}
+
+#[test]
+fn every_writable_format_takes_a_generated_history_and_gives_it_back() {
+    let d = directory(&[]);
+    let generate = "generate --sessions 3 --txns 5 --seed 1 -o h.jsonl --aborts 0.1";
+    assert_eq!(isoscope(d.path(), generate).code, 0);
+    let formats = isoscope(d.path(), "formats").out;
+    let writable = formats.lines().skip(1).filter(|line| line.contains(" r/w "));
+    let names: Vec<&str> = writable.filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(names.len(), 9, "{formats}");
+    for name in names {
+        let run = isoscope(d.path(), &format!("convert h.jsonl --to {name} -o out-{name}"));
+        assert_eq!(run.code, 0, "{name}: {}", run.err);
+        let stats = isoscope(d.path(), &format!("-q stats --format json out-{name}")).out;
+        let stats: serde_json::Value = serde_json::from_str(&stats).unwrap();
+        assert_eq!(stats["format"], name);
+        assert!(stats["outcomes"]["committed"].as_u64().unwrap() >= 10, "{name}: {stats}");
+    }
+}
+
+#[test]
+fn generate_is_a_function_of_its_options() {
+    let d = directory(&[]);
+    let args = "generate --sessions 2 --txns 3 --level si --to notation --inject write-skew=2 --seed";
+    let one = isoscope(d.path(), &format!("{args} 1"));
+    assert_eq!(one.code, 0);
+    assert_eq!(one.out, isoscope(d.path(), &format!("{args} 1")).out);
+    assert_ne!(one.out, isoscope(d.path(), &format!("{args} 2")).out);
+    assert!(
+        isoscope(d.path(), "generate --to notation").err.contains("note: --seed "),
+        "a seed by chance is told"
+    );
+    for bad in [
+        "--keys 0",
+        "--reads 1.5",
+        "--reads nan",
+        "--inject nonsense",
+        "--level nonsense",
+        "--distribution zipfian:x",
+        "--duplicates 2",
+        "--shape list-append --duplicates 0.5",
+    ] {
+        assert_eq!(isoscope(d.path(), &format!("generate {bad}")).code, 254, "{bad}");
+    }
+}
+
+#[test]
+fn the_manual_and_completions_cover_every_command() {
+    let d = directory(&[]);
+    let page = isoscope(d.path(), "man").out;
+    assert!(page.starts_with(".ie") && page.contains("isoscope"), "{page}");
+    assert_eq!(isoscope(d.path(), "man --dir man").code, 0);
+    assert!(d.path().join("man/isoscope-generate.1").is_file());
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        assert!(isoscope(d.path(), &format!("completions {shell}")).out.contains("convert"), "{shell}");
+    }
+}
+
+#[test]
+fn colours_are_for_terminals_unless_asked_for() {
+    let d = directory(&[("h.txt", SMALL)]);
+    assert!(!isoscope(d.path(), "stats h.txt").out.contains('\u{1b}'));
+    assert!(isoscope(d.path(), "stats h.txt --color always").out.contains('\u{1b}'));
+}
+
+/// A pipe that is closed early is not an error.
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let d = directory(&[]);
+    let script =
+        format!("'{}' generate --txns 20000 --seed 1 2>&1 | head -n 1", env!("CARGO_BIN_EXE_isoscope"));
+    let output =
+        std::process::Command::new("sh").args(["-c", &script]).current_dir(d.path()).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(text.lines().count(), 1);
+    assert!(!text.contains("error"), "{text}");
+}

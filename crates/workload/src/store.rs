@@ -41,7 +41,7 @@ use versions::{Version, Versions};
 use visible::{HORIZON, Visible, horizon};
 
 /// A multi-version store; see the module. Its methods panic when given a key or session it was not made
-/// with.
+/// with, or a register to be read as a list.
 #[derive(Debug)]
 pub struct Store {
     level: Level,

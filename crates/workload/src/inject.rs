@@ -97,7 +97,7 @@ impl Anomaly {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Injection {
     /// What to add.
-    pub anomaly: Anomaly,
+    pub kind: Anomaly,
     /// How often.
     pub count: u32,
 }
@@ -105,17 +105,17 @@ pub struct Injection {
 impl Injection {
     /// How many keys it adds.
     pub(crate) fn keys(self) -> u64 {
-        u64::from(self.count) * self.anomaly.history().key_count() as u64
+        u64::from(self.count) * self.kind.history().key_count() as u64
     }
 
     /// How many transactions it adds.
     pub(crate) fn txns(self) -> u64 {
-        u64::from(self.count) * self.anomaly.history().txn_count() as u64
+        u64::from(self.count) * self.kind.history().txn_count() as u64
     }
 
     /// How many operations it adds.
     pub(crate) fn ops(self) -> u64 {
-        u64::from(self.count) * self.anomaly.history().op_count() as u64
+        u64::from(self.count) * self.kind.history().op_count() as u64
     }
 }
 
@@ -134,7 +134,7 @@ pub(crate) struct Injector<'a> {
 impl Injector<'_> {
     /// Appends an anomaly as often as asked.
     pub(crate) fn inject(&mut self, injection: Injection) {
-        let gadget = injection.anomaly.history();
+        let gadget = injection.kind.history();
         for _ in 0..injection.count {
             self.append(&gadget);
         }

@@ -1,6 +1,6 @@
 //! Workloads and the store that runs them.
 //!
-//! A [`Spec`] says how many sessions run how many transactions of what kind; [`run`] lets them run against
+//! A [`Spec`] says how many sessions run how many transactions of what kind; [`run()`] lets them run against
 //! an in-memory multi-version [`Store`] at a chosen isolation [`Level`] and returns the recorded history.
 //! The history satisfies the level because of how the store chooses the versions a transaction sees, not
 //! because anybody checked it; in general it does not satisfy the next stronger level. Known anomalies can

@@ -11,7 +11,7 @@ use crate::inject::Injection;
 use crate::level::Level;
 use crate::sample::zipf_weights;
 
-/// A workload. The fields not given in a test or a command line are those of [`Spec::default`].
+/// A workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
     /// Sessions, which run at the same time.

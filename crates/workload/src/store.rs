@@ -41,7 +41,7 @@ use versions::{Version, Versions};
 use visible::{HORIZON, Visible, horizon};
 
 /// A multi-version store; see the module. Its methods panic when given a key or session it was not made
-/// with.
+/// with, or a register to be read as a list.
 #[derive(Debug)]
 pub struct Store {
     level: Level,
@@ -125,7 +125,8 @@ impl Store {
 
     /// Begins a transaction. `intent` names keys whose newest version it must see: with all keys it will
     /// write (under snapshot and serializable) and all lists it will read after appending to them, it
-    /// cannot conflict with a transaction that commits before this call.
+    /// cannot conflict with a transaction that commits before this call. Who names no key may be given an
+    /// old state to read, and conflict when it then writes.
     ///
     /// # Panics
     /// When the session does not exist or already runs a transaction.

@@ -76,7 +76,9 @@ impl Versions {
             }
             number = recent.before;
         }
-        self.base[key.index()]
+        let base = self.base[key.index()];
+        debug_assert!(visible.sees(base.commit), "version {} of {key:?} was folded too early", base.commit);
+        base
     }
 
     /// The commit that made a key's newest version.

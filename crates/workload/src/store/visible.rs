@@ -76,26 +76,43 @@ impl Visible {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::collections::BTreeSet;
+
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
 
     /// The members up to a limit, as a plain set.
     fn members(set: Visible, limit: u32) -> BTreeSet<u32> {
         (1..=limit).filter(|&commit| set.sees(commit)).collect()
     }
 
-    #[test]
-    fn sets_agree_with_plain_sets() {
-        let limit = 400;
-        let a = Visible::prefix(10).with(12).with(138).with(3);
-        let b = Visible::prefix(12).with(139).with(140).with(20);
-        assert_eq!(members(a, limit), (1..=10).chain([12, 138]).collect());
-        assert_eq!(members(a.raised(200), limit), (1..=200).collect());
-        assert_eq!(members(a.raised(11), limit), (1..=12).chain([138]).collect());
-        assert_eq!(a.raised(5), a);
-        let both: BTreeSet<u32> = &members(a, limit) | &members(b, limit);
-        assert_eq!(members(a.joined(b), limit), &both | &(1..=12).collect());
-        assert_eq!(a.joined(b), b.joined(a));
+    /// A set on a floor, and the same as a plain set of numbers up to [`LIMIT`].
+    fn build(floor: u32, more: &[u32]) -> (Visible, BTreeSet<u32>) {
+        let set = more.iter().fold(Visible::prefix(floor), |set, &place| set.with(floor + place));
+        let plain = (1..=floor).chain(more.iter().map(|place| floor + place)).collect();
+        (set, plain)
+    }
+
+    const LIMIT: u32 = 1000;
+
+    proptest! {
+        #[test]
+        fn sets_agree_with_plain_sets(
+            a in (0u32..300, vec(1..=HORIZON, 0..20)),
+            b in (0u32..300, vec(1..=HORIZON, 0..20)),
+            floor in 0u32..600,
+        ) {
+            let (a, plain_a) = build(a.0, &a.1);
+            let (b, plain_b) = build(b.0, &b.1);
+            let up_to = |floor: u32| (1..=floor).collect::<BTreeSet<u32>>();
+            prop_assert_eq!(members(a, LIMIT), plain_a.clone());
+            prop_assert_eq!(members(a.raised(floor), LIMIT), &plain_a | &up_to(floor));
+            let both = &(&plain_a | &plain_b) | &up_to(a.floor.max(b.floor));
+            prop_assert_eq!(members(a.joined(b), LIMIT), both);
+            prop_assert_eq!(a.joined(b), b.joined(a));
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use isoscope_workload::{Anomaly, Injection, Level, Shape, Spec, run};
 use crate::axioms::satisfies;
 
 fn injected(base: &Spec, injections: &[(Anomaly, u32)]) -> History {
-    let injections = injections.iter().map(|&(anomaly, count)| Injection { anomaly, count }).collect();
+    let injections = injections.iter().map(|&(kind, count)| Injection { kind, count }).collect();
     run(&Spec { injections, ..base.clone() }, &mut |_, _| {}).expect("the spec is valid")
 }
 

@@ -326,5 +326,5 @@ fn injection(text: &str) -> Result<Injection, String> {
     let anomaly = Anomaly::ALL.into_iter().find(|anomaly| anomaly.name() == name);
     let names = Anomaly::ALL.map(Anomaly::name).join(", ");
     let anomaly = anomaly.ok_or_else(|| format!("no anomaly `{name}`; there are: {names}"))?;
-    Ok(Injection { anomaly, count })
+    Ok(Injection { kind: anomaly, count })
 }

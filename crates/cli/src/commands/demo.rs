@@ -18,7 +18,7 @@ pub(crate) fn run(args: &DemoArgs, terminal: &Terminal) -> Exit {
         ops_per_txn: 3,
         keys: 3,
         level: Level::Serializable,
-        injections: vec![Injection { anomaly: Anomaly::LostUpdate, count: 1 }],
+        injections: vec![Injection { kind: Anomaly::LostUpdate, count: 1 }],
         seed: args.seed,
         ..Spec::default()
     };

@@ -88,7 +88,7 @@ fn everything(history: &History) -> String {
 fn survives(history: &History) -> String {
     let (bytes, losses) = written(history, Format::Native);
     assert!(losses.is_empty());
-    let text = String::from_utf8(bytes).unwrap();
+    let text = String::from_utf8(bytes).expect("JSON is text");
     let back = support::reading(Format::Native, &text);
     assert_eq!(everything(&back.history), everything(history), "{text}");
     assert_eq!(written(&back.history, Format::Native).0, text.as_bytes(), "writing again changes the text");
@@ -329,7 +329,7 @@ fn a_file_of_many_blocks_is_read_in_order() {
                 let ops: Vec<_> = history.ops_of(txn).collect();
                 assert_eq!(ops[0].value.as_small(), Some(i));
                 assert_eq!(show(&history, ops[1].value), format!("Text(\"v{i}\")"));
-                assert_eq!(ops.len() == 3, with_ranges && i % 9 == 0);
+                assert_eq!(ops.len() == 3, with_ranges && i.is_multiple_of(9));
                 if let Some(op) = ops.get(2) {
                     assert_eq!(history.range(op.id).unwrap().live[0].1.as_small(), Some(i));
                 }
@@ -405,7 +405,7 @@ fn full() -> History {
             draft.annotate(txn, if n == 2 { word } else { keyword }, yes);
         }
     }
-    draft.finish().unwrap()
+    draft.finish().expect("a small history fits")
 }
 
 #[test]
@@ -442,7 +442,7 @@ fn keys_that_are_lists_cannot_be_written() {
 
 /// What the schema says a line may hold.
 fn fields(schema: &serde_json::Value, kind: &str) -> Vec<String> {
-    schema["$defs"][kind]["properties"].as_object().unwrap().keys().cloned().collect()
+    schema["$defs"][kind]["properties"].as_object().expect("properties").keys().cloned().collect()
 }
 
 /// The reader knows exactly the fields of the schema: each is accepted, and any other is warned about.
@@ -483,33 +483,71 @@ fn the_schema_names_what_is_read_and_written() {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();
         let mut given: Vec<String> = line.as_object().unwrap().keys().cloned().collect();
         let mut known = fields(&schema, kind);
-        (given.sort(), known.sort());
+        given.sort();
+        known.sort();
         assert_eq!(given, known);
     }
-    let words: Vec<&str> = ["0", "1", "2"]
-        .iter()
-        .zip(0..)
-        .flat_map(|(_, i)| {
-            let first = &schema["$defs"]["operation"]["oneOf"][i]["prefixItems"][0];
-            let many = first["enum"].as_array().into_iter().flatten().chain(first.get("const"));
-            many.map(|word| word.as_str().unwrap()).collect::<Vec<_>>()
-        })
-        .collect();
+    let operations = schema["$defs"]["operation"]["oneOf"].as_array().unwrap();
+    let words = operations.iter().flat_map(|operation| {
+        let word = &operation["prefixItems"][0];
+        word["enum"].as_array().into_iter().flatten().chain(word.get("const"))
+    });
+    let words: Vec<&str> = words.map(|word| word.as_str().unwrap()).collect();
+    assert_eq!(words.len(), 10);
     for word in words {
         let rest = if word.starts_with("range") { ",2,[],[]" } else { ",2" };
-        reading_of_word(word, rest);
+        let line = format!("{{\"session\":0,\"ops\":[[\"{word}\",1{rest}]]}}\n");
+        assert_eq!(self::reading(&line).history.op_count(), 1, "{word}");
     }
-}
-
-fn reading_of_word(word: &str, rest: &str) {
-    let history = reading(&format!("{{\"session\":0,\"ops\":[[\"{word}\",1{rest}]]}}\n")).history;
-    assert_eq!(history.op_count(), 1, "{word}");
 }
 
 #[test]
 fn damaged_files_are_survived() {
     let (bytes, _) = written(&full(), Format::Native);
     survives_damage(Format::Native, &bytes);
+}
+
+/// Not a test but a measurement: `cargo test --release -p isoscope-formats --test native -- --ignored
+/// --nocapture speed`, with `RAYON_NUM_THREADS=1` for one core.
+#[test]
+#[ignore = "a measurement"]
+fn speed() {
+    for kind in ["numbers", "words", "lists"] {
+        let mut text = HEADER.to_owned();
+        for i in 0..600_000u64 {
+            let (session, event) = (i % 50, 2 * i);
+            let _ = write!(text, "{{\"session\":{session},\"txn\":{i},\"ops\":[");
+            for j in 0..8 {
+                let (key, value) = ((i * 7919 + j * 104_729) % 100_000, i * 8 + j);
+                let comma = if j == 0 { "" } else { "," };
+                let _ = match (kind, j % 2) {
+                    ("numbers", 0) => write!(text, "{comma}[\"r\",{key},{value}]"),
+                    ("numbers", _) => write!(text, "{comma}[\"w\",{key},{value}]"),
+                    ("words", 0) => write!(text, "{comma}[\"r\",\"user{key}\",\"v{value}\"]"),
+                    ("words", _) => write!(text, "{comma}[\"w\",\"user{key}\",\"v{value}\"]"),
+                    (_, 0) => write!(text, "{comma}[\"r\",{key},[1,2,3,4,5,{value}]]"),
+                    _ => write!(text, "{comma}[\"append\",{key},{value}]"),
+                };
+            }
+            let _ = writeln!(text, "],\"events\":[{event},{}]}}", event + 1);
+        }
+        let input = Input::text("t", &text);
+        let megabytes = text.len() as f64 / 1e6;
+        drop(text);
+        let options = ReadOptions { format: Some(Format::Native), progress: None };
+        let start = std::time::Instant::now();
+        let Ok(reading) = read(&input, &options) else { panic!("not read") };
+        let read_seconds = start.elapsed().as_secs_f64();
+        let start = std::time::Instant::now();
+        let mut out = std::io::BufWriter::new(std::io::sink());
+        let _ = write(&reading.history, Format::Native, Target::Stream(&mut out));
+        let write_seconds = start.elapsed().as_secs_f64();
+        println!(
+            "{kind}: {megabytes:.0} MB, read {:.0} MB/s, written {:.0} MB/s",
+            megabytes / read_seconds,
+            megabytes / write_seconds
+        );
+    }
 }
 
 const ALL: Flavour =

@@ -1,0 +1,655 @@
+//! JSON, pulled apart piece by piece.
+//!
+//! The readers of JSON formats know what comes next, so nothing is built: a [`Scanner`] stands at a byte
+//! and is asked for the piece that is expected there. What it finds instead is a [`Fault`] with the place
+//! and the expectation. Containers are walked with [`Scanner::open`] and [`Scanner::more`]:
+//!
+//! ```text
+//! scanner.open(b'[', "a list")?;
+//! while scanner.more(b']')? { scanner.scalar("an element")?; }
+//! ```
+//!
+//! Invariants: no input makes a scanner recurse, so depth costs no stack, and nothing is skipped that is
+//! nested deeper than [`DEEPEST`]; integers are exact up to 64 bits and an error beyond; text is UTF-8 or
+//! an error; and input that is cut off faults exactly at its end, which is how a reader tells a recording
+//! that crashed from garbage ([`Fault::is_end`]).
+
+use std::borrow::Cow;
+
+use crate::problem::Problems;
+
+/// How deep containers may nest.
+pub(crate) const DEEPEST: usize = 128;
+
+/// Why the bytes are not what was asked for.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    /// The offset of the offending byte.
+    pub(crate) at: usize,
+    /// What is wrong, where "unexpected" does not say it.
+    message: Option<&'static str>,
+    /// What was expected, or how to mend it.
+    expected: &'static str,
+}
+
+/// What a scanner was asked for, or why it is not there.
+pub(crate) type Scanned<T> = Result<T, Fault>;
+
+impl Fault {
+    /// Something unexpected at an offset.
+    #[cold]
+    pub(crate) fn unexpected(at: usize, expected: &'static str) -> Fault {
+        Fault { at, message: None, expected }
+    }
+
+    /// Something that reads well and means nothing.
+    #[cold]
+    pub(crate) fn wrong(at: usize, message: &'static str, expected: &'static str) -> Fault {
+        Fault { at, message: Some(message), expected }
+    }
+
+    /// Whether the input was right as far as it goes.
+    pub(crate) fn is_end(&self, bytes: &[u8]) -> bool {
+        self.at >= bytes.len()
+    }
+
+    /// Reports the fault; the scanned bytes begin at position `base`.
+    pub(crate) fn report(&self, bytes: &[u8], base: u64, problems: &mut Problems) {
+        let message = match self.message {
+            Some(message) => message.to_owned(),
+            None => describe(bytes, self.at),
+        };
+        problems.error(Some(base + self.at as u64), message, self.expected);
+    }
+}
+
+/// What stands where something else was expected.
+fn describe(bytes: &[u8], at: usize) -> String {
+    match bytes.get(at) {
+        None => "the input ends here".to_owned(),
+        Some(b'\n' | b'\r') => "the line ends here".to_owned(),
+        Some(c) if c.is_ascii_graphic() => format!("unexpected `{}`", char::from(*c)),
+        Some(b' ' | b'\t') => "unexpected space".to_owned(),
+        Some(c) => format!("unexpected byte 0x{c:02x}"),
+    }
+}
+
+/// A number, exactly.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Number {
+    /// An integer that fits.
+    Int(i64),
+    /// An integer above `i64::MAX`.
+    Nat(u64),
+    /// A number with a fraction or an exponent.
+    Float(f64),
+}
+
+/// A value that is no container.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Scalar<'a> {
+    Null,
+    Bool(bool),
+    Number(Number),
+    Text(Cow<'a, str>),
+}
+
+/// A place in a JSON text; see the module.
+pub(crate) struct Scanner<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    /// The container was entered and nothing of it was seen yet, so no comma may come.
+    first: bool,
+}
+
+impl<'a> Scanner<'a> {
+    /// A scanner at the first byte.
+    pub(crate) fn new(bytes: &'a [u8]) -> Scanner<'a> {
+        Scanner { bytes, at: 0, first: false }
+    }
+
+    /// The offset of the next byte that is not space.
+    #[inline]
+    pub(crate) fn at(&mut self) -> usize {
+        self.space();
+        self.at
+    }
+
+    /// The next byte that is not space; 0 at the end.
+    #[inline]
+    pub(crate) fn peek(&mut self) -> u8 {
+        self.space();
+        self.byte()
+    }
+
+    #[inline]
+    fn byte(&self) -> u8 {
+        self.bytes.get(self.at).copied().unwrap_or(0)
+    }
+
+    #[inline]
+    fn space(&mut self) {
+        while matches!(self.byte(), b' ' | b'\t' | b'\n' | b'\r') {
+            self.at += 1;
+        }
+    }
+
+    /// A fault here.
+    #[cold]
+    pub(crate) fn fail<T>(&mut self, expected: &'static str) -> Scanned<T> {
+        let at = self.at();
+        Err(Fault::unexpected(at, expected))
+    }
+
+    /// Whether everything was read.
+    pub(crate) fn is_at_end(&mut self) -> bool {
+        self.at() == self.bytes.len()
+    }
+
+    /// Nothing may follow.
+    pub(crate) fn end(&mut self, expected: &'static str) -> Scanned<()> {
+        if self.is_at_end() { Ok(()) } else { self.fail(expected) }
+    }
+
+    /// Reads one byte that must come.
+    #[inline]
+    pub(crate) fn expect(&mut self, byte: u8, expected: &'static str) -> Scanned<()> {
+        if self.peek() == byte {
+            self.at += 1;
+            Ok(())
+        } else {
+            self.fail(expected)
+        }
+    }
+
+    /// Enters a container.
+    #[inline]
+    pub(crate) fn open(&mut self, bracket: u8, expected: &'static str) -> Scanned<()> {
+        self.expect(bracket, expected)?;
+        self.first = true;
+        Ok(())
+    }
+
+    /// Goes to the next element of the container that `close` ends; false at its end, which is read.
+    #[inline]
+    pub(crate) fn more(&mut self, close: u8) -> Scanned<bool> {
+        let first = std::mem::replace(&mut self.first, false);
+        let next = self.peek();
+        if next == close {
+            self.at += 1;
+            return Ok(false);
+        }
+        if first {
+            return Ok(true);
+        }
+        if next != b',' {
+            return self.fail(if close == b']' { "`,` or `]`" } else { "`,` or `}`" });
+        }
+        self.at += 1;
+        if self.peek() == close {
+            return self.fail("another element after `,`");
+        }
+        Ok(true)
+    }
+
+    /// Goes to an element that must come.
+    #[inline]
+    pub(crate) fn next(&mut self, close: u8, expected: &'static str) -> Scanned<()> {
+        let at = self.at();
+        if self.more(close)? { Ok(()) } else { Err(Fault::unexpected(at, expected)) }
+    }
+
+    /// The end of a container that must come.
+    #[inline]
+    pub(crate) fn close(&mut self, close: u8, expected: &'static str) -> Scanned<()> {
+        let at = self.at();
+        if self.more(close)? { Err(Fault::unexpected(at, expected)) } else { Ok(()) }
+    }
+
+    /// The name of an object's member, and its colon.
+    #[inline]
+    pub(crate) fn name(&mut self) -> Scanned<Cow<'a, str>> {
+        let name = self.string("a name in quotes")?;
+        self.expect(b':', "`:` after the name")?;
+        Ok(name)
+    }
+
+    /// A string.
+    #[inline]
+    pub(crate) fn string(&mut self, expected: &'static str) -> Scanned<Cow<'a, str>> {
+        self.expect(b'"', expected)?;
+        let start = self.at;
+        loop {
+            match self.byte() {
+                b'"' => break,
+                b'\\' => return self.escaped_string(start).map(Cow::Owned),
+                0..0x20 => return self.bad_string_byte(),
+                _ => self.at += 1,
+            }
+        }
+        let content = &self.bytes[start..self.at];
+        self.at += 1;
+        utf8(content, start).map(Cow::Borrowed)
+    }
+
+    #[cold]
+    fn bad_string_byte<T>(&mut self) -> Scanned<T> {
+        if self.at == self.bytes.len() {
+            return Err(Fault::unexpected(self.at, "`\"` at the end of the text"));
+        }
+        Err(Fault::wrong(self.at, "a control character inside a text", "an escape such as \\n or \\u0000"))
+    }
+
+    /// The rest of a string whose first escape was met.
+    #[cold]
+    fn escaped_string(&mut self, start: usize) -> Scanned<String> {
+        let mut text = String::new();
+        let mut from = start;
+        loop {
+            let run = memchr::memchr2(b'"', b'\\', &self.bytes[self.at..]);
+            let end = self.at + run.unwrap_or(self.bytes.len() - self.at);
+            if let Some(bad) = self.bytes[self.at..end].iter().position(|&c| c < 0x20) {
+                self.at += bad;
+                return self.bad_string_byte();
+            }
+            self.at = end;
+            if run.is_none() {
+                return self.bad_string_byte();
+            }
+            text.push_str(utf8(&self.bytes[from..end], from)?);
+            self.at += 1;
+            if self.bytes[end] == b'"' {
+                return Ok(text);
+            }
+            text.push(self.escape()?);
+            from = self.at;
+        }
+    }
+
+    /// What an escape stands for; its backslash was read.
+    fn escape(&mut self) -> Scanned<char> {
+        let c = match self.byte() {
+            c @ (b'"' | b'\\' | b'/') => char::from(c),
+            b'b' => '\u{8}',
+            b'f' => '\u{c}',
+            b'n' => '\n',
+            b'r' => '\r',
+            b't' => '\t',
+            b'u' => {
+                self.at += 1;
+                return self.unicode();
+            }
+            _ => return Err(Fault::unexpected(self.at, "one of \" \\ / b f n r t u after `\\`")),
+        };
+        self.at += 1;
+        Ok(c)
+    }
+
+    /// The character of `\uXXXX`, or of a pair of them.
+    fn unicode(&mut self) -> Scanned<char> {
+        let start = self.at.saturating_sub(2);
+        let alone = || Fault::wrong(start, "half of a surrogate pair", "both halves, as in \\ud83d\\ude00");
+        let first = self.hex4()?;
+        if let Some(c) = char::from_u32(first) {
+            return Ok(c);
+        }
+        // A pair that the end of the input tears apart is cut off, not wrong.
+        for byte in *b"\\u" {
+            match self.bytes.get(self.at) {
+                Some(&found) if found == byte => self.at += 1,
+                None => return Err(Fault::unexpected(self.at, "the other half of a surrogate pair")),
+                Some(_) => return Err(alone()),
+            }
+        }
+        let second = self.hex4()?;
+        if !(0xd800..0xdc00).contains(&first) || !(0xdc00..0xe000).contains(&second) {
+            return Err(alone());
+        }
+        char::from_u32(0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00)).ok_or_else(alone)
+    }
+
+    fn hex4(&mut self) -> Scanned<u32> {
+        let mut n = 0;
+        for _ in 0..4 {
+            let digit = char::from(self.byte()).to_digit(16);
+            let Some(digit) = digit else { return Err(Fault::unexpected(self.at, "four hex digits")) };
+            n = n << 4 | digit;
+            self.at += 1;
+        }
+        Ok(n)
+    }
+
+    /// A number.
+    #[inline]
+    pub(crate) fn number(&mut self, expected: &'static str) -> Scanned<Number> {
+        self.space();
+        let start = self.at;
+        let negative = self.byte() == b'-';
+        self.at += usize::from(negative);
+        let digits = self.at;
+        let mut n = 0u64;
+        loop {
+            let digit = self.byte().wrapping_sub(b'0');
+            if digit > 9 {
+                break;
+            }
+            n = n.wrapping_mul(10).wrapping_add(u64::from(digit));
+            self.at += 1;
+        }
+        let count = self.at - digits;
+        let odd = matches!(self.byte(), b'.' | b'e' | b'E');
+        if count == 0 || count > 18 || odd || (self.bytes[digits] == b'0' && count > 1) {
+            return self.odd_number(start, digits, expected);
+        }
+        let n = n.cast_signed(); // At most 18 digits.
+        Ok(Number::Int(if negative { -n } else { n }))
+    }
+
+    /// A number that is not a short integer, or none at all.
+    #[cold]
+    fn odd_number(&mut self, start: usize, digits: usize, expected: &'static str) -> Scanned<Number> {
+        if self.at == digits {
+            let what = if digits > start { "a digit after `-`" } else { expected };
+            return Err(Fault::unexpected(self.at, what));
+        }
+        if self.bytes[digits] == b'0' && self.at > digits + 1 {
+            return Err(Fault::unexpected(digits + 1, "a number without leading zeros"));
+        }
+        let mut float = false;
+        if self.byte() == b'.' {
+            float = true;
+            self.at += 1;
+            self.digits()?;
+        }
+        if matches!(self.byte(), b'e' | b'E') {
+            float = true;
+            self.at += 1;
+            if matches!(self.byte(), b'+' | b'-') {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        let text = utf8(&self.bytes[start..self.at], start)?;
+        if float {
+            let parsed = text.parse().ok().filter(|x: &f64| x.is_finite());
+            return parsed.map(Number::Float).ok_or(Fault::wrong(
+                start,
+                "a number that is too large",
+                "a 64-bit floating-point number",
+            ));
+        }
+        let int = text.parse().map(Number::Int).or_else(|_| text.parse().map(Number::Nat));
+        int.map_err(|_| Fault::wrong(start, "a number that is too large", "an integer of at most 64 bits"))
+    }
+
+    fn digits(&mut self) -> Scanned<()> {
+        let start = self.at;
+        while self.byte().is_ascii_digit() {
+            self.at += 1;
+        }
+        if self.at > start { Ok(()) } else { Err(Fault::unexpected(self.at, "a digit")) }
+    }
+
+    /// A value that is no container.
+    #[inline]
+    pub(crate) fn scalar(&mut self, expected: &'static str) -> Scanned<Scalar<'a>> {
+        match self.peek() {
+            b'"' => Ok(Scalar::Text(self.string(expected)?)),
+            b'-' | b'0'..=b'9' => Ok(Scalar::Number(self.number(expected)?)),
+            b't' => self.literal("true").map(|()| Scalar::Bool(true)),
+            b'f' => self.literal("false").map(|()| Scalar::Bool(false)),
+            b'n' => self.literal("null").map(|()| Scalar::Null),
+            _ => self.fail(expected),
+        }
+    }
+
+    /// `true` or `false`.
+    pub(crate) fn boolean(&mut self, expected: &'static str) -> Scanned<bool> {
+        let at = self.at();
+        match self.scalar(expected)? {
+            Scalar::Bool(b) => Ok(b),
+            _ => Err(Fault::unexpected(at, expected)),
+        }
+    }
+
+    /// A word without quotes. One that is cut off faults at the end, like all else.
+    fn literal(&mut self, word: &'static str) -> Scanned<()> {
+        for &byte in word.as_bytes() {
+            if self.bytes.get(self.at) != Some(&byte) {
+                return Err(Fault::unexpected(self.at, word));
+            }
+            self.at += 1;
+        }
+        Ok(())
+    }
+
+    /// Reads a value of any kind and forgets it. The open containers are the bits of a number.
+    pub(crate) fn skip_value(&mut self) -> Scanned<()> {
+        let (mut objects, mut depth) = (0u128, 0);
+        loop {
+            match self.peek() {
+                open @ (b'[' | b'{') => {
+                    if depth == DEEPEST {
+                        return Err(too_deep(self.at));
+                    }
+                    objects = objects << 1 | u128::from(open == b'{');
+                    depth += 1;
+                    self.open(open, "")?;
+                }
+                _ => {
+                    self.scalar("a value")?;
+                }
+            }
+            loop {
+                if depth == 0 {
+                    return Ok(());
+                }
+                let object = objects & 1 == 1;
+                if self.more(if object { b'}' } else { b']' })? {
+                    if object {
+                        self.name()?;
+                    }
+                    break;
+                }
+                objects >>= 1;
+                depth -= 1;
+            }
+        }
+    }
+}
+
+/// The fault of containers inside containers without end.
+#[cold]
+pub(crate) fn too_deep(at: usize) -> Fault {
+    Fault::wrong(at, "nested too deep", "at most 128 lists and objects inside each other")
+}
+
+#[inline]
+fn utf8(bytes: &[u8], at: usize) -> Scanned<&str> {
+    std::str::from_utf8(bytes)
+        .map_err(|error| Fault::wrong(at + error.valid_up_to(), "not UTF-8", "text in UTF-8"))
+}
+
+/// Writes a text in quotes.
+pub(crate) fn push_text(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    let bytes = text.as_bytes();
+    let mut from = 0;
+    for (i, &byte) in bytes.iter().enumerate() {
+        let short = match byte {
+            b'"' | b'\\' => Some(byte),
+            b'\n' => Some(b'n'),
+            b'\r' => Some(b'r'),
+            b'\t' => Some(b't'),
+            0..0x20 => None,
+            _ => continue,
+        };
+        out.extend_from_slice(&bytes[from..i]);
+        from = i + 1;
+        if let Some(letter) = short {
+            out.extend_from_slice(&[b'\\', letter]);
+        } else {
+            let hex = |n: u8| b"0123456789abcdef"[usize::from(n & 15)];
+            out.extend_from_slice(&[b'\\', b'u', b'0', b'0', hex(byte >> 4), hex(byte)]);
+        }
+    }
+    out.extend_from_slice(&bytes[from..]);
+    out.push(b'"');
+}
+
+/// Writes an unsigned integer.
+pub(crate) fn push_nat(out: &mut Vec<u8>, mut n: u64) {
+    let mut digits = [0u8; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (n % 10) as u8;
+        n /= 10;
+        if n == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+/// Writes a signed integer.
+pub(crate) fn push_int(out: &mut Vec<u8>, n: i64) {
+    if n < 0 {
+        out.push(b'-');
+    }
+    push_nat(out, n.unsigned_abs());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scalar(text: &str) -> Result<Scalar<'_>, (usize, &'static str)> {
+        let mut scanner = Scanner::new(text.as_bytes());
+        let found = scanner.scalar("a value").map_err(|fault| (fault.at, fault.expected));
+        found.and_then(|scalar| scanner.end("the end").map(|()| scalar).map_err(|f| (f.at, f.expected)))
+    }
+
+    #[test]
+    fn numbers_are_exact() {
+        let number = |text| match scalar(text) {
+            Ok(Scalar::Number(n)) => n,
+            other => panic!("{text}: {other:?}"),
+        };
+        assert_eq!(number("0"), Number::Int(0));
+        assert_eq!(number(" -0 "), Number::Int(0));
+        assert_eq!(number("-9223372036854775808"), Number::Int(i64::MIN));
+        assert_eq!(number("9223372036854775807"), Number::Int(i64::MAX));
+        assert_eq!(number("9223372036854775808"), Number::Nat(1 << 63));
+        assert_eq!(number("18446744073709551615"), Number::Nat(u64::MAX));
+        assert_eq!(number("1.0"), Number::Float(1.0));
+        assert_eq!(number("-2.5e-3"), Number::Float(-0.0025));
+        assert_eq!(number("1E+2"), Number::Float(100.0));
+        for (text, at) in [
+            ("18446744073709551616", 0),
+            ("-9223372036854775809", 0),
+            ("1e999", 0),
+            ("01", 1),
+            ("-", 1),
+            ("1.", 2),
+            ("1e", 2),
+            (".5", 0),
+            ("+1", 0),
+            ("1x", 1),
+        ] {
+            assert_eq!(scalar(text).map_err(|(at, _)| at), Err(at), "{text}");
+        }
+    }
+
+    #[test]
+    fn text_is_unescaped() {
+        let text = |t: &str| match scalar(t) {
+            Ok(Scalar::Text(text)) => text.into_owned(),
+            other => panic!("{t}: {other:?}"),
+        };
+        assert_eq!(text(r#""""#), "");
+        assert_eq!(text(r#""a\"\\\/\b\f\n\r\t\u0041é""#), "a\"\\/\u{8}\u{c}\n\r\tAé");
+        assert_eq!(text(r#""\ud83d\ude00!""#), "😀!");
+        for (bad, at) in [
+            (r#""\x""#, 2),
+            (r#""\u12g4""#, 5),
+            (r#""\ud83d""#, 1),
+            (r#""\ud83dx""#, 1),
+            (r#""\ud83d\u0041""#, 1),
+            (r#""\ude00\ud83d""#, 1),
+            ("\"a\nb\"", 2),
+            ("\"a\\n\nb\"", 4),
+            ("\"\u{0}\"", 1),
+        ] {
+            assert_eq!(scalar(bad).map_err(|(at, _)| at), Err(at), "{bad}");
+        }
+    }
+
+    #[test]
+    fn text_is_utf8() {
+        for (bytes, at) in
+            [(&b"\"ab\xff\""[..], 3), (b"\"\\n\xc3\"", 3), (b"\"0123456789abcdef\xe2\x82 \"", 17)]
+        {
+            let fault = Scanner::new(bytes).string("a text").unwrap_err();
+            assert_eq!((fault.at, fault.message), (at, Some("not UTF-8")));
+        }
+    }
+
+    /// Every proper beginning of a value faults at its end: that is what makes it cut off and not garbage.
+    #[test]
+    fn what_is_cut_off_faults_at_the_end() {
+        let text = "{\"a\\u00e9\\ud83d\\ude00é\": [true, false, null, -1.5e-7, \"x\\n\", {}, []], \"b\": {\"c\": 1}}";
+        for cut in 0..text.len() {
+            let bytes = &text.as_bytes()[..cut];
+            let fault = Scanner::new(bytes).skip_value().unwrap_err();
+            assert!(fault.is_end(bytes), "{:?} faults at {}", String::from_utf8_lossy(bytes), fault.at);
+        }
+        let mut scanner = Scanner::new(text.as_bytes());
+        scanner.skip_value().unwrap();
+        assert!(scanner.is_at_end());
+    }
+
+    #[test]
+    fn containers_are_strict() {
+        for (text, at) in [
+            ("[1,]", 3),
+            ("[,1]", 1),
+            ("[1 2]", 3),
+            ("{\"a\" 1}", 5),
+            ("{\"a\":1,}", 7),
+            ("{a:1}", 1),
+            ("[1}", 2),
+            ("]", 0),
+            ("tru]", 3),
+        ] {
+            let fault = Scanner::new(text.as_bytes()).skip_value().unwrap_err();
+            assert_eq!(fault.at, at, "{text}");
+        }
+    }
+
+    #[test]
+    fn nesting_has_a_limit_and_no_stack() {
+        let nested = |n: usize| "[".repeat(n) + &"]".repeat(n);
+        assert!(Scanner::new(nested(DEEPEST).as_bytes()).skip_value().is_ok());
+        for text in [nested(DEEPEST + 1), "[".repeat(100_000), "{\"a\":".repeat(100_000)] {
+            let fault = Scanner::new(text.as_bytes()).skip_value().unwrap_err();
+            assert_eq!(fault.message, Some("nested too deep"));
+        }
+        // Bits of containers that were left do not linger.
+        assert!(Scanner::new(b"[[{},[]],{\"a\":[{}]},[]]").skip_value().is_ok());
+    }
+
+    #[test]
+    fn what_is_pushed_reads_back() {
+        let text: String = (0..0x250u32).filter_map(char::from_u32).chain("\"\\/😀".chars()).collect();
+        let mut out = Vec::new();
+        push_text(&mut out, &text);
+        assert_eq!(Scanner::new(&out).string("").unwrap(), text);
+        assert!(!out.contains(&b'\n'));
+        for n in [0, 1, -1, i64::MAX, i64::MIN] {
+            let mut out = Vec::new();
+            push_int(&mut out, n);
+            assert_eq!(Scanner::new(&out).number("").unwrap(), Number::Int(n));
+        }
+    }
+}

@@ -1,0 +1,474 @@
+//! The lines of a block, read without knowing any other block.
+//!
+//! A line is read field by field into columns that refer to the block's own table of values; what it
+//! means for the history (which session a name is, which number a transaction gets) is for the merge. A
+//! line that fails leaves its operations behind: then there is no history, or, where the line is the cut-off
+//! last one, they are taken back.
+
+use isoscope_history::{Datum, NO_EVENT, NO_TIME, OpKind, Outcome, RangeRow, RawOp, Remap, Value, Values};
+
+use crate::input::Block;
+use crate::json::{self, Fault, Number, Scalar, Scanned, Scanner};
+use crate::problem::{Problems, Warning};
+
+/// The only version that is understood.
+const VERSION: i64 = 1;
+
+/// The fields of a transaction.
+const FIELDS: [&str; 8] = ["session", "txn", "outcome", "ops", "events", "times", "timestamps", "notes"];
+
+/// What a block holds. Transactions are numbered inside the block, in the order of their lines.
+#[derive(Default)]
+pub(super) struct Scan {
+    pub(super) base: u64,
+    pub(super) header: Option<Header>,
+    pub(super) txns: Vec<ScanTxn>,
+    pub(super) ops: Vec<ScanOp>,
+    /// The rows of range reads, in the order of the operations.
+    pub(super) ranges: Vec<RangeRow>,
+    /// The operations once more as the draft takes them, if none of them is a range read.
+    pub(super) raw: Vec<RawOp>,
+    pub(super) events: Vec<(u32, u32, u32)>,
+    pub(super) times: Vec<(u32, i64, i64)>,
+    pub(super) timestamps: Vec<(u32, i64, i64)>,
+    pub(super) notes: Vec<(u32, Value, Value)>,
+    pub(super) values: Values,
+    pub(super) problems: Problems,
+    /// What follows cannot be understood without what was wrong here.
+    pub(super) stop: bool,
+    elements: Vec<Value>,
+    open_lists: Vec<usize>,
+}
+
+/// What the first line says.
+#[derive(Default)]
+pub(super) struct Header {
+    pub(super) initial: Option<Value>,
+    pub(super) initials: Vec<(Value, Value)>,
+    pub(super) sessions: Option<Vec<Value>>,
+}
+
+/// A transaction, but for its operations.
+pub(super) struct ScanTxn {
+    pub(super) session: Value,
+    pub(super) name: Option<Value>,
+    pub(super) outcome: Outcome,
+    pub(super) at: u32,
+    pub(super) session_at: u32,
+    pub(super) count: u32,
+}
+
+/// An operation; its transaction is known by counting.
+pub(super) struct ScanOp {
+    pub(super) kind: OpKind,
+    pub(super) key: Value,
+    pub(super) value: Value,
+    pub(super) at: u32,
+}
+
+impl Scan {
+    /// An empty block that begins at a position.
+    pub(super) fn at(base: u64) -> Scan {
+        Scan { base, ..Scan::default() }
+    }
+
+    /// Reads all lines of a block.
+    pub(super) fn block(&mut self, block: &Block, longest_line: usize) {
+        let bytes = block.bytes.as_slice();
+        self.ops.reserve(bytes.len() / 16);
+        let mut at = if block.start == 0 && bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+        let mut wants_header = block.start == 0;
+        while at < bytes.len() && !self.stop {
+            let end = memchr::memchr(b'\n', &bytes[at..]).map(|n| at + n);
+            let line = &bytes[at..end.unwrap_or(bytes.len())];
+            if line.len() > longest_line {
+                let help = "lines of at most 1 GiB; split the transaction";
+                self.problems.error(Some(self.base + at as u64), "a line that is too long", help);
+                self.stop = true;
+            } else if line.trim_ascii().is_empty() {
+                self.problems.warn(Warning::BlankLine, Some(self.base + at as u64));
+            } else if std::mem::take(&mut wants_header) {
+                self.stop = self.header(line, at);
+            } else {
+                self.txn(line, at, end.is_none());
+            }
+            at = end.map_or(bytes.len(), |end| end + 1);
+            self.stop |= self.problems.hopeless();
+        }
+        if self.ranges.is_empty() {
+            self.pack();
+        }
+    }
+
+    /// Makes the operations ready for the draft.
+    fn pack(&mut self) {
+        let mut ops = std::mem::take(&mut self.ops).into_iter();
+        self.raw.reserve_exact(ops.len());
+        for (local, txn) in self.txns.iter().enumerate() {
+            let own = ops.by_ref().take(txn.count as usize);
+            self.raw.extend(own.map(|op| RawOp::new(local as u32, op.kind, op.key, op.value, op.at)));
+        }
+    }
+
+    /// Reads the header and says whether that failed.
+    fn header(&mut self, line: &[u8], start: usize) -> bool {
+        match self.header_fields(&mut Scanner::new(line), start) {
+            Ok(header) => self.header = Some(header),
+            Err(fault) => fault.report(line, self.base + start as u64, &mut self.problems),
+        }
+        self.header.is_none()
+    }
+
+    fn header_fields(&mut self, s: &mut Scanner<'_>, start: usize) -> Scanned<Header> {
+        const FIRST: &str = r#"a header such as {"isoscope":"history","version":1}"#;
+        let mut header = Header::default();
+        let (mut known, mut versioned) = (false, false);
+        s.open(b'{', FIRST)?;
+        while s.more(b'}')? {
+            let at = s.at();
+            let name = s.name()?;
+            let value_at = s.at();
+            match &*name {
+                "isoscope" => {
+                    known = s.string("\"history\"")? == "history";
+                    if !known {
+                        return Err(Fault::unexpected(value_at, "\"history\""));
+                    }
+                }
+                "version" => {
+                    versioned = s.number("the version, a number")? == Number::Int(VERSION);
+                    if !versioned {
+                        let message = "this version of the format is not understood";
+                        return Err(Fault::wrong(value_at, message, "version 1"));
+                    }
+                }
+                "initial" => header.initial = Some(self.value(s)?),
+                "initials" => header.initials = self.rows(s)?,
+                "sessions" => header.sessions = Some(self.session_names(s)?),
+                "workload" | "recorder" => s.skip_value()?,
+                _ => {
+                    self.problems.warn(Warning::UnknownField, Some(self.base + (start + at) as u64));
+                    s.skip_value()?;
+                }
+            }
+        }
+        s.end("the end of the line")?;
+        if known && versioned { Ok(header) } else { Err(Fault::wrong(0, "no header", FIRST)) }
+    }
+
+    fn session_names(&mut self, s: &mut Scanner<'_>) -> Scanned<Vec<Value>> {
+        let mut names = Vec::new();
+        s.open(b'[', "a list of the sessions' names")?;
+        while s.more(b']')? {
+            names.push(self.value(s)?);
+        }
+        Ok(names)
+    }
+
+    /// Reads a transaction. The last line of the input may be cut off.
+    fn txn(&mut self, line: &[u8], start: usize, last: bool) {
+        let ops = self.ops.len();
+        let mut scanner = Scanner::new(line);
+        match self.txn_fields(&mut scanner, start) {
+            Ok(mut txn) => {
+                txn.count = (self.ops.len() - ops) as u32;
+                self.txns.push(txn);
+            }
+            Err(fault) if last && fault.is_end(line) => {
+                self.problems.warn(Warning::Truncated, Some(self.base + start as u64));
+                let local = self.txns.len() as u32;
+                self.ops.truncate(ops);
+                self.events.retain(|&(txn, ..)| txn < local);
+                self.times.retain(|&(txn, ..)| txn < local);
+                self.timestamps.retain(|&(txn, ..)| txn < local);
+                self.notes.retain(|&(txn, ..)| txn < local);
+            }
+            Err(fault) => fault.report(line, self.base + start as u64, &mut self.problems),
+        }
+    }
+
+    fn txn_fields(&mut self, s: &mut Scanner<'_>, start: usize) -> Scanned<ScanTxn> {
+        let local = self.txns.len() as u32;
+        let (mut session, mut session_at, mut name) = (Value::NIL, 0, None);
+        let mut outcome = Outcome::Committed;
+        let mut seen = 0u32;
+        s.open(b'{', "a transaction such as {\"session\":0,\"ops\":[[\"w\",\"x\",1]]}")?;
+        while s.more(b'}')? {
+            let at = s.at();
+            let field = s.name()?;
+            let Some(number) = FIELDS.iter().position(|known| *known == field) else {
+                self.problems.warn(Warning::UnknownField, Some(self.base + (start + at) as u64));
+                s.skip_value()?;
+                continue;
+            };
+            if seen & 1 << number != 0 {
+                return Err(Fault::wrong(at, "a field that was there before", "every field once"));
+            }
+            seen |= 1 << number;
+            match FIELDS[number] {
+                "session" => {
+                    session_at = (start + s.at()) as u32;
+                    session = self.plain_value(s, "a session that is not a list")?;
+                }
+                "txn" => name = Some(self.value(s)?),
+                "outcome" => outcome = outcome_of(s)?,
+                "ops" => self.ops(s, start)?,
+                "events" => self.events.push(events(s, local)?),
+                "times" => self.times.push(times(s, local)?),
+                "timestamps" => self.timestamps.push(times(s, local)?),
+                _ => self.notes(s, local)?,
+            }
+        }
+        s.end("the end of the line")?;
+        if seen & 1 == 0 {
+            return Err(Fault::wrong(0, "a transaction without a session", "a field `session`"));
+        }
+        if seen & 8 == 0 {
+            return Err(Fault::wrong(0, "a transaction without operations", "a field `ops`, perhaps []"));
+        }
+        Ok(ScanTxn { session, name, outcome, at: start as u32, session_at, count: 0 })
+    }
+
+    fn ops(&mut self, s: &mut Scanner<'_>, start: usize) -> Scanned<()> {
+        s.open(b'[', "a list of operations")?;
+        while s.more(b']')? {
+            let at = (start + s.at()) as u32;
+            let (kind, key, value) = self.op(s)?;
+            self.ops.push(ScanOp { kind, key, value, at });
+        }
+        Ok(())
+    }
+
+    fn op(&mut self, s: &mut Scanner<'_>) -> Scanned<(OpKind, Value, Value)> {
+        const KINDS: &str =
+            "one of \"r\", \"w\", \"append\", \"insert\", \"delete\", \"range\", \"read\", \"read-list\"";
+        s.open(b'[', "an operation such as [\"r\",\"x\",1]")?;
+        s.next(b']', KINDS)?;
+        let at = s.at();
+        let word = s.string(KINDS)?;
+        let kind = match &*word {
+            "r" | "read" => OpKind::Read,
+            "w" | "write" => OpKind::Write,
+            "append" => OpKind::Append,
+            "read-list" => OpKind::ReadList,
+            "insert" => OpKind::Insert,
+            "delete" => OpKind::Delete,
+            "range" | "range-read" => OpKind::RangeRead,
+            _ => return Err(Fault::wrong(at, "no kind of operation", KINDS)),
+        };
+        s.next(b']', "a key")?;
+        let key = self.plain_value(s, "a key that is not a list")?;
+        if kind == OpKind::RangeRead {
+            self.range(s, key)?;
+            return Ok((kind, key, Value::NIL));
+        }
+        if kind == OpKind::Delete && !s.more(b']')? {
+            return Ok((kind, key, Value::NIL));
+        }
+        if kind != OpKind::Delete {
+            s.next(b']', "a value")?;
+        }
+        let list = s.peek() == b'[' && word == "r";
+        let value = self.value(s)?;
+        s.close(b']', "`]` after the value")?;
+        Ok((if list { OpKind::ReadList } else { kind }, key, value))
+    }
+
+    /// The rest of a range read.
+    fn range(&mut self, s: &mut Scanner<'_>, low: Value) -> Scanned<()> {
+        s.next(b']', "the upper bound")?;
+        let high = self.plain_value(s, "a key that is not a list")?;
+        s.next(b']', "the rows found")?;
+        let live = self.rows(s)?;
+        let mut dead = Vec::new();
+        if s.more(b']')? {
+            dead = self.rows(s)?;
+            s.close(b']', "`]` after the deleted rows")?;
+        }
+        self.ranges.push(RangeRow { low, high, live, dead });
+        Ok(())
+    }
+
+    /// A list of keys with their values.
+    fn rows(&mut self, s: &mut Scanner<'_>) -> Scanned<Vec<(Value, Value)>> {
+        let mut rows = Vec::new();
+        s.open(b'[', "a list of [key,value]")?;
+        while s.more(b']')? {
+            s.open(b'[', "[key,value]")?;
+            s.next(b']', "a key")?;
+            let key = self.plain_value(s, "a key that is not a list")?;
+            s.next(b']', "a value")?;
+            rows.push((key, self.value(s)?));
+            s.close(b']', "`]` after the value")?;
+        }
+        Ok(rows)
+    }
+
+    fn notes(&mut self, s: &mut Scanner<'_>, local: u32) -> Scanned<()> {
+        if s.peek() == b'{' {
+            s.open(b'{', "")?;
+            while s.more(b'}')? {
+                let name = s.name()?;
+                let name = self.values.text(&name);
+                let value = self.value(s)?;
+                self.notes.push((local, name, value));
+            }
+            return Ok(());
+        }
+        s.open(b'[', "an object, or a list of [name,value]")?;
+        while s.more(b']')? {
+            s.open(b'[', "[name,value]")?;
+            s.next(b']', "a name")?;
+            let name = self.value(s)?;
+            s.next(b']', "a value")?;
+            let value = self.value(s)?;
+            s.close(b']', "`]` after the value")?;
+            self.notes.push((local, name, value));
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn value(&mut self, s: &mut Scanner<'_>) -> Scanned<Value> {
+        if s.peek() == b'[' { self.list(s) } else { self.plain_value(s, "a value") }
+    }
+
+    /// A list of values, with the lists it is inside of on a stack of their own.
+    fn list(&mut self, s: &mut Scanner<'_>) -> Scanned<Value> {
+        self.elements.clear();
+        self.open_lists.clear();
+        loop {
+            if s.peek() == b'[' {
+                if self.open_lists.len() == json::DEEPEST {
+                    return Err(json::too_deep(s.at()));
+                }
+                s.open(b'[', "")?;
+                self.open_lists.push(self.elements.len());
+            } else {
+                let element = self.plain_value(s, "a value")?;
+                self.elements.push(element);
+            }
+            while !s.more(b']')? {
+                let start = self.open_lists.pop().unwrap_or(0);
+                let list = self.values.list(&self.elements[start..]);
+                self.elements.truncate(start);
+                if self.open_lists.is_empty() {
+                    return Ok(list);
+                }
+                self.elements.push(list);
+            }
+        }
+    }
+
+    /// A value that is not a list.
+    #[inline]
+    fn plain_value(&mut self, s: &mut Scanner<'_>, expected: &'static str) -> Scanned<Value> {
+        if s.peek() == b'{' {
+            return self.tagged(s);
+        }
+        Ok(match s.scalar(expected)? {
+            Scalar::Number(Number::Int(n)) => self.values.int(n),
+            Scalar::Text(text) => self.values.text(&text),
+            Scalar::Null => Value::NIL,
+            Scalar::Bool(b) => self.values.add(Datum::Bool(b)),
+            Scalar::Number(Number::Nat(n)) => self.values.nat(n),
+            Scalar::Number(Number::Float(x)) => self.values.add(Datum::Float(x)),
+        })
+    }
+
+    /// What JSON has no word for.
+    fn tagged(&mut self, s: &mut Scanner<'_>) -> Scanned<Value> {
+        const TAGS: &str = r#"{"keyword":"x"}, {"unknown":true} or {"float":"7ff0000000000000"}"#;
+        s.open(b'{', TAGS)?;
+        s.next(b'}', TAGS)?;
+        let at = s.at();
+        let tag = s.name()?;
+        let value_at = s.at();
+        let value = match &*tag {
+            "keyword" => {
+                let name = s.string("the keyword's name")?;
+                self.values.keyword(&name)
+            }
+            "unknown" if s.boolean("true")? => Value::UNKNOWN,
+            "float" => {
+                let bits = s.string("16 hex digits")?;
+                let bits = Some(&*bits).filter(|b| b.len() == 16 && b.bytes().all(|c| c.is_ascii_hexdigit()));
+                let bits = bits.and_then(|bits| u64::from_str_radix(bits, 16).ok());
+                let bits = bits.ok_or(Fault::unexpected(value_at, "16 hex digits"))?;
+                self.values.add(Datum::Float(f64::from_bits(bits)))
+            }
+            _ => return Err(Fault::wrong(at, "an object that is no value", TAGS)),
+        };
+        s.close(b'}', "`}` after the only member")?;
+        Ok(value)
+    }
+
+    /// Moves everything that was read to the draft's table.
+    pub(super) fn remap(&mut self, remap: &Remap) {
+        let map = |value: &mut Value| *value = remap.apply(*value);
+        let pair = |(a, b): &mut (Value, Value)| (map(a), map(b));
+        self.raw.iter_mut().for_each(|op| op.remap(remap));
+        self.ops.iter_mut().for_each(|op| (map(&mut op.key), map(&mut op.value)).0);
+        for row in &mut self.ranges {
+            map(&mut row.low);
+            map(&mut row.high);
+            row.live.iter_mut().chain(&mut row.dead).for_each(|row| pair(row).0);
+        }
+        for txn in &mut self.txns {
+            map(&mut txn.session);
+            txn.name.as_mut().map(map).unwrap_or_default();
+        }
+        self.notes.iter_mut().for_each(|(_, name, value)| (map(name), map(value)).0);
+        if let Some(header) = &mut self.header {
+            header.initial.as_mut().map(map).unwrap_or_default();
+            header.initials.iter_mut().for_each(|initial| pair(initial).0);
+            header.sessions.iter_mut().flatten().for_each(map);
+        }
+    }
+}
+
+fn outcome_of(s: &mut Scanner<'_>) -> Scanned<Outcome> {
+    const OUTCOMES: &str = "\"committed\", \"aborted\" or \"unknown\"";
+    let at = s.at();
+    match &*s.string(OUTCOMES)? {
+        "committed" => Ok(Outcome::Committed),
+        "aborted" => Ok(Outcome::Aborted),
+        "unknown" => Ok(Outcome::Unknown),
+        _ => Err(Fault::wrong(at, "no outcome", OUTCOMES)),
+    }
+}
+
+/// A start and an end, either of which may be missing, with the places where they stand.
+fn interval(s: &mut Scanner<'_>) -> Scanned<[(usize, Option<i64>); 2]> {
+    let mut both = [(0, None); 2];
+    s.open(b'[', "[start,end]")?;
+    for (at, end) in &mut both {
+        s.next(b']', "[start,end], two integers or null")?;
+        *at = s.at();
+        *end = match s.scalar("an integer or null")? {
+            Scalar::Null => None,
+            Scalar::Number(Number::Int(n)) => Some(n),
+            _ => return Err(Fault::unexpected(*at, "an integer or null")),
+        };
+    }
+    s.close(b']', "`]` after the end")?;
+    Ok(both)
+}
+
+fn events(s: &mut Scanner<'_>, local: u32) -> Scanned<(u32, u32, u32)> {
+    let event = |(at, n): (usize, Option<i64>)| match n {
+        None => Ok(NO_EVENT),
+        Some(n) => u32::try_from(n).ok().filter(|&n| n != NO_EVENT).ok_or(Fault::wrong(
+            at,
+            "no number of an event",
+            "an integer from 0 to 4294967294",
+        )),
+    };
+    let [start, end] = interval(s)?;
+    Ok((local, event(start)?, event(end)?))
+}
+
+fn times(s: &mut Scanner<'_>, local: u32) -> Scanned<(u32, i64, i64)> {
+    let [(_, start), (_, end)] = interval(s)?;
+    Ok((local, start.unwrap_or(NO_TIME), end.unwrap_or(NO_TIME)))
+}

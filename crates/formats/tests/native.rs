@@ -1,0 +1,582 @@
+//! The native format: every rule of its documentation is a test, and nothing of a history is lost.
+
+mod support;
+
+use std::fmt::Write as _;
+
+use isoscope_formats::{Format, Input, ReadOptions, Reading, Target, WriteError, read, write};
+use isoscope_history::{
+    Builder, Datum, Draft, History, NO_EVENT, NO_TIME, OpKind, Outcome, RangeRow, Value, notation,
+};
+use proptest::prelude::*;
+use support::{Flavour, PLAIN, histories, survives_damage, written};
+
+const HEADER: &str = "{\"isoscope\":\"history\",\"version\":1}\n";
+
+fn reading(lines: &str) -> Reading {
+    support::reading(Format::Native, format!("{HEADER}{lines}"))
+}
+
+fn told(lines: &str) -> String {
+    notation::print(&reading(lines).history)
+}
+
+/// The problems of a line after the header.
+fn failure(line: impl AsRef<[u8]>) -> String {
+    support::failure(Format::Native, [HEADER.as_bytes(), line.as_ref()].concat())
+}
+
+/// The problems of one operation.
+fn bad_op(op: &str) -> String {
+    failure(format!("{{\"session\":0,\"ops\":[{op}]}}\n"))
+}
+
+/// A value and its type.
+fn show(history: &History, value: Value) -> String {
+    match history.datum(value) {
+        Datum::List(elements) => {
+            let elements: Vec<String> = elements.iter().map(|&e| show(history, e)).collect();
+            format!("[{}]", elements.join(" "))
+        }
+        Datum::Float(x) => format!("Float({:016x})", x.to_bits()),
+        datum => format!("{datum:?}"),
+    }
+}
+
+/// Every column of a history, by names instead of ids where the ids of keys are concerned.
+fn everything(history: &History) -> String {
+    let show = |value| show(history, value);
+    let rows = |rows: &[(Value, Value)]| -> Vec<(String, String)> {
+        rows.iter().map(|&(k, v)| (show(k), show(v))).collect()
+    };
+    let mut out = format!("initial {}\n", show(history.default_initial()));
+    let mut keys: Vec<String> = history
+        .keys()
+        .map(|k| format!("key {} initial {}\n", show(history.key_name(k)), show(history.initial(k))))
+        .collect();
+    keys.sort();
+    out.extend(keys);
+    for session in history.sessions() {
+        let _ = writeln!(out, "session {}", show(history.session_name(session)));
+        for txn in history.txns_of(session) {
+            let _ = write!(out, "  txn {} {:?}", show(history.txn_name(txn)), history.outcome(txn));
+            let i = txn.index();
+            let _ = write!(out, " events {:?}", history.events().map(|c| (c.start[i], c.end[i])));
+            let _ = write!(out, " times {:?}", history.times().map(|c| (c.start[i], c.end[i])));
+            let _ = write!(out, " stamps {:?}", history.timestamps().map(|c| (c.start[i], c.end[i])));
+            for note in history.annotations_of(txn) {
+                let _ = write!(out, " note {} {}", show(note.name), show(note.value));
+            }
+            out.push('\n');
+            for op in history.ops_of(txn) {
+                let _ = write!(out, "    {:?} {}", op.kind, show(history.key_name(op.key)));
+                match history.range(op.id) {
+                    Some(row) => {
+                        let (low, high) = (show(row.low), show(row.high));
+                        let _ = writeln!(out, " {low} {high} {:?} {:?}", rows(&row.live), rows(&row.dead));
+                    }
+                    None => {
+                        let _ = writeln!(out, " {}", show(op.value));
+                    }
+                }
+            }
+        }
+    }
+    out
+}
+
+fn survives(history: &History) -> String {
+    let (bytes, losses) = written(history, Format::Native);
+    assert!(losses.is_empty());
+    let text = String::from_utf8(bytes).expect("JSON is text");
+    let back = support::reading(Format::Native, &text);
+    assert_eq!(everything(&back.history), everything(history), "{text}");
+    assert_eq!(written(&back.history, Format::Native).0, text.as_bytes(), "writing again changes the text");
+    text
+}
+
+#[test]
+fn lines_are_transactions() {
+    let text = r#"{"session":"a","txn":1,"ops":[["w","x",1],["r","y",0]]}
+{"session":"b","txn":2,"outcome":"aborted","ops":[["append","l",3],["r","l",[1,2]],["r","l",[]]]}
+{"session":"a","txn":3,"outcome":"unknown","ops":[["insert","x",1],["delete","x"],["delete","x",9]]}
+{"session":"b","txn":4,"outcome":"committed","ops":[["range","a","z",[["b",1]],[["c",2]]],["range",1,2,[]]]}
+{"session":"b","txn":5,"ops":[]}"#;
+    assert_eq!(
+        told(text),
+        "T1: w(x,1) r(y,0) ; T3?: i(x,1) d(x) d(x,9)  T2!: a(l,3) r(l,[1 2]) r(l,[]) ; \
+         T4: range(a,z,{b=1},{c=2}) range(1,2,{}) ; T5:"
+    );
+    assert_eq!(told(&text.replace('\n', "\r\n")), told(text));
+}
+
+#[test]
+fn long_words_say_what_short_ones_mean() {
+    let text = r#"{"session":0,"ops":[["read","x",[1]],["read-list","x",null],["write","x",1],["range-read",1,2,[]]]}"#;
+    let history = reading(text).history;
+    let kinds: Vec<OpKind> = history.ops_of(history.txns().next().unwrap()).map(|op| op.kind).collect();
+    assert_eq!(kinds, [OpKind::Read, OpKind::ReadList, OpKind::Write, OpKind::RangeRead]);
+    survives(&history);
+}
+
+#[test]
+fn initial_values_come_from_the_header() {
+    let header = r#"{"isoscope":"history","version":1,"initial":null,"initials":[["x",5],[7,[1]]],"workload":{"a":[1]},"recorder":"me"}"#;
+    let reading = support::reading(Format::Native, format!("{header}\n"));
+    let history = &reading.history;
+    assert_eq!(history.default_initial(), Value::NIL);
+    assert_eq!(history.key_count(), 2);
+    assert!(everything(history).contains("key Text(\"x\") initial Int(5)"));
+    assert!(everything(history).contains("key Int(7) initial [Int(1)]"));
+    assert_eq!(reading.warnings.len(), 1, "{:?}", reading.warnings);
+    let plain = support::reading(Format::Native, HEADER).history;
+    assert_eq!(plain.default_initial(), Value::small(0).unwrap());
+}
+
+#[test]
+fn a_session_is_its_name_or_its_place_in_the_list() {
+    let named = reading(
+        "{\"session\":\"b\",\"ops\":[]}\n{\"session\":0,\"ops\":[]}\n{\"session\":\"b\",\"ops\":[]}\n{\"session\":\"0\",\"ops\":[]}",
+    )
+    .history;
+    assert_eq!(named.sessions().map(|s| named.txns_of(s).len()).collect::<Vec<_>>(), [2, 1, 1]);
+    let header = r#"{"isoscope":"history","version":1,"sessions":["s","empty","s"]}"#;
+    let listed = format!("{header}\n{{\"session\":2,\"ops\":[]}}\n{{\"session\":0,\"ops\":[]}}\n");
+    let listed = support::reading(Format::Native, listed).history;
+    assert_eq!(listed.sessions().map(|s| listed.txns_of(s).len()).collect::<Vec<_>>(), [1, 0, 1]);
+    let text = survives(&listed);
+    assert!(
+        text.starts_with(r#"{"isoscope":"history","version":1,"initial":0,"sessions":["s","empty","s"]}"#)
+    );
+    for bad in ["3", "\"s\"", "-1", "null", "0.0"] {
+        let failure =
+            support::failure(Format::Native, format!("{header}\n{{\"ops\":[],\"session\": {bad}}}\n"));
+        assert!(
+            failure.starts_with("t:2:22: no such session (a place in the header's list, from 0 and below 3"),
+            "{failure}"
+        );
+    }
+    assert!(
+        failure("{\"session\":[1],\"ops\":[]}\n").contains("t:2:12: unexpected `[` (a session that is not")
+    );
+}
+
+#[test]
+fn a_transaction_without_a_name_is_numbered() {
+    assert_eq!(told("{\"session\":0,\"txn\":\"x\",\"ops\":[]}\n{\"session\":0,\"ops\":[]}\n"), "x: ; T2:");
+}
+
+#[test]
+fn values_are_what_json_has_and_a_little_more() {
+    let values = r#"[null,true,false,0,-1,1.0,1e2,18446744073709551615,-9223372036854775808,2147483648,"",":k",
+        "é\n\u0000😀",{"keyword":"k"},{"unknown":true},{"float":"7ff0000000000000"},{"float":"7ff8000000000001"},[],[1,[2,[]],"a"]]"#;
+    let history =
+        reading(&format!("{{\"session\":0,\"ops\":[[\"read\",\"x\",{}]]}}\n", values.replace('\n', " ")))
+            .history;
+    let list = show(&history, history.ops_of(history.txns().next().unwrap()).next().unwrap().value);
+    assert_eq!(
+        list,
+        "[Nil Bool(true) Bool(false) Int(0) Int(-1) Float(3ff0000000000000) Float(4059000000000000) \
+         Nat(18446744073709551615) Int(-9223372036854775808) Int(2147483648) Text(\"\") Text(\":k\") \
+         Text(\"é\\n\\0😀\") Keyword(\"k\") Unknown Float(7ff0000000000000) Float(7ff8000000000001) [] \
+         [Int(1) [Int(2) []] Text(\"a\")]]"
+    );
+    survives(&history);
+}
+
+#[test]
+fn a_cut_off_last_line_is_left_out() {
+    let first = "{\"session\":0,\"ops\":[[\"w\",\"x\",1]]}\n";
+    let last = "{\"session\":1,\"txn\":\"é\",\"ops\":[[\"r\",\"x\",[true]],[\"range\",1,2,[[1,2]]]],\"events\":[1,2],\"times\":[1,null],\"timestamps\":[1,2],\"notes\":{\"a\":1}}";
+    let whole = reading(&format!("{first}{last}"));
+    assert_eq!((whole.history.txn_count(), whole.warnings.len()), (2, 0), "{:?}", whole.warnings);
+    for cut in 1..last.len() {
+        let text = [HEADER.as_bytes(), first.as_bytes(), &last.as_bytes()[..cut]].concat();
+        let cut = support::reading(Format::Native, text);
+        assert_eq!(everything(&cut.history), everything(&reading(first).history));
+        assert_eq!(cut.warnings[0].to_string(), "t:3:1: the last record is cut off and was left out");
+    }
+    // With its line end it was written like this, and so is garbage.
+    assert!(failure("{\"session\":0,\"ops\":[\n").contains("t:2:21: the input ends here"));
+    assert!(failure("{\"session\":0,\"ops\":x").contains("t:2:20: unexpected `x` (a list of operations)"));
+    assert!(support::failure(Format::Native, &HEADER[..20]).contains("t:1:21: the input ends here"));
+}
+
+#[test]
+fn the_header_is_needed_and_its_version_understood() {
+    let failure = |text: &str| support::failure(Format::Native, text);
+    let line = "{\"session\":0,\"ops\":[]}\n";
+    assert!(
+        failure(line).starts_with("t:1:1: no header (a header such as {\"isoscope\""),
+        "{}",
+        failure(line)
+    );
+    assert_eq!(
+        failure(&format!("{{\"isoscope\":\"history\",\"version\": 2}}\n{line}junk\n")),
+        "t:1:34: this version of the format is not understood (version 1)"
+    );
+    assert!(failure("{\"isoscope\":\"history\"}\n").contains("t:1:1: no header"));
+    assert!(
+        failure("{\"isoscope\":\"verdict\",\"version\":1}\n")
+            .contains("t:1:13: unexpected `\"` (\"history\")")
+    );
+    assert!(failure("[1]\n").contains("t:1:1: unexpected `[` (a header such as"));
+    assert_eq!(support::reading(Format::Native, "").warnings[0].message, "the input holds no transaction");
+    assert_eq!(support::told(Format::Native, format!("\u{feff}{HEADER}{{\"session\":0,\"ops\":[]}}")), "T1:");
+}
+
+#[test]
+fn unknown_fields_and_blank_lines_are_warnings() {
+    let text = "{\"isoscope\":\"history\",\"version\":1,\"colour\":[{}]}\n\n{\"session\":0,\"ops\":[],\"size\":{\"a\":1}}\n";
+    let reading = support::reading(Format::Native, text);
+    let warnings: Vec<String> = reading.warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(warnings[0], "t:2:1: 1 blank line ignored");
+    assert_eq!(warnings[1], "t:1:35: 2 fields not understood and kept as annotation or left out");
+    assert_eq!(reading.history.txn_count(), 1);
+}
+
+#[test]
+fn every_error_has_a_place_and_an_expectation() {
+    let lines = [
+        ("{\"session\":0,\"ops\":[[\"x\",1,2]]}", 22, "no kind of operation (one of \"r\", "),
+        ("{\"session\":0,\"ops\":[[\"r\",[1],2]]}", 26, "unexpected `[` (a key that is not a list)"),
+        ("{\"session\":0,\"ops\":[[\"r\",1]]}", 27, "unexpected `]` (a value)"),
+        ("{\"session\":0,\"ops\":[[\"r\",1,2,3]]}", 29, "unexpected `,` (`]` after the value)"),
+        ("{\"session\":0,\"ops\":[[\"r\",1,{\"a\":1}]]}", 29, "an object that is no value ({\"keyword\""),
+        ("{\"session\":0,\"ops\":[[\"r\",1,{\"unknown\":false}]]}", 29, "an object that is no value"),
+        (
+            "{\"session\":0,\"ops\":[[\"r\",1,{\"float\":\"+ff0000000000000\"}]]}",
+            37,
+            "unexpected `\"` (16 hex",
+        ),
+        (
+            "{\"session\":0,\"ops\":[[\"r\",1,18446744073709551616]]}",
+            28,
+            "a number that is too large (an integer",
+        ),
+        ("{\"session\":0,\"ops\":[],\"outcome\":\"maybe\"}", 33, "no outcome (\"committed\", "),
+        ("{\"session\":0,\"ops\":[],\"ops\":[]}", 23, "a field that was there before"),
+        ("{\"session\":0,\"ops\":[],\"events\":[1]}", 34, "unexpected `]` ([start,end], two integers"),
+        ("{\"session\":0,\"ops\":[],\"events\":[1,4294967295]}", 35, "no number of an event"),
+        ("{\"session\":0,\"ops\":[],\"events\":[-1,1]}", 33, "no number of an event"),
+        ("{\"session\":0,\"ops\":[],\"times\":[1,2.5]}", 34, "unexpected `2` (an integer or null)"),
+        (
+            "{\"session\":0,\"ops\":[],\"notes\":7}",
+            31,
+            "unexpected `7` (an object, or a list of [name,value])",
+        ),
+        ("{\"session\":0}", 1, "a transaction without operations"),
+        ("{\"ops\":[]}", 1, "a transaction without a session"),
+        ("{\"session\":0,\"ops\":[]} x", 24, "unexpected `x` (the end of the line)"),
+        ("{\"session\":\"\\ud800\",\"ops\":[]}", 13, "half of a surrogate pair"),
+        ("hello", 1, "unexpected `h` (a transaction such as"),
+    ];
+    let text: Vec<&str> = lines.iter().map(|(line, ..)| *line).collect();
+    let failure = failure(text.join("\n") + "\n");
+    for ((i, (line, column, message)), found) in lines.iter().enumerate().zip(failure.lines()) {
+        let expected = format!("t:{}:{column}: {message}", i + 2);
+        assert!(found.starts_with(&expected), "{line}\nfound    {found}\nexpected {expected}");
+    }
+    assert_eq!(failure.lines().count(), lines.len());
+}
+
+#[test]
+fn hostile_input_is_an_error_and_soon() {
+    let deep = "[".repeat(100_000);
+    assert!(bad_op(&format!("[\"r\",1,{deep}]")).contains("t:2:156: nested too deep"));
+    assert!(failure(format!("{{\"extra\":{deep}}}\n")).contains("nested too deep"));
+    assert!(failure(b"{\"session\":\"a\xff\",\"ops\":[]}\n").contains("t:2:14: not UTF-8"));
+    assert!(failure(b"\0\x01\x02").contains("byte 0: ") || failure(b"\0\x01\x02").contains("0x00"));
+    assert!(failure("y\n".repeat(1 << 20)).contains("and at least"));
+    assert!(failure("y".repeat(10 << 20)).contains("t:2:1: unexpected `y`"));
+}
+
+#[test]
+fn a_line_of_many_megabytes_is_a_transaction() {
+    let ops: Vec<String> = (0..400_000).map(|i| format!("[\"w\",{},{i}]", i % 10)).collect();
+    let line = format!("{{\"session\":0,\"ops\":[{}]}}\n", ops.join(","));
+    assert!(line.len() > 2 * (2 << 20));
+    let history = reading(&format!("{line}{{\"session\":0,\"ops\":[]}}")).history;
+    assert_eq!((history.txn_count(), history.op_count()), (2, 400_000));
+}
+
+/// Many blocks, with words that every block must bring together, and with and without range reads.
+#[test]
+fn a_file_of_many_blocks_is_read_in_order() {
+    for with_ranges in [false, true] {
+        let mut text = HEADER.to_owned();
+        for i in 0..80_000u64 {
+            let range = if with_ranges && i % 9 == 0 {
+                format!(",[\"range\",\"a\",\"b\",[[\"k\",{i}]]]")
+            } else {
+                String::new()
+            };
+            let (key, session) = (i % 1000, i % 7);
+            let _ = writeln!(
+                text,
+                "{{\"session\":\"s{session}\",\"txn\":{i},\"ops\":[[\"w\",\"key{key}\",{i}],[\"r\",\"key{key}\",\"v{i}\"]{range}],\"events\":[{i},{i}]}}"
+            );
+        }
+        assert!(text.len() > 3 * (2 << 20));
+        let history = support::reading(Format::Native, &text).history;
+        assert_eq!((history.txn_count(), history.session_count()), (80_000, 7));
+        assert_eq!(history.key_count(), 1000 + usize::from(with_ranges));
+        for session in history.sessions() {
+            for (n, txn) in history.txns_of(session).enumerate() {
+                let i = session.0 + 7 * n as u32;
+                assert_eq!(history.txn_name(txn).as_small(), Some(i));
+                assert_eq!(history.events().unwrap().start[txn.index()], i);
+                let ops: Vec<_> = history.ops_of(txn).collect();
+                assert_eq!(ops[0].value.as_small(), Some(i));
+                assert_eq!(show(&history, ops[1].value), format!("Text(\"v{i}\")"));
+                assert_eq!(ops.len() == 3, with_ranges && i.is_multiple_of(9));
+                if let Some(op) = ops.get(2) {
+                    assert_eq!(history.range(op.id).unwrap().live[0].1.as_small(), Some(i));
+                }
+                let at = history.op_position(ops[1].id).unwrap().0 as usize;
+                assert!(text[at..].starts_with("[\"r\",\"key"));
+                let at = history.txn_position(txn).unwrap().0 as usize;
+                assert!(text[at..].starts_with("{\"session\""));
+            }
+        }
+    }
+}
+
+#[test]
+fn it_is_recognised_and_only_it() {
+    let format = |text: &str| read(&Input::text("t", text), &ReadOptions::default()).map(|r| r.format).ok();
+    assert_eq!(format(HEADER), Some(Format::Native));
+    assert_eq!(format("\n {\"version\":1, \"isoscope\" : \"history\"}\n"), Some(Format::Native));
+    assert_ne!(format("{\"isoscope\":\"verdict\",\"version\":1}"), Some(Format::Native));
+    for other in [
+        "{\"type\":\"invoke\",\"isoscope\":1}",
+        "[[]]",
+        "{\"value\":[[\"r\",1,0,false]]}",
+        "{\"session\":0,\"ops\":[]}",
+    ] {
+        assert_ne!(format(other), Some(Format::Native), "{other}");
+    }
+}
+
+/// A history with every column there is, and names of every kind.
+fn full() -> History {
+    let mut draft = Draft::new();
+    let keyword = draft.values.keyword("key");
+    let word = draft.values.text("a \"word\"");
+    let float = draft.values.add(Datum::Float(-0.0));
+    let infinite = draft.values.add(Datum::Float(f64::NEG_INFINITY));
+    let huge = draft.values.nat(u64::MAX);
+    let least = draft.values.int(i64::MIN);
+    let yes = draft.values.add(Datum::Bool(true));
+    let empty = draft.values.list(&[]);
+    let list = draft.values.list(&[keyword, empty, Value::UNKNOWN, float]);
+    draft.set_initial(keyword);
+    draft.set_initial_of(word, infinite);
+    draft.set_initial_of(huge, keyword);
+    let sessions = [keyword, word, Value::NIL, list, word].map(|name| draft.new_session(name));
+    let outcomes = [Outcome::Committed, Outcome::Aborted, Outcome::Unknown];
+    for (n, session) in [sessions[4], sessions[0], sessions[3], sessions[0]].into_iter().enumerate() {
+        let name = [least, Value::NIL, list, yes][n];
+        let txn = draft.txn(session, name, outcomes[n % 3], None);
+        for (key, value) in
+            [(word, list), (keyword, Value::NIL), (float, infinite), (Value::NIL, Value::UNKNOWN)]
+        {
+            for kind in OpKind::ALL.into_iter().filter(|&kind| kind != OpKind::RangeRead) {
+                draft.push(txn, kind, key, value, None);
+            }
+        }
+        let row = RangeRow {
+            low: least,
+            high: huge,
+            live: vec![(word, list), (huge, yes)],
+            dead: vec![(float, keyword)],
+        };
+        draft.push_range(txn, row, None);
+        let row = RangeRow { low: keyword, high: Value::NIL, live: vec![], dead: vec![(yes, empty)] };
+        draft.push_range(txn, row, None);
+        match n {
+            0 => draft.set_events(txn, 0, NO_EVENT),
+            1 => draft.set_events(txn, NO_EVENT, 4_294_967_294),
+            2 => draft.set_times(txn, -5, NO_TIME),
+            _ => draft.set_timestamps(txn, i64::MAX, i64::MIN + 1),
+        }
+        draft.annotate(txn, word, list);
+        if n > 1 {
+            draft.annotate(txn, if n == 2 { word } else { keyword }, yes);
+        }
+    }
+    draft.finish().expect("a small history fits")
+}
+
+#[test]
+fn everything_survives() {
+    let text = survives(&full());
+    assert!(
+        text.contains("\"notes\":{\"a \\\"word\\\"\":[{\"keyword\":\"key\"},[],{\"unknown\":true},-0.0]}"),
+        "{text}"
+    );
+    for text in [
+        "",
+        "T1: w(x,1)   T2: r(x,1) w(x,2) ; T3: r(x,2)   T4!: w(x,9)   T5?: a(l,3)   T6@2-5: r(l,[3])",
+        "init=nil init(x)=5 T1: r(x,5) r(y,nil)",
+        "init(x)=5 T1: r(y,?)",
+    ] {
+        survives(&notation::parse(text).unwrap());
+    }
+    let mut b = Builder::new();
+    b.session("s").txn().times(5, 6).events(1, 2);
+    b.session("s").txn();
+    survives(&b.finish());
+}
+
+#[test]
+fn keys_that_are_lists_cannot_be_written() {
+    let mut draft = Draft::new();
+    let list = draft.values.list(&[]);
+    let session = draft.session(Value::NIL);
+    let txn = draft.txn(session, Value::NIL, Outcome::Committed, None);
+    draft.push(txn, OpKind::Write, list, Value::NIL, None);
+    let error = write(&draft.finish().unwrap(), Format::Native, Target::Stream(&mut Vec::new()));
+    assert!(matches!(error, Err(WriteError::Inexpressible { format: "native", .. })));
+}
+
+/// What the schema says a line may hold.
+fn fields(schema: &serde_json::Value, kind: &str) -> Vec<String> {
+    schema["$defs"][kind]["properties"].as_object().expect("properties").keys().cloned().collect()
+}
+
+/// The reader knows exactly the fields of the schema: each is accepted, and any other is warned about.
+#[test]
+fn the_schema_names_what_is_read_and_written() {
+    let schema: serde_json::Value =
+        serde_json::from_str(include_str!("../schema/native.schema.json")).unwrap();
+    assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+    let (bytes, _) = written(&full(), Format::Native);
+    let lines: Vec<serde_json::Value> = bytes
+        .split(|&b| b == b'\n')
+        .filter(|l| !l.is_empty())
+        .map(|l| serde_json::from_slice(l).unwrap())
+        .collect();
+    let mut used = Vec::new();
+    for (i, line) in lines.iter().enumerate() {
+        let kind = if i == 0 { "header" } else { "transaction" };
+        let known = fields(&schema, kind);
+        for required in schema["$defs"][kind]["required"].as_array().unwrap() {
+            assert!(line.get(required.as_str().unwrap()).is_some());
+        }
+        for field in line.as_object().unwrap().keys() {
+            assert!(known.contains(field), "{kind} has no {field}");
+            used.push(field.clone());
+        }
+    }
+    for field in fields(&schema, "transaction").iter().chain(&fields(&schema, "header")) {
+        assert!(
+            used.contains(field) || field == "workload" || field == "recorder",
+            "{field} is never written"
+        );
+    }
+    let header = "{\"isoscope\":\"history\",\"version\":1,\"workload\":1,\"recorder\":1,\"initial\":1,\"initials\":[],\"sessions\":[1]}\n";
+    let txn = "{\"session\":0,\"txn\":1,\"outcome\":\"unknown\",\"ops\":[],\"events\":[1,2],\"times\":[1,2],\"timestamps\":[1,2],\"notes\":{}}\n";
+    let reading = support::reading(Format::Native, format!("{header}{txn}"));
+    assert!(reading.warnings.is_empty(), "{:?}", reading.warnings);
+    for (kind, line) in [("header", header), ("transaction", txn)] {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        let mut given: Vec<String> = line.as_object().unwrap().keys().cloned().collect();
+        let mut known = fields(&schema, kind);
+        given.sort();
+        known.sort();
+        assert_eq!(given, known);
+    }
+    let operations = schema["$defs"]["operation"]["oneOf"].as_array().unwrap();
+    let words = operations.iter().flat_map(|operation| {
+        let word = &operation["prefixItems"][0];
+        word["enum"].as_array().into_iter().flatten().chain(word.get("const"))
+    });
+    let words: Vec<&str> = words.map(|word| word.as_str().unwrap()).collect();
+    assert_eq!(words.len(), 10);
+    for word in words {
+        let rest = if word.starts_with("range") { ",2,[],[]" } else { ",2" };
+        let line = format!("{{\"session\":0,\"ops\":[[\"{word}\",1{rest}]]}}\n");
+        assert_eq!(self::reading(&line).history.op_count(), 1, "{word}");
+    }
+}
+
+#[test]
+fn damaged_files_are_survived() {
+    let (bytes, _) = written(&full(), Format::Native);
+    survives_damage(Format::Native, &bytes);
+}
+
+/// Not a test but a measurement: `cargo test --release -p isoscope-formats --test native -- --ignored
+/// --nocapture speed`, with `RAYON_NUM_THREADS=1` for one core.
+#[test]
+#[ignore = "a measurement"]
+fn speed() {
+    for kind in ["numbers", "words", "lists"] {
+        let mut text = HEADER.to_owned();
+        for i in 0..600_000u64 {
+            let (session, event) = (i % 50, 2 * i);
+            let _ = write!(text, "{{\"session\":{session},\"txn\":{i},\"ops\":[");
+            for j in 0..8 {
+                let (key, value) = ((i * 7919 + j * 104_729) % 100_000, i * 8 + j);
+                let comma = if j == 0 { "" } else { "," };
+                let _ = match (kind, j % 2) {
+                    ("numbers", 0) => write!(text, "{comma}[\"r\",{key},{value}]"),
+                    ("numbers", _) => write!(text, "{comma}[\"w\",{key},{value}]"),
+                    ("words", 0) => write!(text, "{comma}[\"r\",\"user{key}\",\"v{value}\"]"),
+                    ("words", _) => write!(text, "{comma}[\"w\",\"user{key}\",\"v{value}\"]"),
+                    (_, 0) => write!(text, "{comma}[\"r\",{key},[1,2,3,4,5,{value}]]"),
+                    _ => write!(text, "{comma}[\"append\",{key},{value}]"),
+                };
+            }
+            let _ = writeln!(text, "],\"events\":[{event},{}]}}", event + 1);
+        }
+        let input = Input::text("t", &text);
+        let megabytes = text.len() as f64 / 1e6;
+        drop(text);
+        let options = ReadOptions { format: Some(Format::Native), progress: None };
+        let start = std::time::Instant::now();
+        let Ok(reading) = read(&input, &options) else { panic!("not read") };
+        let read_seconds = start.elapsed().as_secs_f64();
+        let start = std::time::Instant::now();
+        let mut out = std::io::BufWriter::new(std::io::sink());
+        let _ = write(&reading.history, Format::Native, Target::Stream(&mut out));
+        let write_seconds = start.elapsed().as_secs_f64();
+        println!(
+            "{kind}: {megabytes:.0} MB, read {:.0} MB/s, written {:.0} MB/s",
+            megabytes / read_seconds,
+            megabytes / write_seconds
+        );
+    }
+}
+
+const ALL: Flavour =
+    Flavour { lists: false, rich_names: true, aborted: true, unknown: true, rows: false, events: true };
+
+proptest! {
+    #[test]
+    fn registers_survive(history in histories(ALL)) {
+        survives(&history);
+    }
+
+    #[test]
+    fn lists_survive(history in histories(Flavour { lists: true, ..ALL })) {
+        survives(&history);
+    }
+
+    #[test]
+    fn rows_survive(history in histories(Flavour { rows: true, ..ALL })) {
+        survives(&history);
+    }
+
+    #[test]
+    fn plain_histories_survive(history in histories(PLAIN)) {
+        survives(&history);
+    }
+
+    #[test]
+    fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = support::try_reading(Format::Native, [HEADER.as_bytes(), &bytes].concat());
+        let _ = support::try_reading(Format::Native, bytes);
+    }
+}

@@ -96,7 +96,7 @@ pub(crate) fn read(
     draft.set_initial(Value::NIL);
     let session_name = session_name(name, draft);
     let session = draft.new_session(session_name);
-    let mut client = Client { base, draft, problems, session, open: None, times: has_times(&bytes) };
+    let mut client = Client { draft, problems, session, open: None, times: has_times(&bytes) };
     let mut records = Records { bytes: &bytes, at: 0, times: client.times };
     let mut at = 0;
     while let Some(record) = records.next() {
@@ -216,7 +216,6 @@ impl Iterator for Records<'_> {
 
 /// A client whose log is being read.
 struct Client<'a> {
-    base: u64,
     draft: &'a mut Draft,
     problems: &'a mut Problems,
     session: Session,
@@ -235,7 +234,6 @@ struct Open {
 
 impl Client<'_> {
     fn take(&mut self, record: &Record, at: u64) {
-        debug_assert!(at >= self.base);
         match *record {
             Record::Begin { txn: id, time } => {
                 self.leave_open();
@@ -327,7 +325,7 @@ pub(crate) fn write(history: &History, directory: &Path) -> Result<Losses, Write
             }
             put(&mut out, b'C', &[id])?;
         }
-        out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_data()?;
+        out.flush()?;
     }
     Ok(losses)
 }
@@ -403,11 +401,13 @@ impl Writers {
     /// Gives write ids that are not mistaken for anything else.
     fn renumber(&mut self, losses: &mut Losses) {
         losses.add("values replaced by numbers", self.by_value.len());
-        let mut all: Vec<_> = self.by_value.iter_mut().collect();
-        all.sort_unstable_by_key(|(name, _)| **name);
+        let mut values: Vec<u64> = self.by_value.keys().map(|&(_, value)| value).collect();
+        values.sort_unstable();
+        values.dedup();
         let numbers = (1..).filter(|id| !SENTINELS.contains(id));
-        for ((_, (_, wid)), number) in all.into_iter().zip(numbers) {
-            *wid = number;
+        let numbers: FxHashMap<u64, i64> = values.into_iter().zip(numbers).collect();
+        for ((_, value), (_, wid)) in &mut self.by_value {
+            *wid = numbers[value];
         }
     }
 

@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::path::{Path, PathBuf};
+
 use isoscope_formats::{Format, Input, ReadOptions, Reading, read};
 use isoscope_history::{History, Outcome, Session, notation};
 use proptest::prelude::*;
@@ -177,7 +179,7 @@ fn the_header_is_filled_as_dbcop_does() {
     let (bytes, losses) = written(&history, Format::DbcopBincode);
     let numbers: Vec<u64> =
         bytes[..40].chunks(8).map(|chunk| u64::from_le_bytes(chunk.try_into().unwrap())).collect();
-    assert_eq!(numbers, [0, 2, 10, 2, 2]);
+    assert_eq!(numbers, [0, 2, 2, 2, 2]);
     // The notation calls a session by its first transaction.
     assert_eq!(losses.iter().collect::<Vec<_>>(), [("session names dropped", 1)]);
     assert_eq!(content(&reading(bytes).history), content(&history));
@@ -189,7 +191,10 @@ proptest! {
         history in histories(Flavour { rich_names: true, aborted: true, ..PLAIN })
     ) {
         let (bytes, _) = written(&history, Format::DbcopBincode);
-        prop_assert_eq!(shape(&reading(bytes).history), shape(&history));
+        let input = Input::Bytes { name: "t".into(), bytes: bytes.into() };
+        let reading = read(&input, &ReadOptions::default()).unwrap();
+        prop_assert_eq!(reading.format, Format::DbcopBincode);
+        prop_assert_eq!(shape(&reading.history), shape(&history));
     }
 
     #[test]
@@ -204,16 +209,21 @@ fn damaged_files_are_survived() {
     survives_damage(Format::DbcopBincode, &file(&[one, &[], one]));
 }
 
-/// All files of that extension under a folder of the corpus; none when the corpus is not there.
-fn corpus(folder: &str, extension: &str) -> Vec<std::path::PathBuf> {
-    let mut folders = vec![support::corpus(folder)];
+/// A folder of the corpus that lies beside the project, where there is one; else a path to nothing.
+fn corpus(folder: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus").join(folder)
+}
+
+/// All bincode files under a folder of the corpus; none when the corpus is not there.
+fn bincode_files(folder: &str) -> Vec<PathBuf> {
+    let mut folders = vec![corpus(folder)];
     let mut files = Vec::new();
     while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).into_iter().flatten() {
-            let path = entry.unwrap().path();
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|e| e == extension) {
+            } else if path.extension().is_some_and(|e| e == "bincode") {
                 files.push(path);
             }
         }
@@ -224,7 +234,7 @@ fn corpus(folder: &str, extension: &str) -> Vec<std::path::PathBuf> {
 
 #[test]
 fn the_corpus_is_read() {
-    for path in corpus("strong", "bincode").into_iter().chain(corpus("violations", "bincode")) {
+    for path in bincode_files("strong").into_iter().chain(bincode_files("violations")) {
         let reading = read(&Input::Path(path.clone()), &ReadOptions::default())
             .unwrap_or_else(|failure| panic!("{}: {failure}", path.display()));
         let history = &reading.history;
@@ -250,7 +260,7 @@ fn the_corpus_is_read() {
 #[test]
 fn two_runs_agree_with_their_plume_text() {
     for (folder, text) in [("galera-lost-update", "galera.txt"), ("yugabyte-si", "yugabyte.txt")] {
-        let folder = support::corpus("violations").join(folder);
+        let folder = corpus("violations").join(folder);
         if !folder.exists() {
             continue;
         }
@@ -283,11 +293,12 @@ fn sessions(
         for txn in history.txns_of(session) {
             for op in history.ops_of(txn) {
                 let key = place(&mut keys, op.key);
-                let value = match is_initial(op.key, op.value) {
-                    true => "initial".to_owned(),
-                    false => place(&mut values, (op.key, op.value)).to_string(),
+                let value = if is_initial(op.key, op.value) {
+                    "initial".to_owned()
+                } else {
+                    place(&mut values, (op.key, op.value)).to_string()
                 };
-                text.push_str(&format!("{}({key},{value}) ", op.kind.name()));
+                text.extend([format!("{}({key},{value}) ", op.kind.name())]);
             }
             text.push_str("; ");
         }

@@ -159,7 +159,11 @@ proptest! {
         history in histories(Flavour { rich_names: true, aborted: true, ..PLAIN })
     ) {
         let (bytes, _) = written(&history, Format::DbcopHist);
-        let back = support::reading(Format::DbcopHist, bytes).history;
+        let back = support::reading(Format::DbcopHist, &bytes).history;
+        if history.op_count() > 0 {
+            let input = Input::Bytes { name: "t".into(), bytes: bytes.into() };
+            prop_assert_eq!(read(&input, &ReadOptions::default()).unwrap().format, Format::DbcopHist);
+        }
         if rewrites_initial(&history) {
             prop_assert_eq!(back.op_count(), history.op_count());
         } else {
@@ -185,9 +189,9 @@ proptest! {
                     (format!("k{key}{sign}{value}"), format!("{kind}(k{key},{value})"))
                 }).collect();
                 let (ours, notation): (Vec<String>, Vec<String>) = events.into_iter().unzip();
-                text.push_str(&format!("[{}]{}\n", ours.join(" "), if *aborted { "!" } else { "" }));
+                text.extend([format!("[{}]{}\n", ours.join(" "), if *aborted { "!" } else { "" })]);
                 let outcome = if *aborted { "Aborted" } else { "Committed" };
-                line.push_str(&format!("{outcome}: {} ; ", notation.join(" ")));
+                line.extend([format!("{outcome}: {} ; ", notation.join(" "))]);
             }
             line.push('\n');
         }

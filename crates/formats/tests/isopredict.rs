@@ -3,18 +3,12 @@
 mod support;
 
 use isoscope_formats::{Format, Input, ReadOptions, Reading, Target, WriteError, read, write};
-use isoscope_history::{OpKind, notation};
+use isoscope_history::OpKind;
 use proptest::prelude::*;
 use support::{content, survives_damage};
 
 fn reading(text: &str) -> Reading {
     support::reading(Format::IsoPredict, text)
-}
-
-/// The history without its initial value, which is nil.
-fn told(text: &str) -> String {
-    let told = notation::print(&reading(text).history);
-    told.strip_prefix("init=nil").unwrap_or_else(|| panic!("{told}")).trim_start().to_owned()
 }
 
 fn failure(text: impl AsRef<[u8]>) -> String {
@@ -69,15 +63,8 @@ fn transaction_zero_of_session_zero_is_the_initial_state() {
             .all(|op| reading.history.is_initial(op.key, op.value))
     );
     // A session that had only the initial state is none.
-    assert_eq!(
-        told("WRITE KEY[x] Txn(0, 0)\nREAD KEY[x] Txn(1, 0) From(0, 0)"),
-        "T0: r(x,nil)".replace("T0", &first_name())
-    );
-}
-
-/// How the notation calls the only transaction of a trace, `Txn(1, 0)`.
-fn first_name() -> String {
-    told("WRITE KEY[x] Txn(1, 0)").split(':').next().unwrap().to_owned()
+    let alone = "WRITE KEY[x] Txn(0, 0)\nREAD KEY[x] Txn(1, 0) From(0, 0)";
+    assert_eq!(self::reading(alone).history.session_count(), 1);
 }
 
 #[test]
@@ -195,10 +182,11 @@ proptest! {
     ) {
         let mut text = String::new();
         for (write, key, s, t, from_s, from_t) in &lines {
-            text.push_str(&match write {
-                true => format!("WRITE KEY[k{key}] Txn({s}, {t})\n"),
-                false => format!("READ KEY[k{key}] Txn({s}, {t}) From({from_s}, {from_t})\n"),
-            });
+            text.extend([if *write {
+                format!("WRITE KEY[k{key}] Txn({s}, {t})\n")
+            } else {
+                format!("READ KEY[k{key}] Txn({s}, {t}) From({from_s}, {from_t})\n")
+            }]);
         }
         let history = reading(&text).history;
         prop_assert_eq!(history.op_count(), lines.len());
@@ -206,12 +194,15 @@ proptest! {
             if *write || (s, t) == (from_s, from_t) {
                 continue;
             }
-            let at = text.lines().take(i).map(|line| line.len() as u64 + 1).sum::<u64>();
             let ops: Vec<_> = history.txns().flat_map(|txn| history.ops_of(txn).collect::<Vec<_>>()).collect();
-            let read = ops.iter().find(|op| history.op_position(op.id).unwrap().0 == at).unwrap();
-            let writer = lines.iter().enumerate().filter(|(_, (write, k, s, t, ..))| *write && k == key && (s, t) == (from_s, from_t));
-            let last = writer.map(|(j, _)| text.lines().take(j).map(|line| line.len() as u64 + 1).sum::<u64>()).last();
-            let write = last.map(|at| ops.iter().find(|op| history.op_position(op.id).unwrap().0 == at).unwrap());
+            let start = |line: usize| text.lines().take(line).map(|line| line.len() as u64 + 1).sum::<u64>();
+            let op = |line: usize| ops.iter().find(|op| history.op_position(op.id).unwrap().0 == start(line));
+            let writes = |line: &usize| {
+                let (write, other, s, t, ..) = &lines[*line];
+                *write && other == key && (s, t) == (from_s, from_t)
+            };
+            let read = op(i).unwrap();
+            let write = (0..lines.len()).rfind(writes).and_then(op);
             match write {
                 Some(write) => prop_assert_eq!((read.key, read.value, true), (write.key, write.value, write.last_write)),
                 None => prop_assert!(ops.iter().all(|op| !op.kind.is_write() || (op.key, op.value) != (read.key, read.value))),

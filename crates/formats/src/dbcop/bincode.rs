@@ -248,18 +248,17 @@ impl Filling<'_> {
     }
 }
 
-/// Writes a history. The header says what dbcop's own do: how many sessions there are, how many variables
-/// up to the largest, and the most transactions of a session and events of a transaction.
+/// Writes a history. The header says what dbcop's own do: how many sessions and variables there are, and
+/// the most transactions of a session and events of a transaction.
 pub(crate) fn write(history: &History, out: &mut dyn Write) -> Result<Losses, WriteError> {
     let mut numbered = Numbered::of(history, "dbcop-bincode")?;
     let mut losses = std::mem::take(&mut numbered.losses);
     note_names(history, &mut losses);
     let txns_of = |session| history.txns_of(session).filter(|&txn| numbered.fate(txn) != Fate::LeftOut);
-    let largest_key = numbered.written().flat_map(|txn| numbered.ops(txn)).map(|(_, key, _)| key).max();
     let most_txns = history.sessions().map(|session| txns_of(session).count()).max();
     let most_events = numbered.written().map(|txn| numbered.ops(txn).count()).max();
     let sessions = history.session_count() as u64;
-    let variables = largest_key.map_or(0, |key| key.saturating_add(1));
+    let variables = history.key_count() as u64;
     let [txns, events] = [most_txns, most_events].map(|most| most.unwrap_or(0) as u64);
     for number in [0, sessions, variables, txns, events] {
         out.write_all(&number.to_le_bytes())?;

@@ -213,8 +213,3 @@ pub fn survives_damage(format: Format, good: &[u8]) {
 pub fn small(value: Value) -> Option<u32> {
     value.as_small()
 }
-
-/// A folder of the corpus that lies beside the project, where there is one; else a path to nothing.
-pub fn corpus(folder: &str) -> std::path::PathBuf {
-    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus").join(folder)
-}

@@ -14,6 +14,7 @@
 
 mod awdit;
 mod cobra;
+mod cursor;
 mod dbcop;
 mod detect;
 mod edn;

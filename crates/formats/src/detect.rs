@@ -1,7 +1,7 @@
 //! Which format an input is in, by its content and never by its name.
 //!
 //! A directory is looked into: Cobra and Viper logs are directories themselves; any other directory means
-//! the one history file in it, as a Jepsen store directory means its `history.edn`.
+//! the one history file in it, as a Jepsen store directory means its `history.edn`, or the one directory in it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ const HISTORY_FILES: [&str; 6] =
 /// Finds the files of an input and their format.
 pub(crate) fn detect(input: &Input) -> io::Result<Detected> {
     let source = match input {
-        Input::Path(path) if path.is_dir() => return detect_directory(path),
+        Input::Path(path) if path.is_dir() => return detect_directory(path, DEEPEST),
         Input::Path(path) => Source::path(path),
         Input::Stdin => Source::stdin(),
         Input::Bytes { name, bytes } => Source::bytes(name, bytes.clone()),
@@ -44,7 +44,10 @@ pub(crate) fn detect(input: &Input) -> io::Result<Detected> {
     Ok(Detected { sources: vec![source], format })
 }
 
-fn detect_directory(directory: &Path) -> io::Result<Detected> {
+/// How many directories that hold nothing but a directory are looked through.
+const DEEPEST: u32 = 3;
+
+fn detect_directory(directory: &Path, depth: u32) -> io::Result<Detected> {
     for (format, letter) in [(Format::Cobra, 'T'), (Format::Viper, 'J')] {
         let logs = logs(directory, letter)?;
         if !logs.is_empty() {
@@ -60,7 +63,24 @@ fn detect_directory(directory: &Path) -> io::Result<Detected> {
             }
         }
     }
+    if depth > 0
+        && let Some(only) = only_directory(directory)?
+    {
+        return detect_directory(&only, depth - 1);
+    }
     Ok(Detected { sources: Vec::new(), format: Err(Unrecognised::Directory) })
+}
+
+/// The directory inside a directory, if there is exactly one.
+fn only_directory(directory: &Path) -> io::Result<Option<PathBuf>> {
+    let mut directories = Vec::new();
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            directories.push(entry.path());
+        }
+    }
+    Ok(if directories.len() == 1 { directories.pop() } else { None })
 }
 
 /// The files named like `T12.log`, in the order of their numbers.

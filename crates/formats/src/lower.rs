@@ -38,6 +38,11 @@ impl Losses {
         self.counts.insert(what, None);
     }
 
+    /// Takes back a loss that a format with more words than numbers does not have.
+    pub(crate) fn remove(&mut self, what: &'static str) {
+        self.counts.remove(what);
+    }
+
     /// Whether nothing is lost.
     pub fn is_empty(&self) -> bool {
         self.counts.is_empty()

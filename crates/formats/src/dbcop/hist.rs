@@ -240,10 +240,9 @@ fn canonical_number(word: &str) -> Option<u64> {
 pub(crate) fn write(history: &History, out: &mut dyn Write) -> Result<Losses, WriteError> {
     let numbered = Numbered::of(history, "hist")?;
     let names = names(&numbered);
-    let mut losses = Losses::default();
-    let kept = |what| names.is_some() && what == "key names replaced by numbers";
-    for (what, count) in numbered.losses.iter().filter(|&(what, _)| !kept(what)) {
-        losses.add(what, count as usize);
+    let mut losses = numbered.losses.clone();
+    if names.is_some() {
+        losses.remove("key names replaced by numbers");
     }
     super::bincode::note_names(history, &mut losses);
     let empty = numbered.written().filter(|&txn| numbered.ops(txn).next().is_none()).count();

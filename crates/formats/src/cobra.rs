@@ -33,8 +33,8 @@
 //! initial value per key is enough. The last is how `VeriStrong` makes histories with duplicate values: all
 //! writes of its tpcc, twitter and rubis logs have that id, every read is of it or of the initial state,
 //! and every value hash that is read with it was written to that key (5 113, 23 299 and 6 605 reads).
-//! Were the id the identity there, all writes of a key would write the same value and no anomaly of these
-//! logs could ever be found.
+//! Were the id the identity there, all writes of a key would write the same value, and hardly an anomaly of
+//! such logs could ever be found.
 //!
 //! A read that names a write which is in no log keeps its value, and so is a read out of thin air: that
 //! *is* the anomaly of the confirmed bug `cock-blog`, 8 of whose 18 reads are such. This file sees one log

@@ -219,6 +219,17 @@ fn what_is_written_names_its_writers() {
     assert_eq!(bytes[1], log(&[('S', &[5]), ('R', &[4, 11, 1, 11]), ('R', &[-1, 77, 1, 77]), ('C', &[5])]));
 }
 
+/// A write of the initial value is one of nil, and reads of it name no writer: it may be either.
+#[test]
+fn a_write_of_the_initial_value_is_a_write_of_nil() {
+    let history = notation::parse("T4: w(1,0) r(1,0) r(2,0)").unwrap();
+    let (directory, _) = write_directory(&history);
+    let file = std::fs::read_dir(directory.path()).unwrap().next().unwrap().unwrap();
+    let (one, two) = ([NULL, NULL, 1, 0], [INITIAL, INITIAL, 2, 0]);
+    let expected = log(&[('S', &[4]), ('W', &one[1..]), ('R', &one), ('R', &two), ('C', &[4])]);
+    assert_eq!(std::fs::read(file.path()).unwrap(), expected);
+}
+
 #[test]
 fn duplicate_values_are_told_as_any_write() {
     let history = notation::parse("init=nil T4: w(1,11)  T5: w(1,11)  T6: r(1,11)").unwrap();

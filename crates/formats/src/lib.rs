@@ -21,6 +21,7 @@ mod elle_json;
 mod format;
 mod input;
 mod isopredict;
+mod jepsen;
 mod lower;
 mod native;
 mod notation;

@@ -273,12 +273,11 @@ impl<'d, S: Syntax> Merger<'d, S> {
                 }
                 let txn = self.txn(client, record, position, invoke);
                 let invoke = self.absolute(invoke);
-                match done {
-                    Some((kind, mark)) => self.ended(client, txn, Some(invoke), kind, mark),
-                    None => {
-                        let (ops, skipped) = (late(scan, record), record.skipped);
-                        self.clients[client].open = Some(Open { txn, position, invoke, ops, skipped });
-                    }
+                if let Some((kind, mark)) = done {
+                    self.ended(client, txn, Some(invoke), kind, mark);
+                } else {
+                    let (ops, skipped) = (late(scan, record), record.skipped);
+                    self.clients[client].open = Some(Open { txn, position, invoke, ops, skipped });
                 }
                 Some(txn)
             }
@@ -397,7 +396,8 @@ impl<'d, S: Syntax> Merger<'d, S> {
         if let Some(rest) = self.rest.take() {
             self.finish_rest(rest);
         }
-        if let Some((due, position)) = self.wrap {
+        // After another error the closing bracket may just not have been seen.
+        if let Some((due, position)) = self.wrap.filter(|_| !self.problems.failed()) {
             let message = "the input ends inside the vector that begins here";
             self.problems.error(Some(position), message, format!("a closing `{}`", char::from(due)));
         }

@@ -117,13 +117,12 @@ fn field<'a, S: Syntax>(cursor: &mut Cursor<'a>, name: &'a [u8], map: &mut OpMap
             return Ok(());
         }
         b"process" => {
-            map.process = match cursor.integer()? {
-                Some(process) => Process::Client(process),
-                None => {
-                    cursor.skip::<S>()?;
-                    let nil = is_nil(&cursor.bytes[start..cursor.at]);
-                    if nil { Process::Missing } else { Process::Other }
-                }
+            map.process = if let Some(process) = cursor.integer()? {
+                Process::Client(process)
+            } else {
+                cursor.skip::<S>()?;
+                let nil = is_nil(&cursor.bytes[start..cursor.at]);
+                if nil { Process::Missing } else { Process::Other }
             };
             return Ok(());
         }

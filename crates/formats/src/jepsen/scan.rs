@@ -197,20 +197,20 @@ impl<'a> Scanner<'a> {
         let mark = Mark { event: self.out.events, time: map.time };
         self.out.events += 1;
         let record = match map.kind {
-            OpType::Invoke => self.invoke::<S>(map, process, mark)?,
+            OpType::Invoke => self.invoke::<S>(map, process, mark),
             _ => self.complete::<S>(cursor, map, process, mark)?,
         };
         self.note(cursor, map, record)
     }
 
-    fn invoke<S: Syntax>(&mut self, map: &OpMap<'_>, process: Option<i64>, mark: Mark) -> Result<u32, Stop> {
+    fn invoke<S: Syntax>(&mut self, map: &OpMap<'_>, process: Option<i64>, mark: Mark) -> u32 {
         let record = self.record(map, process);
         self.out.records[record as usize].invoke = Some(mark);
         let open = Open { record, value: map.value, function: map.function };
         if let Some(before) = self.open.insert(process, open) {
             self.keep_pending::<S>(&before);
         }
-        Ok(record)
+        record
     }
 
     fn complete<S: Syntax>(
@@ -230,7 +230,7 @@ impl<'a> Scanner<'a> {
         let (mut value, mut function) = (map.value, map.function);
         match &open {
             Some(open) if !happened && open.value.is_some() => {
-                (value, function) = (open.value, open.function)
+                (value, function) = (open.value, open.function);
             }
             // An earlier piece may have the invocation, whose operations would be the better ones.
             None if !happened => {

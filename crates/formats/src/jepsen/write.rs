@@ -11,7 +11,7 @@
 use std::io::Write;
 
 use isoscope_history::{Datum, History, NO_EVENT, NO_TIME, OpKind, OpView, Outcome, Session, Txn, Value};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{Losses, WriteError};
 
@@ -248,10 +248,10 @@ fn check_expressible<S: Script>(history: &History) -> Result<(), WriteError> {
 
 /// Finds different names or values that would be written alike, which could change a verdict.
 fn check_spelling<S: Script>(history: &History, losses: &mut Losses) -> Result<(), WriteError> {
-    let mut spelt: FxHashMap<Value, ()> = FxHashMap::default();
+    let mut spelt: FxHashSet<Value> = FxHashSet::default();
     let mut values: FxHashMap<Vec<u8>, Value> = FxHashMap::default();
     let mut check = |value: Value| {
-        if value.as_small().is_some() || spelt.insert(value, ()).is_some() {
+        if value.as_small().is_some() || !spelt.insert(value) {
             return true;
         }
         let mut spelling = Vec::new();

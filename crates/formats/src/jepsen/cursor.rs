@@ -185,29 +185,33 @@ impl<'a> Cursor<'a> {
     /// An integer of 64 bits, if that is what stands here; `None`, without moving, otherwise.
     #[inline]
     pub(crate) fn integer(&mut self) -> Result<Option<i64>, Stop> {
+        let mut n = 0i64;
+        // Eighteen digits always fit; whatever else is in the token goes the slow way.
+        for (len, &byte) in self.bytes[self.at..].iter().take(19).enumerate() {
+            let digit = byte.wrapping_sub(b'0');
+            if digit <= 9 {
+                n = n.wrapping_mul(10).wrapping_add(i64::from(digit));
+            } else if ENDS_TOKEN[usize::from(byte)] && len > 0 {
+                self.at += len;
+                return Ok(Some(n));
+            } else {
+                break;
+            }
+        }
+        self.long_integer()
+    }
+
+    #[cold]
+    fn long_integer(&mut self) -> Result<Option<i64>, Stop> {
         let start = self.at;
         if !matches!(self.peek(), Some(b'0'..=b'9' | b'-' | b'+')) {
             return Ok(None);
         }
-        let token = self.token()?;
-        let digits = token.strip_prefix(b"-").or(token.strip_prefix(b"+")).unwrap_or(token);
-        if digits.len() > 18 || digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
-            self.at = start;
-            return Ok(self.long_integer(token));
+        if let Ok(Datum::Int(n)) = number(self.token()?, true) {
+            return Ok(Some(n));
         }
-        let n = digits.iter().fold(0, |n, &digit| n * 10 + i64::from(digit - b'0'));
-        Ok(Some(if token[0] == b'-' { -n } else { n }))
-    }
-
-    #[cold]
-    fn long_integer(&mut self, token: &[u8]) -> Option<i64> {
-        match number(token, true) {
-            Ok(Datum::Int(n)) => {
-                self.at += token.len();
-                Some(n)
-            }
-            _ => None,
-        }
+        self.at = start;
+        Ok(None)
     }
 
     /// Goes over the form that begins here, whatever it is.

@@ -22,6 +22,7 @@ mod elle_json;
 mod format;
 mod input;
 mod isopredict;
+mod jepsen;
 mod json;
 mod lower;
 mod native;

@@ -1,0 +1,66 @@
+//! Jepsen's operation maps: what EDN and JSON histories mean, once for both.
+//!
+//! A history is maps, one after the other or in one vector. Each says that a process invoked a transaction
+//! or how one ended. The conventions that change verdicts:
+//!
+//! - `ok` happened, with the values of its completion. `fail` did not, and `info` may have; both have the
+//!   operations of the invocation, and what they read nobody knows;
+//! - an invocation without a completion is like `info`;
+//! - real time is the order of the maps: a transaction begins at its invocation and ends at its completion.
+//!   One of unknown outcome never ends; a completion without an invocation has no real time at all;
+//! - a process that is an integer is a client, and its session; any other (`:nemesis`) is left out. Where
+//!   the process is missing every transaction is a session of its own, and a completion belongs to the
+//!   invocation before it;
+//! - every key begins with nil. Reading nil from a list is reading the empty list; whether a key is a list
+//!   or a register is decided by what else is done to it, when the whole input is known.
+//!
+//! Reading goes in three steps. [`scan`] turns a block of text into records of transactions, in parallel,
+//! pairing invocations with completions where both are in the block; the value of an invocation that was
+//! answered with `ok` is never read. [`merge`] puts the blocks together in order: the pairs that blocks
+//! tore apart, sessions, real time, and the forms that lie across blocks. At the end the merger decides
+//! lists and registers and hands the operations to the draft.
+//!
+//! A value that is never read is checked for matching brackets only.
+
+use std::io;
+
+use isoscope_history::Draft;
+
+use crate::Progress;
+use crate::input::{Blocks, Stream};
+use crate::parallel;
+use crate::problem::Problems;
+
+pub(crate) mod cursor;
+mod merge;
+mod micro;
+mod opmap;
+mod scan;
+mod skip;
+pub(crate) mod write;
+
+use cursor::Syntax;
+
+/// No form and no line may be longer. A longer line is cut by [`Blocks`], which does no harm between forms.
+const LONGEST_FORM: usize = 1 << 30;
+
+/// Reads a stream.
+pub(crate) fn read<S: Syntax>(
+    stream: Stream,
+    base: u64,
+    draft: &mut Draft,
+    problems: &mut Problems,
+    progress: Progress<'_>,
+) -> io::Result<()> {
+    let mut merger = merge::Merger::<S>::new(draft, problems);
+    parallel::parse_blocks(
+        Blocks::new(stream, LONGEST_FORM),
+        |block| {
+            progress(block.bytes.len() as u64);
+            merge::Piece::of::<S>(block, base)
+        },
+        &mut |piece| merger.merge(piece),
+    )?;
+    merger.finish();
+    Ok(())
+}

@@ -1,0 +1,496 @@
+//! Putting the pieces of a history together, in the order of the text.
+//!
+//! The text comes in blocks that end at line ends, and a form may lie across them. So a block is scanned
+//! on a guess: that its first line that looks like an operation is one. The merger, which knows where the
+//! text before really ended, takes the scan if the guess was right and scans again if not. A form that is
+//! not finished is carried into the next block; its brackets are counted as it grows, each byte once.
+//!
+//! The other thing blocks tear apart is a pair of invocation and completion. The merger keeps, for each
+//! process, the invocation that is still open, and what it would have done.
+//!
+//! Operations are held back until the end, when it is known which keys are lists.
+
+use std::marker::PhantomData;
+use std::ops::ControlFlow;
+
+use isoscope_history::{Draft, DraftTxn, NO_EVENT, NO_TIME, OpKind, Outcome, RawOp, Remap, Session, Value};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::LONGEST_FORM;
+use super::cursor::Syntax;
+use super::micro::{Kind, MicroOp};
+use super::opmap::OpType;
+use super::scan::{Mark, Record, Scan, begins_operation, next_operation, scan};
+use super::skip::Skip;
+use crate::input::Block;
+use crate::problem::{Problems, Warning};
+
+/// A block and what it holds if a form begins at `head`.
+pub(super) struct Piece {
+    block: Block,
+    position: u64,
+    /// Where the text begins: after a byte-order mark.
+    first: usize,
+    head: usize,
+    scan: Scan,
+}
+
+impl Piece {
+    /// Scans a block. In the first block nothing is left to guess.
+    pub(super) fn of<S: Syntax>(block: Block, base: u64) -> Piece {
+        let (start, bytes) = (block.start, &block.bytes);
+        let marked = start == 0 && bytes.starts_with(b"\xef\xbb\xbf");
+        let first = if marked { 3 } else { 0 };
+        let certain = start == 0 || begins_operation::<S>(bytes);
+        let head = if certain { first } else { next_operation::<S>(bytes, 0) };
+        let position = base + start;
+        let scan = scan::<S>(&bytes[head..], position + head as u64);
+        Piece { block, position, first, head, scan }
+    }
+}
+
+/// The beginning of a form whose end has not come yet.
+struct Rest {
+    bytes: Vec<u8>,
+    position: u64,
+    /// The brackets of `bytes`.
+    skip: Skip,
+}
+
+/// A process.
+#[derive(Default)]
+struct Client {
+    session: Option<Session>,
+    open: Option<Open>,
+    after_info: bool,
+}
+
+/// An invocation without a completion so far.
+struct Open {
+    txn: DraftTxn,
+    position: u64,
+    invoke: Mark,
+    /// What it does, unless it succeeds, which has the completion's word.
+    ops: Vec<Late>,
+    skipped: bool,
+}
+
+/// An operation that came to its transaction from another piece.
+#[derive(Clone, Copy)]
+struct Late {
+    position: u64,
+    op: MicroOp,
+}
+
+/// Operations of one piece.
+struct Held {
+    base: u64,
+    ops: Vec<MicroOp>,
+    runs: Vec<(DraftTxn, u32)>,
+}
+
+/// The history as far as it is known; see the module.
+pub(super) struct Merger<'d, S> {
+    draft: &'d mut Draft,
+    problems: &'d mut Problems,
+    rest: Option<Rest>,
+    /// The closing bracket of the vector around the maps, if one is open, and the position of the other.
+    wrap: Option<(u8, u64)>,
+    clients: Vec<Client>,
+    client_of: FxHashMap<Option<i64>, usize>,
+    /// Maps of clients so far.
+    events: u32,
+    held: Vec<Held>,
+    late: Vec<(DraftTxn, Late)>,
+    lists: bool,
+    registers: bool,
+    syntax: PhantomData<fn() -> S>,
+}
+
+impl<'d, S: Syntax> Merger<'d, S> {
+    /// A merger that has seen nothing.
+    pub(super) fn new(draft: &'d mut Draft, problems: &'d mut Problems) -> Merger<'d, S> {
+        draft.set_initial(Value::NIL);
+        Merger {
+            draft,
+            problems,
+            rest: None,
+            wrap: None,
+            clients: Vec::new(),
+            client_of: FxHashMap::default(),
+            events: 0,
+            held: Vec::new(),
+            late: Vec::new(),
+            lists: false,
+            registers: false,
+            syntax: PhantomData,
+        }
+    }
+
+    /// Takes in the next block.
+    pub(super) fn merge(&mut self, piece: Piece) -> ControlFlow<()> {
+        match self.rest.take() {
+            None => self.take_from(piece.first, piece),
+            Some(rest) => self.go_on(rest, piece),
+        }
+        let too_long = self.rest.as_ref().filter(|rest| rest.bytes.len() > LONGEST_FORM);
+        if let Some(rest) = too_long {
+            let position = Some(rest.position);
+            self.problems.error(position, "this form does not end within 1 GiB", "a closing bracket");
+            self.rest = None;
+            return ControlFlow::Break(());
+        }
+        if self.problems.hopeless() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// Goes on with a form that an earlier block began.
+    fn go_on(&mut self, mut rest: Rest, piece: Piece) {
+        let mut at = 0;
+        let ended = rest.skip.advance::<S>(&piece.block.bytes, &mut at);
+        rest.bytes.extend_from_slice(&piece.block.bytes[..at]);
+        match ended {
+            Ok(false) => self.rest = Some(rest),
+            Ok(true) => {
+                let whole = scan::<S>(&rest.bytes, rest.position);
+                if whole.tail.is_none() {
+                    self.accept(whole);
+                    self.take_from(at, piece);
+                } else {
+                    // Something that only looks like the end of the form, such as a comment after `#_`.
+                    rest.bytes.extend_from_slice(&piece.block.bytes[at..]);
+                    self.take_text(&rest.bytes, rest.position);
+                }
+            }
+            Err(_) => {
+                rest.bytes.extend_from_slice(&piece.block.bytes[at..]);
+                self.take_text(&rest.bytes, rest.position);
+            }
+        }
+    }
+
+    /// Takes in a block from `from` on, where a form may begin.
+    fn take_from(&mut self, from: usize, piece: Piece) {
+        if from <= piece.head {
+            let gap = scan::<S>(&piece.block.bytes[from..piece.head], piece.position + from as u64);
+            if gap.tail.is_none() {
+                self.accept(gap);
+                let text = &piece.block.bytes[piece.head..];
+                return self.accept_with_tail(piece.scan, text);
+            }
+        }
+        self.take_text(&piece.block.bytes[from..], piece.position + from as u64);
+    }
+
+    fn take_text(&mut self, text: &[u8], position: u64) {
+        let scan = scan::<S>(text, position);
+        self.accept_with_tail(scan, text);
+    }
+
+    /// Takes in what was scanned of `text`, and keeps what is not finished.
+    fn accept_with_tail(&mut self, scan: Scan, text: &[u8]) {
+        if let Some(tail) = scan.tail {
+            let bytes = text[tail..].to_vec();
+            let mut skip = Skip::new();
+            let mut at = 0;
+            // A form that is not finished has brackets that are open, or is one that only `scan` can judge.
+            while matches!(skip.advance::<S>(&bytes, &mut at), Ok(true)) {
+                skip = Skip::new();
+            }
+            self.rest = Some(Rest { bytes, position: scan.base + tail as u64, skip });
+        }
+        self.accept(scan);
+    }
+
+    /// Takes in what was scanned.
+    fn accept(&mut self, mut scan: Scan) {
+        self.problems.absorb(std::mem::take(&mut scan.problems));
+        self.check_wrap(&scan);
+        let Some(events) = self.events.checked_add(scan.events).filter(|&events| events < NO_EVENT) else {
+            self.problems.error(Some(scan.base), "too many operations", "at most 2^32 - 2 operations");
+            return;
+        };
+        if self.problems.failed() {
+            return;
+        }
+        self.lists |= scan.micro.lists;
+        self.registers |= scan.micro.registers;
+        let remap = (!scan.micro.values.is_empty()).then(|| self.draft.values.absorb(&scan.micro.values));
+        if let Some(remap) = &remap {
+            scan.ops.iter_mut().chain(&mut scan.pending).for_each(|op| op.remap(remap));
+        }
+        let mut txns = Vec::with_capacity(scan.records.len());
+        for record in &scan.records {
+            txns.push(self.record(&scan, record));
+        }
+        for note in &scan.notes {
+            if let Some(txn) = txns[note.record as usize] {
+                let apply = |value| remap.as_ref().map_or(value, |remap| remap.apply(value));
+                self.draft.annotate(txn, apply(note.name), apply(note.text));
+            }
+        }
+        let runs = scan.runs.iter().filter_map(|&(record, count)| Some((txns[record as usize]?, count)));
+        let runs: Vec<(DraftTxn, u32)> = runs.collect();
+        self.held.push(Held { base: scan.base, ops: scan.ops, runs });
+        self.events = events;
+    }
+
+    /// Checks the bracket around the maps across pieces; inside one the scan has done it.
+    fn check_wrap(&mut self, scan: &Scan) {
+        let Some((bracket, at)) = scan.wrap.first else { return };
+        let opens = matches!(bracket, b'[' | b'(');
+        let right = match self.wrap {
+            None => opens,
+            Some((due, _)) => bracket == due,
+        };
+        if !right {
+            let message = format!("unexpected `{}`", char::from(bracket));
+            self.problems.error(Some(scan.base + at as u64), message, "an operation map");
+        }
+        self.wrap = scan.wrap.open.map(|(due, at)| (due, scan.base + at as u64));
+    }
+
+    /// Takes in a transaction, or half of one. `None` when it is left out.
+    fn record(&mut self, scan: &Scan, record: &Record) -> Option<DraftTxn> {
+        let next = self.clients.len();
+        let client = *self.client_of.entry(record.process).or_insert(next);
+        if client == next {
+            self.clients.push(Client::default());
+        }
+        let position = scan.base + u64::from(record.at);
+        let open = self.clients[client].open.take();
+        match (record.invoke, record.done) {
+            (Some(invoke), done) => {
+                if let Some(open) = open {
+                    self.problems.warn(Warning::DoubleInvoke, Some(position));
+                    self.never_ended(open);
+                } else if self.clients[client].after_info && record.process.is_some() {
+                    self.problems.warn(Warning::InvokeAfterInfo, Some(position));
+                }
+                self.clients[client].after_info = false;
+                if record.skipped && done.is_some() {
+                    self.problems.warn(Warning::SkippedOperation, Some(position));
+                    return None;
+                }
+                let txn = self.txn(client, record, position, invoke);
+                let invoke = self.absolute(invoke);
+                if let Some((kind, mark)) = done {
+                    self.ended(client, txn, Some(invoke), kind, mark);
+                } else {
+                    let (ops, skipped) = (late(scan, record), record.skipped);
+                    self.clients[client].open = Some(Open { txn, position, invoke, ops, skipped });
+                }
+                Some(txn)
+            }
+            (None, Some((kind, mark))) => match open {
+                Some(open) => self.answered(client, open, scan, record, kind, mark),
+                None => self.not_invoked(client, scan, record, kind, mark),
+            },
+            (None, None) => None,
+        }
+    }
+
+    /// A completion whose invocation is in an earlier piece.
+    fn answered(
+        &mut self,
+        client: usize,
+        open: Open,
+        scan: &Scan,
+        record: &Record,
+        kind: OpType,
+        mark: Mark,
+    ) -> Option<DraftTxn> {
+        self.ended(client, open.txn, Some(open.invoke), kind, mark);
+        if record.skipped && (open.skipped || kind == OpType::Ok) {
+            self.problems.warn(Warning::SkippedOperation, Some(open.position));
+            self.draft.drop_txn(open.txn);
+            return None;
+        }
+        if kind != OpType::Ok {
+            let ops = if open.skipped { late(scan, record) } else { open.ops };
+            self.late.extend(ops.into_iter().map(|late| (open.txn, late)));
+        }
+        Some(open.txn)
+    }
+
+    /// A completion that nothing was invoked for.
+    fn not_invoked(
+        &mut self,
+        client: usize,
+        scan: &Scan,
+        record: &Record,
+        kind: OpType,
+        mark: Mark,
+    ) -> Option<DraftTxn> {
+        let position = scan.base + u64::from(record.at);
+        if record.skipped {
+            self.problems.warn(Warning::SkippedOperation, Some(position));
+            return None;
+        }
+        self.problems.warn(Warning::NoInvoke, Some(position));
+        let txn = self.txn(client, record, position, mark);
+        self.ended(client, txn, None, kind, mark);
+        self.late.extend(late(scan, record).into_iter().map(|late| (txn, late)));
+        Some(txn)
+    }
+
+    fn txn(&mut self, client: usize, record: &Record, position: u64, first: Mark) -> DraftTxn {
+        let name = record.index.unwrap_or(u64::from(self.events + first.event));
+        let name = self.draft.values.nat(name);
+        let session = match (self.clients[client].session, record.process) {
+            (Some(session), _) => session,
+            (None, Some(process)) => {
+                let process = self.draft.values.int(process);
+                let session = self.draft.session(process);
+                self.clients[client].session = Some(session);
+                session
+            }
+            (None, None) => self.draft.new_session(name),
+        };
+        self.draft.txn(session, name, Outcome::Unknown, Some(position))
+    }
+
+    /// A mark of the piece that is being taken in, among all pieces.
+    fn absolute(&self, mark: Mark) -> Mark {
+        Mark { event: self.events + mark.event, time: mark.time }
+    }
+
+    /// Records how a transaction ended. `invoke` is absolute, `mark` is of this piece.
+    fn ended(&mut self, client: usize, txn: DraftTxn, invoke: Option<Mark>, kind: OpType, mark: Mark) {
+        let outcome = match kind {
+            OpType::Ok => Outcome::Committed,
+            OpType::Fail => Outcome::Aborted,
+            OpType::Invoke | OpType::Info => Outcome::Unknown,
+        };
+        self.draft.set_outcome(txn, outcome);
+        self.clients[client].after_info = outcome == Outcome::Unknown;
+        let end = match outcome {
+            // Its effects may come at any later time, so it never ends.
+            Outcome::Unknown => Mark { event: NO_EVENT, time: NO_TIME },
+            _ => self.absolute(mark),
+        };
+        if let Some(invoke) = invoke {
+            self.draft.set_events(txn, invoke.event, end.event);
+        }
+        let start = invoke.map_or(NO_TIME, |invoke| invoke.time);
+        if start != NO_TIME || end.time != NO_TIME {
+            self.draft.set_times(txn, start, end.time);
+        }
+    }
+
+    /// An invocation that will not be answered any more.
+    fn never_ended(&mut self, open: Open) {
+        if open.skipped {
+            self.problems.warn(Warning::SkippedOperation, Some(open.position));
+            self.draft.drop_txn(open.txn);
+            return;
+        }
+        self.draft.set_events(open.txn, open.invoke.event, NO_EVENT);
+        if open.invoke.time != NO_TIME {
+            self.draft.set_times(open.txn, open.invoke.time, NO_TIME);
+        }
+        self.late.extend(open.ops.into_iter().map(|late| (open.txn, late)));
+    }
+
+    /// Ends the reading: the text is over.
+    pub(super) fn finish(mut self) {
+        if let Some(rest) = self.rest.take() {
+            self.finish_rest(rest);
+        }
+        // After another error the closing bracket may just not have been seen.
+        if let Some((due, position)) = self.wrap.filter(|_| !self.problems.failed()) {
+            let message = "the input ends inside the vector that begins here";
+            self.problems.error(Some(position), message, format!("a closing `{}`", char::from(due)));
+        }
+        if self.problems.failed() {
+            return;
+        }
+        let clients = std::mem::take(&mut self.clients);
+        let mut open: Vec<Open> = clients.into_iter().filter_map(|client| client.open).collect();
+        open.sort_unstable_by_key(|open| open.txn);
+        for open in open {
+            if !open.skipped {
+                self.problems.warn(Warning::Incomplete, Some(open.position));
+            }
+            self.never_ended(open);
+        }
+        self.hand_over();
+    }
+
+    /// Reads a form that the end of the text cut off, which is an error unless it is a comment, and what
+    /// may stand on later lines if it lacks only a bracket.
+    fn finish_rest(&mut self, mut rest: Rest) {
+        rest.bytes.push(b'\n');
+        let mut from = 0;
+        while from < rest.bytes.len() && !self.problems.hopeless() {
+            let scan = scan::<S>(&rest.bytes[from..], rest.position + from as u64);
+            let tail = scan.tail;
+            self.accept(scan);
+            let Some(tail) = tail else { break };
+            from += tail;
+            let position = Some(rest.position + from as u64);
+            let message = "the input ends inside the form that begins here";
+            self.problems.error(position, message, "a closing bracket or quote");
+            from = next_operation::<S>(&rest.bytes, from);
+        }
+    }
+
+    /// Gives all operations to the draft, now that lists are known from registers.
+    fn hand_over(&mut self) {
+        let list_keys = self.list_keys();
+        let empty = self.draft.values.list(&[]);
+        let settle = |op: MicroOp| {
+            let is_list = || match (self.lists, self.registers) {
+                (true, true) => list_keys.contains(&op.key),
+                (lists, _) => lists,
+            };
+            match op.kind {
+                Kind::Append => (OpKind::Append, op.value),
+                Kind::Write => (OpKind::Write, op.value),
+                Kind::ReadList => (OpKind::ReadList, op.value),
+                Kind::ReadNil if is_list() => (OpKind::ReadList, empty),
+                Kind::ReadUnknown if is_list() => (OpKind::ReadList, op.value),
+                Kind::Read | Kind::ReadNil | Kind::ReadUnknown => (OpKind::Read, op.value),
+            }
+        };
+        for held in self.held.drain(..) {
+            let mut ops = Vec::with_capacity(held.ops.len());
+            let mut rest = held.ops.as_slice();
+            for (run, &(_, count)) in held.runs.iter().enumerate() {
+                let (these, after) = rest.split_at(count as usize);
+                rest = after;
+                ops.extend(these.iter().map(|&op| {
+                    let (kind, value) = settle(op);
+                    RawOp::new(run as u32, kind, op.key, value, op.at)
+                }));
+            }
+            self.draft.absorb(held.base, ops, held.runs.into_iter());
+        }
+        for &(txn, late) in &self.late {
+            let (kind, value) = settle(late.op);
+            self.draft.push(txn, kind, late.op.key, value, Some(late.position));
+        }
+    }
+
+    /// The keys that are lists, if some are and some are not.
+    fn list_keys(&self) -> FxHashSet<Value> {
+        if !(self.lists && self.registers) {
+            return FxHashSet::default();
+        }
+        let held = self.held.iter().flat_map(|held| &held.ops);
+        let all = held.chain(self.late.iter().map(|(_, late)| &late.op));
+        all.filter(|op| matches!(op.kind, Kind::Append | Kind::ReadList)).map(|op| op.key).collect()
+    }
+}
+
+/// The operations a piece keeps for a record in case nothing better comes.
+fn late(scan: &Scan, record: &Record) -> Vec<Late> {
+    let ops = &scan.pending[record.pending.start as usize..record.pending.end as usize];
+    ops.iter().map(|&op| Late { position: scan.base + u64::from(op.at), op }).collect()
+}
+
+impl MicroOp {
+    fn remap(&mut self, remap: &Remap) {
+        self.key = remap.apply(self.key);
+        self.value = remap.apply(self.value);
+    }
+}

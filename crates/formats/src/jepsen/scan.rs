@@ -1,0 +1,388 @@
+//! A piece of text as records of transactions.
+//!
+//! A piece is read as if it began between two maps; whether it did is for the merger to know. Where both
+//! the invocation and the completion of a transaction are in the piece, they become one [`Record`] and only
+//! the value that counts is read. What is left open at the end of the piece is read then, and kept apart
+//! from the operations that are certain: the merger may find that a later piece makes it void.
+//!
+//! Invariants: records stand in the order of their first map; [`Scan::runs`] covers [`Scan::ops`] in
+//! order, one run a record at most; [`Record::pending`] ranges lie in [`Scan::pending`].
+
+use std::ops::Range;
+
+use isoscope_history::Value;
+use rustc_hash::FxHashMap;
+
+use super::cursor::{Cursor, Stop, Syntax, describe};
+use super::micro::{self, MicroOp, MicroOps};
+use super::opmap::{self, Function, OpMap, OpType, Process};
+use super::skip::Skip;
+use crate::problem::{Problems, Warning};
+
+/// How far beyond an error the end of its form is looked for.
+const RECOVERY: usize = 64 << 10;
+
+/// What a piece of text holds.
+pub(super) struct Scan {
+    /// The position of the piece.
+    pub(super) base: u64,
+    pub(super) records: Vec<Record>,
+    pub(super) ops: Vec<MicroOp>,
+    /// Whose operations `ops` are: record and number of operations.
+    pub(super) runs: Vec<(u32, u32)>,
+    /// Operations that count only if nothing better comes.
+    pub(super) pending: Vec<MicroOp>,
+    pub(super) notes: Vec<Note>,
+    pub(super) micro: MicroOps,
+    /// How many maps of clients there are.
+    pub(super) events: u32,
+    /// The closing bracket expected or found first, and what is open at the end; see [`Wrap`].
+    pub(super) wrap: Wrap,
+    /// Where a form begins that is not finished.
+    pub(super) tail: Option<usize>,
+    pub(super) problems: Problems,
+}
+
+/// A transaction, or the half of one that a piece has.
+pub(super) struct Record {
+    /// `None` when no process is named.
+    pub(super) process: Option<i64>,
+    /// Where its first map begins.
+    pub(super) at: u32,
+    pub(super) index: Option<u64>,
+    pub(super) invoke: Option<Mark>,
+    pub(super) done: Option<(OpType, Mark)>,
+    /// Operations in [`Scan::pending`].
+    pub(super) pending: Range<u32>,
+    /// It has no operations because its value is none of a transaction.
+    pub(super) skipped: bool,
+}
+
+/// When something happened: the number of the map among those of clients, and the client's clock.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mark {
+    pub(super) event: u32,
+    pub(super) time: i64,
+}
+
+/// A field that the model has no column for.
+pub(super) struct Note {
+    pub(super) record: u32,
+    pub(super) name: Value,
+    pub(super) text: Value,
+}
+
+/// The vector or list around the maps, as one piece sees it.
+#[derive(Default)]
+pub(super) struct Wrap {
+    /// The first bracket of the piece and where it is.
+    pub(super) first: Option<(u8, usize)>,
+    /// After the last bracket of the piece: the closing bracket that is due and where its opening one is.
+    pub(super) open: Option<(u8, usize)>,
+}
+
+/// An invocation of this piece that has no completion yet.
+struct Open {
+    record: u32,
+    value: Option<usize>,
+    function: Function,
+}
+
+/// Reads a piece of text.
+pub(super) fn scan<S: Syntax>(bytes: &[u8], base: u64) -> Scan {
+    let mut scanner = Scanner {
+        bytes,
+        out: Scan {
+            base,
+            records: Vec::with_capacity(bytes.len() / 256),
+            ops: Vec::with_capacity(bytes.len() / 64),
+            runs: Vec::with_capacity(bytes.len() / 256),
+            pending: Vec::new(),
+            notes: Vec::new(),
+            micro: MicroOps::default(),
+            events: 0,
+            wrap: Wrap::default(),
+            tail: None,
+            problems: Problems::default(),
+        },
+        open: FxHashMap::default(),
+    };
+    let mut at = 0;
+    while let Some(next) = scanner.form::<S>(at) {
+        at = next;
+        if scanner.out.problems.hopeless() {
+            break;
+        }
+    }
+    scanner.leave_open::<S>();
+    scanner.out
+}
+
+struct Scanner<'a> {
+    bytes: &'a [u8],
+    out: Scan,
+    open: FxHashMap<Option<i64>, Open>,
+}
+
+impl<'a> Scanner<'a> {
+    /// Reads the form at or after `at` and says where to go on; `None` at the end.
+    fn form<S: Syntax>(&mut self, mut at: usize) -> Option<usize> {
+        while let Some(b' ' | b',' | b'\n' | b'\t' | b'\r' | 0x0b | 0x0c) = self.bytes.get(at) {
+            at += 1;
+        }
+        let start = at;
+        let mut cursor = Cursor { bytes: self.bytes, at };
+        match self.try_form::<S>(&mut cursor) {
+            Ok(more) => more.then_some(cursor.at),
+            Err(Stop::Incomplete) => {
+                self.out.tail = Some(start);
+                None
+            }
+            Err(Stop::Expected(what)) => {
+                self.error(cursor.at, what);
+                Some(recover::<S>(self.bytes, start, cursor.at))
+            }
+        }
+    }
+
+    fn try_form<S: Syntax>(&mut self, cursor: &mut Cursor<'a>) -> Result<bool, Stop> {
+        S::space(cursor)?;
+        match cursor.peek() {
+            None => return Ok(false),
+            Some(b'{') => {
+                let map = opmap::read::<S>(cursor)?;
+                let end = cursor.at;
+                self.operation::<S>(cursor, &map)?;
+                cursor.at = end;
+            }
+            Some(bracket @ (b'[' | b'(')) if S::open(cursor).is_some() => {
+                cursor.at -= 1;
+                if self.out.wrap.open.is_some() {
+                    return Err(Stop::Expected("an operation map"));
+                }
+                self.out.wrap.first.get_or_insert((bracket, cursor.at));
+                self.out.wrap.open = Some((if bracket == b'[' { b']' } else { b')' }, cursor.at));
+                cursor.at += 1;
+            }
+            Some(bracket @ (b']' | b')')) if self.may_close(bracket) => {
+                self.out.wrap.first.get_or_insert((bracket, cursor.at));
+                self.out.wrap.open = None;
+                cursor.at += 1;
+            }
+            Some(_) => return Err(Stop::Expected(an_operation::<S>())),
+        }
+        Ok(true)
+    }
+
+    /// Whether a closing bracket can be right, as far as this piece knows.
+    fn may_close(&self, bracket: u8) -> bool {
+        match (&self.out.wrap.open, self.out.wrap.first) {
+            (Some((due, _)), _) => *due == bracket,
+            (None, first) => first.is_none(),
+        }
+    }
+
+    fn operation<S: Syntax>(&mut self, cursor: &mut Cursor<'a>, map: &OpMap<'a>) -> Result<(), Stop> {
+        let process = match map.process {
+            Process::Client(process) => Some(process),
+            Process::Missing => {
+                self.warn(Warning::NoProcess, map.at);
+                None
+            }
+            Process::Other => {
+                self.warn(Warning::Nemesis, map.at);
+                return Ok(());
+            }
+        };
+        let mark = Mark { event: self.out.events, time: map.time };
+        self.out.events += 1;
+        let record = match map.kind {
+            OpType::Invoke => self.invoke::<S>(map, process, mark),
+            _ => self.complete::<S>(cursor, map, process, mark)?,
+        };
+        self.note(cursor, map, record)
+    }
+
+    fn invoke<S: Syntax>(&mut self, map: &OpMap<'_>, process: Option<i64>, mark: Mark) -> u32 {
+        let record = self.record(map, process);
+        self.out.records[record as usize].invoke = Some(mark);
+        let open = Open { record, value: map.value, function: map.function };
+        if let Some(before) = self.open.insert(process, open) {
+            self.keep_pending::<S>(&before);
+        }
+        record
+    }
+
+    fn complete<S: Syntax>(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        map: &OpMap<'_>,
+        process: Option<i64>,
+        mark: Mark,
+    ) -> Result<u32, Stop> {
+        let open = self.open.remove(&process);
+        let record = match &open {
+            Some(open) => open.record,
+            None => self.record(map, process),
+        };
+        self.out.records[record as usize].done = Some((map.kind, mark));
+        let happened = map.kind == OpType::Ok;
+        let (mut value, mut function) = (map.value, map.function);
+        match &open {
+            Some(open) if !happened && open.value.is_some() => {
+                (value, function) = (open.value, open.function);
+            }
+            // An earlier piece may have the invocation, whose operations would be the better ones.
+            None if !happened => {
+                let own = Open { record, value, function };
+                self.keep_pending::<S>(&own);
+                return Ok(record);
+            }
+            _ => {}
+        }
+        let mut ops = std::mem::take(&mut self.out.ops);
+        let before = ops.len();
+        let read = self.value::<S>(cursor, value, function, happened, &mut ops);
+        self.out.ops = ops;
+        if read? {
+            self.out.runs.push((record, (self.out.ops.len() - before) as u32));
+        } else {
+            self.skip_record(record);
+        }
+        Ok(record)
+    }
+
+    /// Reads a value into `out`; false when it is none of a transaction.
+    fn value<S: Syntax>(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        value: Option<usize>,
+        function: Function,
+        happened: bool,
+        out: &mut Vec<MicroOp>,
+    ) -> Result<bool, Stop> {
+        let Some(start) = value else { return Ok(false) };
+        cursor.at = start;
+        if function == Function::Other {
+            if !micro::begins_transaction::<S>(cursor) {
+                return Ok(false);
+            }
+            cursor.at = start;
+        }
+        let before = out.len();
+        let read = self.out.micro.read::<S>(cursor, happened, out);
+        if read.is_err() {
+            out.truncate(before);
+        }
+        read.map(|()| true)
+    }
+
+    /// Reads the value of an invocation that this piece does not answer.
+    fn keep_pending<S: Syntax>(&mut self, open: &Open) {
+        let mut cursor = Cursor { bytes: self.bytes, at: open.value.unwrap_or(0) };
+        let mut pending = std::mem::take(&mut self.out.pending);
+        let start = pending.len() as u32;
+        let read = self.value::<S>(&mut cursor, open.value, open.function, false, &mut pending);
+        self.out.records[open.record as usize].pending = start..pending.len() as u32;
+        self.out.pending = pending;
+        match read {
+            Ok(true) => {}
+            Ok(false) => self.skip_record(open.record),
+            Err(Stop::Expected(what)) => self.error(cursor.at, what),
+            // A value was gone over before, so it is whole.
+            Err(Stop::Incomplete) => self.error(cursor.at, "a transaction"),
+        }
+    }
+
+    fn leave_open<S: Syntax>(&mut self) {
+        let mut open: Vec<Open> = std::mem::take(&mut self.open).into_values().collect();
+        open.sort_unstable_by_key(|open| open.record);
+        for open in &open {
+            self.keep_pending::<S>(open);
+        }
+    }
+
+    fn record(&mut self, map: &OpMap<'_>, process: Option<i64>) -> u32 {
+        self.out.records.push(Record {
+            process,
+            at: map.at as u32,
+            index: map.index,
+            invoke: None,
+            done: None,
+            pending: 0..0,
+            skipped: false,
+        });
+        self.out.records.len() as u32 - 1
+    }
+
+    fn skip_record(&mut self, record: u32) {
+        self.out.records[record as usize].skipped = true;
+    }
+
+    /// Keeps the fields that mean nothing here.
+    fn note(&mut self, cursor: &mut Cursor<'a>, map: &OpMap<'a>, record: u32) -> Result<(), Stop> {
+        for (name, text) in &map.notes {
+            cursor.at = map.at;
+            let name = cursor.utf8(name)?;
+            cursor.at = text.start;
+            let text = cursor.utf8(&self.bytes[text.clone()])?;
+            let values = &mut self.out.micro.values;
+            let (name, text) = (values.text(name), values.text(text));
+            self.out.notes.push(Note { record, name, text });
+        }
+        Ok(())
+    }
+
+    fn warn(&mut self, warning: Warning, at: usize) {
+        self.out.problems.warn(warning, Some(self.out.base + at as u64));
+    }
+
+    fn error(&mut self, at: usize, what: &'static str) {
+        self.out.problems.error(Some(self.out.base + at as u64), describe(self.bytes, at), what);
+    }
+}
+
+fn an_operation<S: Syntax>() -> &'static str {
+    if S::JSON {
+        "an operation such as {\"type\":\"ok\",\"process\":0,\"value\":[[\"r\",1,null]]}"
+    } else {
+        "an operation such as {:type :ok, :process 0, :value [[:r 1 nil]]}"
+    }
+}
+
+/// Where to go on after an error at `at` in the form that begins at `start`: after the form if it has an
+/// end nearby, else at the next line that begins like an operation.
+fn recover<S: Syntax>(bytes: &[u8], start: usize, at: usize) -> usize {
+    let near = &bytes[..bytes.len().min(at + RECOVERY)];
+    let mut cursor = Cursor { bytes: near, at: start };
+    let begins = S::space(&mut cursor).is_ok() && cursor.peek() == Some(b'{');
+    if begins && matches!(Skip::new().advance::<S>(near, &mut cursor.at), Ok(true)) && cursor.at > at {
+        return cursor.at;
+    }
+    let line = memchr::memrchr(b'\n', &bytes[..at.min(bytes.len())]).map_or(0, |newline| newline + 1);
+    if line > start && begins_operation::<S>(&bytes[line..]) {
+        return line;
+    }
+    next_operation::<S>(bytes, at)
+}
+
+/// The first line after `at` that begins like an operation, or the end.
+pub(super) fn next_operation<S: Syntax>(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(newline) = memchr::memchr(b'\n', bytes.get(at..).unwrap_or(&[])) {
+        at += newline + 1;
+        if begins_operation::<S>(&bytes[at..]) {
+            return at;
+        }
+    }
+    bytes.len()
+}
+
+/// Whether a line begins like an operation: with a map, a tag, or the vector around all maps.
+pub(super) fn begins_operation<S: Syntax>(line: &[u8]) -> bool {
+    let blank = line.iter().take_while(|b| matches!(b, b' ' | b'\t' | b',')).count();
+    match line[blank..] {
+        [b'{', ..] | [b'[' | b'(', b'{', ..] => true,
+        [b'#', next, ..] => !S::JSON && next.is_ascii_alphabetic(),
+        _ => false,
+    }
+}

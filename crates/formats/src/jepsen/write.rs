@@ -1,0 +1,319 @@
+//! Writing a history as operation maps, one a line, in either syntax.
+//!
+//! A transaction is two lines, its invocation and its completion, in an order that says what is known of
+//! real time and nothing else: by events, or else by clients' times, where a completion and an invocation
+//! at the same time count as overlapping. A transaction whose invocation was not recorded is its completion
+//! alone, since every place for an invocation would claim that something happened before it.
+//!
+//! Every key begins with nil in these formats. A history in which keys begin with something else says nil
+//! wherever it says that, in reads and writes alike, so that what is ambiguous stays so.
+
+use std::io::Write;
+
+use isoscope_history::{Datum, History, NO_EVENT, NO_TIME, OpKind, OpView, Outcome, Session, Txn, Value};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::{Losses, WriteError};
+
+/// How a syntax spells things.
+pub(crate) trait Script {
+    /// The format's name.
+    const FORMAT: &'static str;
+    /// Between the fields of a map.
+    const COMMA: &'static [u8];
+    /// Between the elements of a sequence.
+    const BETWEEN: &'static [u8];
+    /// The absence of a value.
+    const NIL: &'static [u8];
+
+    /// The key of a map, with what stands between it and its value.
+    fn push_key(out: &mut Vec<u8>, name: &str);
+    /// A keyword, or what stands for one.
+    fn push_name(out: &mut Vec<u8>, name: &str);
+    /// A value that is no list.
+    fn push_scalar(out: &mut Vec<u8>, datum: Datum<'_>, losses: &mut Losses);
+}
+
+/// Writes data that every syntax spells alike; nil and unknown values are the caller's.
+pub(crate) fn push_plain(out: &mut Vec<u8>, datum: Datum<'_>) {
+    let text = match datum {
+        Datum::Int(n) => n.to_string(),
+        Datum::Bool(b) => b.to_string(),
+        Datum::Float(x) => format!("{x:?}"),
+        _ => return,
+    };
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// Writes a history and says what is lost.
+pub(crate) fn write<S: Script>(history: &History, out: &mut dyn Write) -> Result<Losses, WriteError> {
+    let mut losses = Losses::default();
+    check_expressible::<S>(history)?;
+    check_spelling::<S>(history, &mut losses)?;
+    note_losses(history, &mut losses);
+    let processes = processes(history, &mut losses);
+    let lines = lines(history, &mut losses);
+    note_names(history, &lines, &mut losses);
+    let mut buffer = Vec::with_capacity(1 << 16);
+    for (index, line) in lines.iter().enumerate() {
+        let process = processes[history.session_of(line.txn).index()];
+        push_line::<S>(&mut buffer, history, line, process, index);
+        if buffer.len() > (1 << 16) - (1 << 12) {
+            out.write_all(&buffer)?;
+            buffer.clear();
+        }
+    }
+    out.write_all(&buffer)?;
+    Ok(losses)
+}
+
+/// One line of the output.
+struct Line {
+    /// Its place in real time; invocations come before completions of the same time.
+    place: (i64, bool),
+    txn: Txn,
+    completion: bool,
+}
+
+/// The lines in the order they are written. Inside a session they stand in session order, so sorting by
+/// place, which never falls inside a session, keeps that order.
+fn lines(history: &History, losses: &mut Losses) -> Vec<Line> {
+    let mut lines = Vec::with_capacity(2 * history.txn_count());
+    let mut moved = 0;
+    for session in history.sessions() {
+        push_session_lines(history, session, &mut lines, &mut moved);
+    }
+    losses.add("overlapping transactions of one session written one after the other", moved);
+    lines.sort_by_key(|line| line.place);
+    lines
+}
+
+fn push_session_lines(history: &History, session: Session, lines: &mut Vec<Line>, moved: &mut usize) {
+    let mut last = (i64::MIN, false);
+    let mut txns = history.txns_of(session).peekable();
+    while let Some(txn) = txns.next() {
+        let (start, end) = interval(history, txn);
+        if let Some(start) = start {
+            *moved += usize::from((start, false) < last && last.0 > start);
+            last = last.max((start, false));
+            lines.push(Line { place: last, txn, completion: false });
+        }
+        let end = match (history.outcome(txn), end) {
+            (Outcome::Unknown, _) => last,
+            (_, Some(end)) => (end, true),
+            // It returned at an unknown time: as late as the session allows.
+            (_, None) if start.is_none() => last,
+            (_, None) => match txns.peek() {
+                Some(&next) => interval(history, next).0.map_or(last, |next| (next, false)),
+                None => (i64::MAX, true),
+            },
+        };
+        last = last.max(end);
+        lines.push(Line { place: last, txn, completion: true });
+    }
+}
+
+/// When a transaction began and ended, as far as the history says.
+fn interval(history: &History, txn: Txn) -> (Option<i64>, Option<i64>) {
+    let i = txn.index();
+    let event = |event: u32| (event != NO_EVENT).then_some(i64::from(event));
+    let time = |time: i64| (time != NO_TIME).then_some(time);
+    match (history.events(), history.times()) {
+        (Some(events), _) => (event(events.start[i]), event(events.end[i])),
+        (None, Some(times)) => (time(times.start[i]), time(times.end[i])),
+        (None, None) => (None, None),
+    }
+}
+
+fn push_line<S: Script>(out: &mut Vec<u8>, history: &History, line: &Line, process: u64, index: usize) {
+    let outcome = history.outcome(line.txn);
+    let kind = match (line.completion, outcome) {
+        (false, _) => "invoke",
+        (true, Outcome::Committed) => "ok",
+        (true, Outcome::Aborted) => "fail",
+        (true, Outcome::Unknown) => "info",
+    };
+    out.push(b'{');
+    S::push_key(out, "type");
+    S::push_name(out, kind);
+    out.extend_from_slice(S::COMMA);
+    S::push_key(out, "f");
+    S::push_name(out, "txn");
+    out.extend_from_slice(S::COMMA);
+    S::push_key(out, "value");
+    let happened = line.completion && outcome == Outcome::Committed;
+    push_ops::<S>(out, history, line.txn, happened);
+    out.extend_from_slice(S::COMMA);
+    S::push_key(out, "process");
+    out.extend_from_slice(process.to_string().as_bytes());
+    let times = history.times();
+    let column = times.map(|times| if line.completion { &times.end } else { &times.start });
+    if let Some(time) = column.map(|column| column[line.txn.index()]).filter(|&time| time != NO_TIME) {
+        out.extend_from_slice(S::COMMA);
+        S::push_key(out, "time");
+        out.extend_from_slice(time.to_string().as_bytes());
+    }
+    out.extend_from_slice(S::COMMA);
+    S::push_key(out, "index");
+    out.extend_from_slice(index.to_string().as_bytes());
+    out.extend_from_slice(b"}\n");
+}
+
+fn push_ops<S: Script>(out: &mut Vec<u8>, history: &History, txn: Txn, happened: bool) {
+    out.push(b'[');
+    let told = history.ops_of(txn).filter(|op| is_told(history, txn, op));
+    for (i, op) in told.enumerate() {
+        if i > 0 {
+            out.extend_from_slice(S::BETWEEN);
+        }
+        out.push(b'[');
+        S::push_name(
+            out,
+            match op.kind {
+                OpKind::Write => "w",
+                OpKind::Append => "append",
+                _ => "r",
+            },
+        );
+        out.extend_from_slice(S::BETWEEN);
+        push_value::<S>(out, history, history.key_name(op.key));
+        out.extend_from_slice(S::BETWEEN);
+        let is_list = matches!(history.datum(op.value), Datum::List(_));
+        let nil = if op.kind.is_read() {
+            !happened || (!is_list && history.is_initial(op.key, op.value))
+        } else {
+            op.kind == OpKind::Write && history.is_initial(op.key, op.value)
+        };
+        push_value::<S>(out, history, if nil { Value::NIL } else { op.value });
+        out.push(b']');
+    }
+    out.push(b']');
+}
+
+fn push_value<S: Script>(out: &mut Vec<u8>, history: &History, value: Value) {
+    // Losses of spelling were counted by `check_spelling`.
+    let mut counted = Losses::default();
+    match history.datum(value) {
+        Datum::Nil | Datum::Unknown => out.extend_from_slice(S::NIL),
+        Datum::List(elements) => {
+            out.push(b'[');
+            for (i, &element) in elements.iter().enumerate() {
+                if i > 0 {
+                    out.extend_from_slice(S::BETWEEN);
+                }
+                match history.datum(element) {
+                    Datum::Nil => out.extend_from_slice(S::NIL),
+                    datum => S::push_scalar(out, datum, &mut counted),
+                }
+            }
+            out.push(b']');
+        }
+        datum => S::push_scalar(out, datum, &mut counted),
+    }
+}
+
+/// Whether an operation can be told: nil for the result of a committed read would mean the initial state.
+fn is_told(history: &History, txn: Txn, op: &OpView) -> bool {
+    op.kind.is_write() || history.outcome(txn) != Outcome::Committed || op.value != Value::UNKNOWN
+}
+
+fn check_expressible<S: Script>(history: &History) -> Result<(), WriteError> {
+    let inexpressible = |what| Err(WriteError::Inexpressible { format: S::FORMAT, what });
+    for op in history.txns().flat_map(|txn| history.ops_of(txn)) {
+        let datum = history.datum(op.value);
+        match (op.kind, datum) {
+            (OpKind::Insert | OpKind::Delete | OpKind::RangeRead, _) => {
+                return inexpressible("inserts, deletes and range reads");
+            }
+            (OpKind::Write | OpKind::Append, Datum::List(_)) => {
+                return inexpressible("lists as values that are written");
+            }
+            (OpKind::Write | OpKind::Append, Datum::Unknown) => {
+                return inexpressible("writes of values nobody learned");
+            }
+            (OpKind::Write | OpKind::Read, Datum::Nil) if !history.is_initial(op.key, op.value) => {
+                return inexpressible("nil as a value that is not the initial one");
+            }
+            (_, Datum::List(elements)) => {
+                let odd = |&v: &Value| matches!(history.datum(v), Datum::List(_) | Datum::Unknown);
+                if elements.iter().any(odd) {
+                    return inexpressible("lists inside lists, or with unknown elements");
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Finds different names or values that would be written alike, which could change a verdict.
+fn check_spelling<S: Script>(history: &History, losses: &mut Losses) -> Result<(), WriteError> {
+    let mut spelt: FxHashSet<Value> = FxHashSet::default();
+    let mut values: FxHashMap<Vec<u8>, Value> = FxHashMap::default();
+    let mut check = |value: Value| {
+        if value.as_small().is_some() || !spelt.insert(value) {
+            return true;
+        }
+        let mut spelling = Vec::new();
+        match history.datum(value) {
+            Datum::Nil | Datum::Unknown | Datum::List(_) => return true,
+            datum => S::push_scalar(&mut spelling, datum, losses),
+        }
+        *values.entry(spelling).or_insert(value) == value
+    };
+    let keys = history.keys().all(|key| check(history.key_name(key)));
+    let mut ops = history.txns().flat_map(|txn| history.ops_of(txn));
+    let values =
+        ops.all(|op| check(op.value) && history.table().elements(op.value).iter().all(|&e| check(e)));
+    if keys && values {
+        return Ok(());
+    }
+    let what = "different names or values that it spells alike";
+    Err(WriteError::Inexpressible { format: S::FORMAT, what })
+}
+
+fn note_losses(history: &History, losses: &mut Losses) {
+    let (mut unlearned, mut dropped, mut initial) = (0, 0, 0);
+    for txn in history.txns() {
+        let committed = history.outcome(txn) == Outcome::Committed;
+        for op in history.ops_of(txn) {
+            let known_read = op.kind.is_read() && op.value != Value::UNKNOWN;
+            unlearned += usize::from(!is_told(history, txn, &op));
+            dropped += usize::from(known_read && !committed);
+            let renamed = op.value != Value::NIL && op.value == history.initial(op.key);
+            initial += usize::from(renamed && (committed || !known_read));
+        }
+    }
+    losses.add("reads without a result dropped", unlearned);
+    losses.add("results of reads of aborted and unknown transactions dropped", dropped);
+    losses.add("initial values written as nil", initial);
+    losses.note_columns(history, true, true);
+}
+
+/// The process of each session: its name where that is a number of its own.
+fn processes(history: &History, losses: &mut Losses) -> Vec<u64> {
+    let name = |session| crate::lower::natural(history, history.session_name(session));
+    let name = |session| name(session).filter(|&n| i64::try_from(n).is_ok());
+    if let Some(names) = history.sessions().map(name).collect::<Option<Vec<u64>>>() {
+        let mut sorted = names.clone();
+        sorted.sort_unstable();
+        if sorted.windows(2).all(|pair| pair[0] != pair[1]) {
+            return names;
+        }
+    }
+    losses.add("session names replaced by numbers", history.session_count());
+    (0..history.session_count() as u64).collect()
+}
+
+/// A transaction is called by the index of its first line.
+fn note_names(history: &History, lines: &[Line], losses: &mut Losses) {
+    let mut named = vec![false; history.txn_count()];
+    let mut renamed = 0;
+    for (index, line) in lines.iter().enumerate() {
+        if !std::mem::replace(&mut named[line.txn.index()], true) {
+            let name = crate::lower::natural(history, history.txn_name(line.txn));
+            renamed += usize::from(name != Some(index as u64));
+        }
+    }
+    losses.add("transaction names replaced by numbers", renamed);
+}

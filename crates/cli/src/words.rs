@@ -8,7 +8,7 @@ pub(crate) fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
     for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);
@@ -23,16 +23,21 @@ pub(crate) fn counted(n: u64, noun: &str) -> String {
 
 /// A share of a whole as a percentage with one decimal.
 pub(crate) fn percent(part: u64, whole: u64) -> String {
-    if whole == 0 { "0.0 %".to_owned() } else { format!("{:.1} %", 100.0 * part as f64 / whole as f64) }
+    ratio(part as f64 / whole.max(1) as f64)
+}
+
+/// A share between 0 and 1 as a percentage with one decimal.
+pub(crate) fn ratio(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
 }
 
 /// A number of bytes.
-pub(crate) fn bytes(n: u64) -> String {
+pub(crate) fn bytes(n: f64) -> String {
     match n {
-        0..1_000 => format!("{n} B"),
-        1_000..1_000_000 => format!("{:.1} kB", n as f64 / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1} MB", n as f64 / 1e6),
-        _ => format!("{:.2} GB", n as f64 / 1e9),
+        ..1e3 => format!("{n:.0} B"),
+        1e3..1e6 => format!("{:.1} kB", n / 1e3),
+        1e6..1e9 => format!("{:.1} MB", n / 1e6),
+        _ => format!("{:.2} GB", n / 1e9),
     }
 }
 

@@ -1,4 +1,5 @@
 //! Every command with good and bad input: results, messages, exit codes.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
 
 mod support;
 

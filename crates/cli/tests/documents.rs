@@ -1,4 +1,5 @@
 //! The README shows real sessions: every command in its console blocks is run, and prints what it says.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
 
 mod support;
 

@@ -1,5 +1,6 @@
 //! Every history of the shared corpus is read, told about, and converted to every format and back.
 //! Skipped where the corpus is not beside the repository.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
 
 mod support;
 

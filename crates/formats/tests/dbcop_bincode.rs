@@ -182,7 +182,7 @@ fn the_header_is_filled_as_dbcop_does() {
         bytes[..40].chunks(8).map(|chunk| u64::from_le_bytes(chunk.try_into().unwrap())).collect();
     assert_eq!(numbers, [0, 2, 2, 2, 2]);
     // The notation calls a session by its first transaction.
-    assert_eq!(losses.iter().collect::<Vec<_>>(), [("session names dropped", 1)]);
+    assert_eq!(losses.iter().collect::<Vec<_>>(), [("session names dropped", Some(1))]);
     assert_eq!(content(&reading(bytes).history), content(&history));
 }
 

@@ -1,4 +1,5 @@
 //! Properties of the model: whatever is put in comes out, grouped and indexed.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
 
 use isoscope_history::{Datum, Draft, DraftTxn, History, OpKind, Outcome, RawOp, Value, notation};
 use proptest::prelude::*;

@@ -9,7 +9,7 @@ use isoscope_workload::{Anomaly, Injection, Level, Spec, run as run_workload};
 use crate::args::DemoArgs;
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, FRAME, Terminal, WARNING, styled};
-use crate::words::{counted, percent, value};
+use crate::words::{counted, ratio, value};
 
 pub(crate) fn run(args: &DemoArgs, terminal: &Terminal) -> Exit {
     let spec = Spec {
@@ -105,7 +105,7 @@ fn figures(history: &History) -> String {
         counted(stats.transactions as u64, "transaction"),
         counted(stats.operations as u64, "operation"),
         counted(stats.keys as u64, "key"),
-        percent((stats.read_ratio() * stats.operations as f64).round() as u64, stats.operations as u64),
+        ratio(stats.read_ratio()),
         match stats.duplicate_values {
             0 => "Every written value is unique, so each read says which transaction it read from.",
             _ => "Some values were written more than once, so some reads have several possible writers.",
@@ -121,7 +121,8 @@ fn as_written(history: &History, format: Format, title: &str, lines: usize) -> S
     }
     let text = String::from_utf8_lossy(&bytes);
     let more = text.lines().count().saturating_sub(lines);
-    let shown: String = text.lines().take(lines).map(|line| format!("   {line}\n")).collect();
+    let shown: Vec<String> = text.lines().take(lines).map(|line| format!("   {line}\n")).collect();
+    let shown = shown.concat();
     format!(
         "   {}\n{shown}   {}\n",
         styled(BOLD, title),
@@ -136,10 +137,10 @@ fn your_turn(seed: u64) -> String {
         ("isoscope generate --level si -o h.jsonl", "a workload at a level of your choice"),
         ("isoscope formats", "what can be read and written"),
     ];
-    let mut out: String = commands
-        .iter()
-        .map(|(command, about)| format!("   {command:<42} {}\n", styled(DIM, about)))
-        .collect();
+    let mut out = String::new();
+    for (command, about) in commands {
+        let _ = writeln!(out, "   {command:<42} {}", styled(DIM, about));
+    }
     let _ = writeln!(out, "\n   This was --seed {seed}; another seed gives another history.");
     out
 }

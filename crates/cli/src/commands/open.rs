@@ -42,10 +42,10 @@ fn speed(reading: &Reading, bytes: u64, started: Instant) -> String {
     let operations = reading.history.op_count().max(1);
     format!(
         "read {} of {} in {seconds:.3} s ({} a second); {:.1} bytes an operation, and {} for values",
-        words::bytes(bytes),
+        words::bytes(bytes as f64),
         reading.format,
-        words::bytes((bytes as f64 / seconds) as u64),
+        words::bytes(bytes as f64 / seconds),
         columns as f64 / operations as f64,
-        words::bytes(table as u64),
+        words::bytes(table as f64),
     )
 }

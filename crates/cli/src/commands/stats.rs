@@ -53,12 +53,8 @@ fn for_people(file: &Path, reading: &Reading, style: Style) -> String {
         counted(stats.transactions as u64, "transaction"),
         counted(stats.operations as u64, "operation"),
         counted(stats.keys as u64, "key"),
-        percent_of(stats.read_ratio()),
+        words::ratio(stats.read_ratio()),
     )
-}
-
-fn percent_of(ratio: f64) -> String {
-    format!("{:.1} %", 100.0 * ratio)
 }
 
 fn table(file: &Path, reading: &Reading, stats: &Stats) -> String {

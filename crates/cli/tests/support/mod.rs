@@ -1,5 +1,5 @@
 //! Running the binary as a user would.
-#![allow(dead_code, unreachable_pub)]
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

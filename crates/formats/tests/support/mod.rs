@@ -1,5 +1,5 @@
 //! What the tests of all formats share: reading text, telling histories apart, and random histories.
-#![allow(dead_code, unreachable_pub)]
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 use std::fmt::Write as _;
 

@@ -130,7 +130,7 @@ fn convert_writes_whole_files_or_none_and_says_what_is_lost() {
     let run = isoscope(d.path(), "convert r -o out.txt");
     assert_eq!(
         (run.code, fs::read_to_string(d.path().join("out.txt")).unwrap().as_str()),
-        (0, "w(0,1,0,1)\n")
+        (0, "w(0,1,1,1)\n")
     );
     assert!(run.err.contains("note: lost in plume: 1 unread transactions of unknown outcome left out"));
     assert!(run.err.contains("note: lost in plume: the real-time order of transactions"), "{}", run.err);

@@ -70,6 +70,8 @@ fn work<T>(
         while let Some(ready) = waiting.remove(next) {
             *next += 1;
             if merge(ready).is_break() {
+                // Blocks that are being parsed right now wait for a turn that never comes.
+                *next = u64::MAX;
                 lock(taking).stopped = true;
                 return Ok(());
             }

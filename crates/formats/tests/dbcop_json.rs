@@ -201,3 +201,16 @@ proptest! {
         let _ = support::try_reading(Format::DbcopJson, bytes);
     }
 }
+
+/// As in dbcop's `.hist`: a 0 that nobody committed is the initial state, any other is a value.
+#[test]
+fn a_version_of_zero_is_initial_unless_it_was_written() {
+    let text = |write: u32| {
+        format!(
+            r#"[[{{"events":[{{"Write":{{"variable":0,"version":{write}}}}}],"committed":true}}],
+                [{{"events":[{{"Read":{{"variable":0,"version":0}}}},{{"Read":{{"variable":1,"version":0}}}}],"committed":true}}]]"#
+        )
+    };
+    assert_eq!(support::told(Format::DbcopJson, text(1)), "init=nil  T1: w(0,1)  T2: r(0,nil) r(1,nil)");
+    assert_eq!(support::told(Format::DbcopJson, text(0)), "init=nil  T1: w(0,0)  T2: r(0,0) r(1,nil)");
+}

@@ -75,6 +75,21 @@ fn an_invocation_without_completion_is_like_info() {
 }
 
 #[test]
+fn problems_come_in_the_order_of_the_text() {
+    let ok = "{:type :ok :process 0 :value []}\n";
+    let mut open = String::new();
+    for process in (0..20).rev() {
+        let _ = writeln!(open, "{{:type :invoke :process {process} :value []}}");
+    }
+    assert!(warnings(&format!("{ok}{open}"))[0].starts_with("t:2:1: 20 invocations never completed"));
+    let failure = failure(open.replace("[]", "5"));
+    assert_eq!(failure.lines().count(), 20);
+    for (line, problem) in (1..).zip(failure.lines()) {
+        assert!(problem.starts_with(&format!("t:{line}:")), "{failure}");
+    }
+}
+
+#[test]
 fn only_completions_have_no_real_time() {
     let text = "{:type :ok :process 0 :value [[:w 1 7]]}\n{:type :fail :process 1 :value [[:w 1 8] [:r 1 5]]}
 {:type :ok :process 0 :value [[:r 1 7]]}\n{:type :info :process 2 :value [[:w 1 9]]}";
@@ -365,18 +380,23 @@ fn one_long_line_is_read() {
     assert!(failure(open_string).starts_with("t:1:1: the input ends inside the form"));
 }
 
-/// A history of `n` transactions, with pairs that lie far apart and every outcome.
-fn long_history(n: usize, separator: &str, note: &str) -> String {
+/// A history of `n` transactions, with pairs that lie apart and every outcome. Completions that are not `ok`
+/// have a value that must not count.
+fn long_history(n: usize, separator: &str, note: &str, between: &str) -> String {
     let mut text = String::new();
+    let mut push = |kind: &str, process: usize, value: usize| {
+        let map = op(kind, process, value).replace(' ', separator).replace('}', note);
+        text.push_str(&map);
+        text.push_str(between);
+    };
     let mut open: Vec<Option<usize>> = vec![None; 7];
     for i in 0..n {
         let p = i * i % 7;
-        if let Some(before) = open[p].take() {
+        if let Some(before) = open[p].replace(i) {
             let kind = ["ok", "ok", "ok", "fail", "info"][before % 5];
-            let _ = writeln!(text, "{}", op(kind, p, before).replace(' ', separator).replace('}', note));
+            push(kind, p, if kind == "ok" { before } else { 999_999 });
         }
-        open[p] = Some(i);
-        let _ = writeln!(text, "{}", op("invoke", p, i).replace(' ', separator).replace('}', note));
+        push("invoke", p, i);
     }
     text
 }
@@ -384,18 +404,22 @@ fn long_history(n: usize, separator: &str, note: &str) -> String {
 /// Blocks are cut at line ends, wherever these are: the history must not depend on it.
 #[test]
 fn forms_and_pairs_may_lie_across_blocks() {
-    let plain = long_history(40_000, " ", "}");
-    let expected = told(&plain);
-    let n = expected.matches("a(").count();
-    assert_eq!(n, 40_000);
+    let expected = told(&long_history(40_000, " ", "}", "\n"));
+    assert_eq!((expected.matches("a(").count(), expected.matches("999999").count()), (40_000, 0));
     let string = "\n :note \"{:type :bad\n{:type :worse ; \\\" [\n\"}";
-    let map = ", :note\n{:type :bad}\n}";
-    for (separator, note) in [("\n", "}"), (" ", string), ("\n ", string), (" ", "\n\n\n}"), ("\n", map)] {
-        let text = long_history(40_000, separator, note);
+    for (separator, note, between) in [
+        ("\n", "}", "\n"),
+        (" ", string, "\n"),
+        ("\n ", string, "\n"),
+        (" ", "\n\n\n}", "\n"),
+        ("\n", ", :note\n{:type :bad}\n}", "\n"),
+        // A form ends, another begins on the same line, and the next line is inside it.
+        (" ", ", :note\n{:type :bad} :more\n[5]}", " "),
+    ] {
+        let text = long_history(40_000, separator, note, between);
         assert!(text.len() > 2 << 20);
         assert_eq!(told(&text), expected, "{separator:?} {note:?}");
-        let wrapped = format!("[{text}]");
-        assert_eq!(told(&wrapped), expected, "[..] {separator:?} {note:?}");
+        assert_eq!(told(&format!("[{text}]")), expected, "[..] {separator:?} {note:?}");
     }
 }
 
@@ -414,10 +438,19 @@ fn forms_longer_than_a_block() {
     );
 }
 
+/// A discarded form that begins blocks later: what ends in between does not end it.
+#[test]
+fn a_discard_may_be_far_from_its_form() {
+    let comments = ";{\n".repeat(3 << 20);
+    assert_eq!(told(&format!("#_{comments} {{:type :bad}}\n{PAIR}")), told(PAIR));
+    assert_eq!(told(&format!("#_ #_ [1]\n{comments} {{:type :bad}}\n{comments}{PAIR}")), told(PAIR));
+    assert!(failure(format!("{PAIR}#_{comments}")).starts_with("t:3:1: the input ends inside the form"));
+}
+
 /// Every operation's position is where it stands.
 #[test]
 fn positions_point_at_the_operation() {
-    let text = long_history(40_000, "\n", "}");
+    let text = long_history(40_000, "\n", "}", "\n");
     let history = reading(&text).history;
     for txn in history.txns() {
         for op in history.ops_of(txn) {

@@ -9,7 +9,8 @@
 //! A session is a list of transactions, a transaction a list of events and whether it committed. The
 //! conventions that change verdicts:
 //!
-//! - a `version` of `null`, or none, is the initial value; 0 is a value like any other;
+//! - a `version` of `null`, or none, is the initial value. So is a read of 0 from a variable to which no
+//!   committed transaction writes 0, as in dbcop's `.hist`; to other variables 0 is a value like any other;
 //! - `"committed": false` is aborted, and the field must be there: neither answer can be assumed;
 //! - events may be in dbcop's compact form, `["r",0,null]` and `["w",0,1]`, which dbcop reads too;
 //! - a session is named by its place, and so is a transaction, counted from 1 through the whole file.
@@ -24,6 +25,7 @@
 use std::io::{self, Write};
 
 use isoscope_history::{Draft, DraftTxn, History, OpKind, Outcome, Value};
+use rustc_hash::FxHashSet;
 
 use crate::input::Stream;
 use crate::json::{self, Fault, Number, Scalar, Scanned, Scanner};
@@ -93,9 +95,10 @@ pub(crate) fn read(
     if bytes.trim_ascii().is_empty() {
         return Ok(());
     }
-    let mut reader = Reader { scanner: Scanner::new(bytes), base, draft, problems };
-    if let Err(fault) = reader.document() {
-        fault.report(bytes, base, problems);
+    let mut reader = Reader { scanner: Scanner::new(bytes), base, draft, problems, events: Vec::new() };
+    match reader.document() {
+        Ok(()) => reader.finish(),
+        Err(fault) => fault.report(bytes, base, problems),
     }
     Ok(())
 }
@@ -105,6 +108,17 @@ struct Reader<'a, 'd> {
     base: u64,
     draft: &'d mut Draft,
     problems: &'d mut Problems,
+    /// All events: what a version of 0 means is known at the end.
+    events: Vec<Event>,
+}
+
+struct Event {
+    txn: DraftTxn,
+    committed: bool,
+    kind: OpKind,
+    variable: Value,
+    version: Value,
+    position: u64,
 }
 
 impl Reader<'_, '_> {
@@ -163,6 +177,7 @@ impl Reader<'_, '_> {
 
     fn txn(&mut self, txn: DraftTxn, start: usize) -> Scanned<()> {
         let (mut events, mut committed) = (false, None);
+        let first = self.events.len();
         self.scanner.open(b'{', "a transaction such as {\"events\":[..],\"committed\":true}")?;
         while self.scanner.more(b'}')? {
             let at = self.scanner.at();
@@ -191,8 +206,27 @@ impl Reader<'_, '_> {
             Some(true) => Ok(()),
             Some(false) => {
                 self.draft.set_outcome(txn, Outcome::Aborted);
+                self.events[first..].iter_mut().for_each(|event| event.committed = false);
                 Ok(())
             }
+        }
+    }
+
+    /// Adds the operations to the draft.
+    fn finish(self) {
+        let zero = Value::small(0);
+        let is_zero = |event: &&Event| Some(event.version) == zero;
+        let zeroed: FxHashSet<Value> = self
+            .events
+            .iter()
+            .filter(|event| event.committed && event.kind.is_write())
+            .filter(is_zero)
+            .map(|event| event.variable)
+            .collect();
+        for event in &self.events {
+            let initial = event.kind.is_read() && is_zero(&event) && !zeroed.contains(&event.variable);
+            let version = if initial { Value::NIL } else { event.version };
+            self.draft.push(event.txn, event.kind, event.variable, version, Some(event.position));
         }
     }
 
@@ -200,7 +234,8 @@ impl Reader<'_, '_> {
         let at = self.scanner.at();
         let (kind, variable, version) =
             if self.scanner.peek() == b'[' { self.compact_event()? } else { self.tagged_event()? };
-        self.draft.push(txn, kind, variable, version, Some(self.base + at as u64));
+        let position = self.base + at as u64;
+        self.events.push(Event { txn, committed: true, kind, variable, version, position });
         Ok(())
     }
 

@@ -55,6 +55,9 @@ struct Rest {
     position: u64,
     /// The brackets of `bytes`.
     skip: Skip,
+    /// How long `bytes` must be before the end of a bracket is taken for the end of the form. Not zero only
+    /// after that was found wrong; it doubles, so that all attempts together cost no more than the last.
+    patience: usize,
 }
 
 /// A process.
@@ -150,6 +153,11 @@ impl<'d, S: Syntax> Merger<'d, S> {
         rest.bytes.extend_from_slice(&piece.block.bytes[..at]);
         match ended {
             Ok(false) => self.rest = Some(rest),
+            Ok(true) if rest.bytes.len() < rest.patience => {
+                rest.bytes.extend_from_slice(&piece.block.bytes[at..]);
+                rest.skip = brackets::<S>(&piece.block.bytes[at..]);
+                self.rest = Some(rest);
+            }
             Ok(true) => {
                 let whole = scan::<S>(&rest.bytes, rest.position);
                 if whole.tail.is_none() {
@@ -159,6 +167,9 @@ impl<'d, S: Syntax> Merger<'d, S> {
                     // Something that only looks like the end of the form, such as a comment after `#_`.
                     rest.bytes.extend_from_slice(&piece.block.bytes[at..]);
                     self.take_text(&rest.bytes, rest.position);
+                    if let Some(still) = self.rest.as_mut().filter(|still| still.position == rest.position) {
+                        still.patience = 2 * still.bytes.len();
+                    }
                 }
             }
             Err(_) => {
@@ -190,13 +201,8 @@ impl<'d, S: Syntax> Merger<'d, S> {
     fn accept_with_tail(&mut self, scan: Scan, text: &[u8]) {
         if let Some(tail) = scan.tail {
             let bytes = text[tail..].to_vec();
-            let mut skip = Skip::new();
-            let mut at = 0;
-            // A form that is not finished has brackets that are open, or is one that only `scan` can judge.
-            while matches!(skip.advance::<S>(&bytes, &mut at), Ok(true)) {
-                skip = Skip::new();
-            }
-            self.rest = Some(Rest { bytes, position: scan.base + tail as u64, skip });
+            let skip = brackets::<S>(&bytes);
+            self.rest = Some(Rest { bytes, position: scan.base + tail as u64, skip, patience: 0 });
         }
         self.accept(scan);
     }
@@ -480,6 +486,17 @@ impl<'d, S: Syntax> Merger<'d, S> {
         let all = held.chain(self.late.iter().map(|(_, late)| &late.op));
         all.filter(|op| matches!(op.kind, Kind::Append | Kind::ReadList)).map(|op| op.key).collect()
     }
+}
+
+/// The brackets that are open at the end of a form that is not finished. Those that end before do not end
+/// the form: only `scan` can judge it.
+fn brackets<S: Syntax>(bytes: &[u8]) -> Skip {
+    let mut skip = Skip::new();
+    let mut at = 0;
+    while matches!(skip.advance::<S>(bytes, &mut at), Ok(true)) {
+        skip = Skip::new();
+    }
+    skip
 }
 
 /// The operations a piece keeps for a record in case nothing better comes.

@@ -269,12 +269,8 @@ impl<'a> Scanner<'a> {
             }
             cursor.at = start;
         }
-        let before = out.len();
-        let read = self.out.micro.read::<S>(cursor, happened, out);
-        if read.is_err() {
-            out.truncate(before);
-        }
-        read.map(|()| true)
+        // After an error no operation of the input counts, so half a transaction does no harm.
+        self.out.micro.read::<S>(cursor, happened, out).map(|()| true)
     }
 
     /// Reads the value of an invocation that this piece does not answer.

@@ -20,10 +20,9 @@ use std::io;
 
 use isoscope_history::{Draft, DraftTxn, OpKind, Outcome, Session, Value};
 
-use crate::Progress;
+use crate::Job;
 use crate::cursor::{Cursor, Expected};
 use crate::input::Stream;
-use crate::problem::Problems;
 
 /// The longest input that is read: test files are small.
 const LONGEST: u64 = 2 << 30;
@@ -42,13 +41,8 @@ pub(crate) fn looks_like(text: &[u8]) -> bool {
 }
 
 /// Reads a stream.
-pub(crate) fn read(
-    stream: Stream,
-    base: u64,
-    draft: &mut Draft,
-    problems: &mut Problems,
-    progress: Progress<'_>,
-) -> io::Result<()> {
+pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
+    let Job { base, draft, problems, progress, .. } = job;
     let bytes = stream.read_all(LONGEST)?;
     progress(bytes.len() as u64);
     let mut filling = Filling { base, draft, number: 0, session: None, txn: None };

@@ -55,7 +55,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::input::Stream;
 use crate::lower::{Fate, Losses, Numbered, natural};
 use crate::problem::{Problems, Warning};
-use crate::{Progress, WriteError};
+use crate::{Job, WriteError};
 
 /// The longest log that is read.
 const LONGEST: u64 = 2 << 30;
@@ -83,14 +83,8 @@ pub(crate) fn looks_like(head: &[u8]) -> bool {
 }
 
 /// Reads the log of one client.
-pub(crate) fn read(
-    stream: Stream,
-    base: u64,
-    name: &str,
-    draft: &mut Draft,
-    problems: &mut Problems,
-    progress: Progress<'_>,
-) -> io::Result<()> {
+pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
+    let Job { base, name, draft, problems, progress } = job;
     let bytes = stream.read_all(LONGEST)?;
     progress(bytes.len() as u64);
     draft.set_initial(Value::NIL);

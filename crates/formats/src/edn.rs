@@ -11,13 +11,13 @@
 
 use std::io;
 
-use isoscope_history::{Datum, Draft, History, Value, Values};
+use isoscope_history::{Datum, History, Value, Values};
 
 use crate::input::Stream;
 use crate::jepsen::cursor::{A_SCALAR, Cursor, Stop, Syntax};
 use crate::jepsen::{self, write::Script};
-use crate::problem::Problems;
-use crate::{Losses, Progress, WriteError};
+use crate::spell::push_text;
+use crate::{Job, Losses, WriteError};
 
 /// The syntax of EDN.
 pub(crate) struct Edn;
@@ -180,14 +180,8 @@ fn is_tagged_map(text: &[u8]) -> bool {
 }
 
 /// Reads a stream.
-pub(crate) fn read(
-    stream: Stream,
-    base: u64,
-    draft: &mut Draft,
-    problems: &mut Problems,
-    progress: Progress<'_>,
-) -> io::Result<()> {
-    jepsen::read::<Edn>(stream, base, draft, problems, progress)
+pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
+    jepsen::read::<Edn>(stream, job)
 }
 
 /// Writes a history.
@@ -234,19 +228,4 @@ impl Script for Edn {
 fn is_keyword(name: &str) -> bool {
     !name.is_empty()
         && !name.contains(|c: char| c.is_whitespace() || c.is_control() || " ,;()[]{}\"\\@^`~".contains(c))
-}
-
-fn push_text(out: &mut Vec<u8>, text: &str) {
-    out.push(b'"');
-    for byte in text.bytes() {
-        match byte {
-            b'"' => out.extend_from_slice(b"\\\""),
-            b'\\' => out.extend_from_slice(b"\\\\"),
-            b'\n' => out.extend_from_slice(b"\\n"),
-            b'\r' => out.extend_from_slice(b"\\r"),
-            b'\t' => out.extend_from_slice(b"\\t"),
-            _ => out.push(byte),
-        }
-    }
-    out.push(b'"');
 }

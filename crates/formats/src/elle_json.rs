@@ -10,13 +10,13 @@
 
 use std::io;
 
-use isoscope_history::{Datum, Draft, History, Value, Values};
+use isoscope_history::{Datum, History, Value, Values};
 
 use crate::input::Stream;
 use crate::jepsen::cursor::{Cursor, Stop, Syntax};
 use crate::jepsen::{self, write::Script};
-use crate::problem::Problems;
-use crate::{Losses, Progress, WriteError};
+use crate::spell::push_text;
+use crate::{Job, Losses, WriteError};
 
 /// The syntax of JSON.
 pub(crate) struct Json;
@@ -128,14 +128,8 @@ fn has_type(cursor: &mut Cursor<'_>) -> Result<bool, Stop> {
 }
 
 /// Reads a stream.
-pub(crate) fn read(
-    stream: Stream,
-    base: u64,
-    draft: &mut Draft,
-    problems: &mut Problems,
-    progress: Progress<'_>,
-) -> io::Result<()> {
-    jepsen::read::<Json>(stream, base, draft, problems, progress)
+pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
+    jepsen::read::<Json>(stream, job)
 }
 
 /// Writes a history, one map a line.
@@ -173,20 +167,4 @@ impl Script for Json {
             other => jepsen::write::push_plain(out, other),
         }
     }
-}
-
-fn push_text(out: &mut Vec<u8>, text: &str) {
-    out.push(b'"');
-    for byte in text.bytes() {
-        match byte {
-            b'"' => out.extend_from_slice(b"\\\""),
-            b'\\' => out.extend_from_slice(b"\\\\"),
-            b'\n' => out.extend_from_slice(b"\\n"),
-            b'\r' => out.extend_from_slice(b"\\r"),
-            b'\t' => out.extend_from_slice(b"\\t"),
-            0..0x20 => out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
-            _ => out.push(byte),
-        }
-    }
-    out.push(b'"');
 }

@@ -33,7 +33,7 @@ use std::io;
 use isoscope_history::{Draft, DraftTxn, OpKind, Outcome, Value};
 use rustc_hash::FxHashMap;
 
-use crate::Progress;
+use crate::Job;
 use crate::cursor::{Cursor, Expected};
 use crate::input::Stream;
 use crate::problem::{Problems, Warning};
@@ -60,13 +60,8 @@ pub(crate) fn looks_like(text: &[u8]) -> bool {
 }
 
 /// Reads a stream.
-pub(crate) fn read(
-    stream: Stream,
-    base: u64,
-    draft: &mut Draft,
-    problems: &mut Problems,
-    progress: Progress<'_>,
-) -> io::Result<()> {
+pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
+    let Job { base, draft, problems, progress, .. } = job;
     let bytes = stream.read_all(LONGEST)?;
     progress(bytes.len() as u64);
     let mut cursor = Cursor::new(&bytes);

@@ -24,12 +24,9 @@
 
 use std::io;
 
-use isoscope_history::Draft;
-
-use crate::Progress;
+use crate::Job;
 use crate::input::{Blocks, Stream};
 use crate::parallel;
-use crate::problem::Problems;
 
 pub(crate) mod cursor;
 mod merge;
@@ -45,13 +42,8 @@ use cursor::Syntax;
 const LONGEST_FORM: usize = 1 << 30;
 
 /// Reads a stream.
-pub(crate) fn read<S: Syntax>(
-    stream: Stream,
-    base: u64,
-    draft: &mut Draft,
-    problems: &mut Problems,
-    progress: Progress<'_>,
-) -> io::Result<()> {
+pub(crate) fn read<S: Syntax>(stream: Stream, job: Job<'_>) -> io::Result<()> {
+    let Job { base, draft, problems, progress, .. } = job;
     let mut merger = merge::Merger::<S>::new(draft, problems);
     parallel::parse_blocks(
         Blocks::new(stream, LONGEST_FORM),

@@ -31,6 +31,7 @@ mod parallel;
 mod plume;
 mod problem;
 mod read;
+mod spell;
 mod text;
 mod viper;
 mod write;
@@ -45,3 +46,17 @@ pub use write::{Target, WriteError, write};
 
 /// Called with the number of bytes of input just read, from any thread.
 pub(crate) type Progress<'a> = &'a (dyn Fn(u64) + Sync);
+
+/// What a reader works with besides the stream of one source file.
+pub(crate) struct Job<'a> {
+    /// The position of the file's first byte.
+    pub(crate) base: u64,
+    /// The name of the file, which some formats call its session by.
+    pub(crate) name: &'a str,
+    /// The history so far.
+    pub(crate) draft: &'a mut isoscope_history::Draft,
+    /// The problems so far.
+    pub(crate) problems: &'a mut problem::Problems,
+    /// Told of every byte consumed, which is how the length of the file becomes known.
+    pub(crate) progress: Progress<'a>,
+}

@@ -54,7 +54,7 @@ use std::ops::ControlFlow;
 
 use isoscope_history::{Draft, DraftTxn, OpKind, Session};
 
-use crate::Progress;
+use crate::Job;
 use crate::input::{Blocks, Stream};
 use crate::json::{Scanned, Scanner};
 use crate::parallel;
@@ -86,24 +86,12 @@ pub(crate) fn looks_like(text: &[u8]) -> bool {
 }
 
 /// Reads a stream.
-pub(crate) fn read(
-    stream: Stream,
-    base: u64,
-    draft: &mut Draft,
-    problems: &mut Problems,
-    progress: Progress<'_>,
-) -> io::Result<()> {
-    read_lines(stream, LONGEST_LINE, base, draft, problems, progress)
+pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
+    read_lines(stream, LONGEST_LINE, job)
 }
 
-fn read_lines(
-    stream: Stream,
-    longest_line: usize,
-    base: u64,
-    draft: &mut Draft,
-    problems: &mut Problems,
-    progress: Progress<'_>,
-) -> io::Result<()> {
+fn read_lines(stream: Stream, longest_line: usize, job: Job<'_>) -> io::Result<()> {
+    let Job { base, draft, problems, progress, .. } = job;
     let mut merger = Merger { draft, problems, sessions: None };
     parallel::parse_blocks(
         Blocks::new(stream, longest_line),
@@ -232,7 +220,8 @@ mod tests {
         );
         let stream = Source::bytes("t", text.as_bytes().into()).open().unwrap();
         let (mut draft, mut problems) = (Draft::new(), Problems::default());
-        read_lines(stream, 1 << 20, 7, &mut draft, &mut problems, &|_| {}).unwrap();
+        let job = Job { base: 7, name: "t", draft: &mut draft, problems: &mut problems, progress: &|_| {} };
+        read_lines(stream, 1 << 20, job).unwrap();
         let list = problems.into_list(|_| None);
         assert_eq!(list.len(), 1, "{list:?}");
         assert_eq!(list[0].message, "a line that is too long");

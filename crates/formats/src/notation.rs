@@ -2,12 +2,11 @@
 
 use std::io::{self, Write};
 
-use isoscope_history::{Draft, History, notation};
+use isoscope_history::{History, notation};
 
 use crate::input::Stream;
 use crate::lower::Losses;
-use crate::problem::Problems;
-use crate::{Progress, WriteError};
+use crate::{Job, WriteError};
 
 /// The notation is for people; larger histories have other formats.
 const LONGEST: u64 = 64 << 20;
@@ -30,13 +29,8 @@ fn skip_comments(mut text: &[u8]) -> &[u8] {
 }
 
 /// Reads a stream.
-pub(crate) fn read(
-    stream: Stream,
-    base: u64,
-    draft: &mut Draft,
-    problems: &mut Problems,
-    progress: Progress<'_>,
-) -> io::Result<()> {
+pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
+    let Job { base, draft, problems, progress, .. } = job;
     let bytes = stream.read_all(LONGEST)?;
     progress(bytes.len() as u64);
     let text = match std::str::from_utf8(&bytes) {

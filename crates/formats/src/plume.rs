@@ -29,7 +29,8 @@ use crate::input::{Block, Blocks, Stream};
 use crate::lower::{Fate, Losses, Numbered};
 use crate::parallel;
 use crate::problem::{Problems, Warning};
-use crate::{Progress, WriteError};
+use crate::spell::push_nat;
+use crate::{Job, WriteError};
 
 /// No line of this format is longer: four 20-digit numbers and seven other characters.
 const LONGEST_LINE: usize = 256;
@@ -42,13 +43,8 @@ pub(crate) fn looks_like(line: &[u8]) -> bool {
 }
 
 /// Reads a stream.
-pub(crate) fn read(
-    stream: Stream,
-    base: u64,
-    draft: &mut Draft,
-    problems: &mut Problems,
-    progress: Progress<'_>,
-) -> io::Result<()> {
+pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
+    let Job { base, draft, problems, progress, .. } = job;
     let mut merger = Merger { draft, problems, txns: FxHashMap::default(), explicit_initial: None };
     parallel::parse_blocks(
         Blocks::new(stream, LONGEST_LINE),
@@ -378,11 +374,11 @@ pub(crate) fn write(history: &History, out: &mut dyn Write) -> Result<Losses, Wr
             line.clear();
             line.extend_from_slice(if is_write { b"w(" } else { b"r(" });
             for number in [key, value, session] {
-                push_number(&mut line, number);
+                push_nat(&mut line, number);
                 line.push(b',');
             }
             match name {
-                Some(name) => push_number(&mut line, name),
+                Some(name) => push_nat(&mut line, name),
                 None => line.extend_from_slice(b"-1"),
             }
             line.extend_from_slice(b")\n");
@@ -407,18 +403,4 @@ fn looks_initial(numbered: &Numbered<'_>, mut txns: impl Iterator<Item = Txn>, s
         sessions[numbered.history.session_of(txn).index()] == 0
             && numbered.ops(txn).all(|(is_write, _, value)| is_write && value == 0)
     })
-}
-
-fn push_number(line: &mut Vec<u8>, mut n: u64) {
-    let mut digits = [0u8; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (n % 10) as u8;
-        n /= 10;
-        if n == 0 {
-            break;
-        }
-    }
-    line.extend_from_slice(&digits[at..]);
 }

@@ -5,11 +5,11 @@ use std::io;
 use isoscope_history::{Draft, History, Key, Outcome, Position, Sources};
 
 use crate::detect::{self, Unrecognised};
-use crate::input::{Input, Source, Stream};
+use crate::input::{Input, Stream};
 use crate::problem::{Problem, Problems, Severity, Warning};
 use crate::text::SourceText;
 use crate::{
-    Format, Progress, awdit, cobra, dbcop, edn, elle_json, isopredict, native, notation, plume, viper,
+    Format, Job, Progress, awdit, cobra, dbcop, edn, elle_json, isopredict, native, notation, plume, viper,
 };
 
 /// How to read.
@@ -96,8 +96,9 @@ pub fn read(input: &Input, options: &ReadOptions<'_>) -> Result<Reading, Failure
             length.fetch_add(bytes, std::sync::atomic::Ordering::Relaxed);
             progress(bytes);
         };
-        let read =
-            opened.and_then(|s| read_one(format, s, source, base, &mut draft, &mut problems, &counted));
+        let (name, draft, found) = (&source.name, &mut draft, &mut problems);
+        let job = Job { base, name, draft, problems: found, progress: &counted };
+        let read = opened.and_then(|stream| read_one(format, stream, job));
         if let Err(error) = read {
             problems.error(None, format!("cannot read {}: {error}", source.name), "");
         }
@@ -106,30 +107,23 @@ pub fn read(input: &Input, options: &ReadOptions<'_>) -> Result<Reading, Failure
     finish(format, draft, problems, SourceText { sources })
 }
 
-/// Runs the reader of a format on one file. Readers report the bytes they consumed through `progress`.
-fn read_one(
-    format: Format,
-    stream: Stream,
-    source: &Source,
-    base: u64,
-    draft: &mut Draft,
-    problems: &mut Problems,
-    progress: Progress<'_>,
-) -> io::Result<()> {
-    match format {
-        Format::Edn => edn::read(stream, base, draft, problems, progress),
-        Format::ElleJson => elle_json::read(stream, base, draft, problems, progress),
-        Format::Plume => plume::read(stream, base, draft, problems, progress),
-        Format::DbcopBincode => dbcop::bincode::read(stream, base, draft, problems, progress),
-        Format::DbcopJson => dbcop::json::read(stream, base, draft, problems, progress),
-        Format::DbcopHist => dbcop::hist::read(stream, base, draft, problems, progress),
-        Format::Cobra => cobra::read(stream, base, &source.name, draft, problems, progress),
-        Format::Viper => viper::read(stream, base, &source.name, draft, problems, progress),
-        Format::Awdit => awdit::read(stream, base, draft, problems, progress),
-        Format::IsoPredict => isopredict::read(stream, base, draft, problems, progress),
-        Format::Native => native::read(stream, base, draft, problems, progress),
-        Format::Notation => notation::read(stream, base, draft, problems, progress),
-    }
+/// Runs the reader of a format on one file.
+fn read_one(format: Format, stream: Stream, job: Job<'_>) -> io::Result<()> {
+    let read = match format {
+        Format::Edn => edn::read,
+        Format::ElleJson => elle_json::read,
+        Format::Plume => plume::read,
+        Format::DbcopBincode => dbcop::bincode::read,
+        Format::DbcopJson => dbcop::json::read,
+        Format::DbcopHist => dbcop::hist::read,
+        Format::Cobra => cobra::read,
+        Format::Viper => viper::read,
+        Format::Awdit => awdit::read,
+        Format::IsoPredict => isopredict::read,
+        Format::Native => native::read,
+        Format::Notation => notation::read,
+    };
+    read(stream, job)
 }
 
 fn unrecognised(name: &str, why: Unrecognised) -> Failure {

@@ -37,7 +37,7 @@ use std::io;
 
 use isoscope_history::{Datum, Draft, OpKind, Outcome, RangeRow, Session, Value};
 
-use crate::Progress;
+use crate::Job;
 use crate::input::Stream;
 use crate::json::{Fault, Number, Scalar, Scanned, Scanner};
 use crate::problem::{Problems, Warning};
@@ -88,14 +88,8 @@ fn begins_with_op(s: &mut Scanner<'_>) -> Scanned<bool> {
 }
 
 /// Reads one file; `name` is what it is called.
-pub(crate) fn read(
-    stream: Stream,
-    base: u64,
-    name: &str,
-    draft: &mut Draft,
-    problems: &mut Problems,
-    progress: Progress<'_>,
-) -> io::Result<()> {
+pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
+    let Job { base, name, draft, problems, progress } = job;
     let bytes = stream.read_all(LONGEST)?;
     progress(bytes.len() as u64);
     let mark = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };

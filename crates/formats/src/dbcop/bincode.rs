@@ -30,7 +30,7 @@ use isoscope_history::{Draft, DraftTxn, History, OpKind, Outcome, Value};
 use crate::input::Stream;
 use crate::lower::{Fate, Losses, Numbered, natural};
 use crate::problem::{Problems, Warning};
-use crate::{Progress, WriteError};
+use crate::{Job, Progress, WriteError};
 
 /// The longest text of a header that is believed.
 const LONGEST_TEXT: u64 = 4096;
@@ -68,13 +68,8 @@ fn take_u64(bytes: &mut &[u8]) -> Option<u64> {
 }
 
 /// Reads a stream.
-pub(crate) fn read(
-    stream: Stream,
-    base: u64,
-    draft: &mut Draft,
-    problems: &mut Problems,
-    progress: Progress<'_>,
-) -> io::Result<()> {
+pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
+    let Job { base, draft, problems, progress, .. } = job;
     let mut reader = Reader { input: BufReader::with_capacity(1 << 16, stream), at: 0, told: 0, progress };
     let read = Filling { base, draft, problems }.read(&mut reader);
     reader.tell();

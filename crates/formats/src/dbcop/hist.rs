@@ -32,8 +32,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::cursor::{Cursor, Expected};
 use crate::input::Stream;
 use crate::lower::{Fate, Losses, Numbered};
-use crate::problem::Problems;
-use crate::{Progress, WriteError};
+use crate::{Job, WriteError};
 
 /// The longest input that is read.
 const LONGEST: u64 = 2 << 30;
@@ -58,13 +57,8 @@ pub(crate) fn looks_like(text: &[u8]) -> bool {
 }
 
 /// Reads a stream.
-pub(crate) fn read(
-    stream: Stream,
-    base: u64,
-    draft: &mut Draft,
-    problems: &mut Problems,
-    progress: Progress<'_>,
-) -> io::Result<()> {
+pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
+    let Job { base, draft, problems, progress, .. } = job;
     let bytes = stream.read_all(LONGEST)?;
     progress(bytes.len() as u64);
     let mut parsed = Parsed { draft, sessions: 1, txns: Vec::new(), events: Vec::new() };

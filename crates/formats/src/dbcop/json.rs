@@ -28,10 +28,10 @@ use isoscope_history::{Draft, DraftTxn, History, OpKind, Outcome, Value};
 use rustc_hash::FxHashSet;
 
 use crate::input::Stream;
-use crate::json::{self, Fault, Number, Scalar, Scanned, Scanner};
+use crate::json::{Fault, Number, Scalar, Scanned, Scanner};
 use crate::lower::{Fate, Losses, Numbered};
 use crate::problem::{Problems, Warning};
-use crate::{Progress, WriteError};
+use crate::{Job, WriteError, spell};
 
 /// The largest document.
 const LONGEST: u64 = 2 << 30;
@@ -80,13 +80,8 @@ fn looks_like_sessions(s: &mut Scanner<'_>) -> Scanned<bool> {
 }
 
 /// Reads a stream.
-pub(crate) fn read(
-    stream: Stream,
-    base: u64,
-    draft: &mut Draft,
-    problems: &mut Problems,
-    progress: Progress<'_>,
-) -> io::Result<()> {
+pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
+    let Job { base, draft, problems, progress, .. } = job;
     let bytes = stream.read_all(LONGEST)?;
     progress(bytes.len() as u64);
     let mark = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
@@ -356,12 +351,12 @@ pub(crate) fn write(history: &History, out: &mut dyn Write) -> Result<Losses, Wr
 fn push_event(line: &mut Vec<u8>, is_write: bool, key: u64, value: u64) {
     let kind: &[u8] = if is_write { b"{\"Write\":{\"variable\":" } else { b"{\"Read\":{\"variable\":" };
     line.extend_from_slice(kind);
-    json::push_nat(line, key);
+    spell::push_nat(line, key);
     line.extend_from_slice(b",\"version\":");
     if value == 0 {
         line.extend_from_slice(b"null");
     } else {
-        json::push_nat(line, value);
+        spell::push_nat(line, value);
     }
     line.extend_from_slice(b"}}");
 }

@@ -6,7 +6,7 @@ use isoscope_history::{
     Datum, History, Intervals, Key, NO_EVENT, NO_TIME, OpKind, OpView, Outcome, Txn, Value,
 };
 
-use crate::json;
+use crate::spell;
 use crate::{Losses, WriteError};
 
 /// Writes a history. Nothing is lost.
@@ -24,7 +24,7 @@ pub(crate) fn write(history: &History, out: &mut dyn Write) -> Result<Losses, Wr
             line.clear();
             line.extend_from_slice(b"{\"session\":");
             if by_place {
-                json::push_nat(&mut line, u64::from(session.0));
+                spell::push_nat(&mut line, u64::from(session.0));
             } else {
                 push_value(&mut line, history, history.session_name(session));
             }
@@ -74,7 +74,7 @@ fn push_txn(line: &mut Vec<u8>, history: &History, txn: Txn) {
     push_value(line, history, history.txn_name(txn));
     if history.outcome(txn) != Outcome::Committed {
         line.extend_from_slice(b",\"outcome\":");
-        json::push_text(line, history.outcome(txn).name());
+        spell::push_text(line, history.outcome(txn).name());
     }
     line.extend_from_slice(b",\"ops\":[");
     for (i, op) in history.ops_of(txn).enumerate() {
@@ -162,7 +162,7 @@ fn push_interval<T: Copy>(
     for (i, n) in [column.start[txn.index()], column.end[txn.index()]].into_iter().enumerate() {
         separate(line, i);
         match number(n) {
-            Some(n) => json::push_int(line, n),
+            Some(n) => spell::push_int(line, n),
             None => line.extend_from_slice(b"null"),
         }
     }
@@ -231,15 +231,15 @@ fn push_scalar(line: &mut Vec<u8>, history: &History, value: Value) {
         Datum::Nil => line.extend_from_slice(b"null"),
         Datum::Unknown => line.extend_from_slice(b"{\"unknown\":true}"),
         Datum::Bool(b) => line.extend_from_slice(if b { b"true" } else { b"false" }),
-        Datum::Int(n) => json::push_int(line, n),
-        Datum::Nat(n) => json::push_nat(line, n),
+        Datum::Int(n) => spell::push_int(line, n),
+        Datum::Nat(n) => spell::push_nat(line, n),
         // Writing to memory does not fail.
         Datum::Float(x) if x.is_finite() => drop(write!(line, "{x:?}")),
         Datum::Float(x) => drop(write!(line, "{{\"float\":\"{:016x}\"}}", x.to_bits())),
-        Datum::Text(text) => json::push_text(line, text),
+        Datum::Text(text) => spell::push_text(line, text),
         Datum::Keyword(name) => {
             line.extend_from_slice(b"{\"keyword\":");
-            json::push_text(line, name);
+            spell::push_text(line, name);
             line.push(b'}');
         }
         Datum::List(_) => debug_assert!(false, "a list is no scalar"),

@@ -162,10 +162,10 @@ pub(crate) struct ConvertArgs {
 /// Options of commands that write a history.
 #[derive(clap::Args, Debug)]
 pub(crate) struct WriteArgs {
-    /// The output's format [default: by the output's extension, else native]
+    /// The output's format [default: by the output's extension; native on standard output]
     #[arg(long, value_name = "FORMAT", hide_possible_values = true)]
     pub(crate) to: Option<FormatArg>,
-    /// Where to write; a directory for cobra [default: standard output]
+    /// Where to write, uncompressed; a directory for cobra [default: standard output]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub(crate) output: Option<PathBuf>,
 }

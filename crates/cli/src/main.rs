@@ -12,7 +12,7 @@ mod words;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use crate::args::{Args, Command};
 use crate::exit::Exit;
@@ -24,6 +24,11 @@ fn main() -> ExitCode {
         Ok(args) => args,
         Err(error) => return usage(&error).into(),
     };
+    if args.global.quiet && args.global.verbose {
+        // The parser sees this only when both stand on the same side of the verb.
+        let message = "the argument '--quiet' cannot be used with '--verbose'";
+        return usage(&Args::command().error(clap::error::ErrorKind::ArgumentConflict, message)).into();
+    }
     let terminal = Terminal::new(&args.global);
     if let Some(threads) = args.global.threads {
         // Fails only when the pool exists already, and this is the first thing that happens.
@@ -47,6 +52,9 @@ fn run(command: Command, terminal: &Terminal) -> Exit {
 /// Prints what the argument parser has to say. Its own exit code for bad usage is 2, which here means an
 /// unknown verdict, so it is not used.
 fn usage(error: &clap::Error) -> Exit {
-    let _ = error.print();
-    if error.use_stderr() { Exit::Usage } else { Exit::Holds }
+    match error.print() {
+        _ if error.use_stderr() => Exit::Usage,
+        Err(failure) if failure.kind() != std::io::ErrorKind::BrokenPipe => Exit::Failed,
+        _ => Exit::Holds,
+    }
 }

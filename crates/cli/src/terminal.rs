@@ -61,8 +61,14 @@ impl Terminal {
     /// Says something on standard error that `--quiet` silences.
     pub(crate) fn note(&self, text: &str) {
         if !self.quiet {
-            say(&format!("{}: {text}\n", styled(NOTE, "note")));
+            self.tell(text);
         }
+    }
+
+    /// Says something on standard error, whatever the options.
+    #[allow(clippy::unused_self, reason = "all output goes through the terminal")]
+    pub(crate) fn tell(&self, text: &str) {
+        say(&format!("{}: {text}\n", styled(NOTE, "note")));
     }
 
     /// Says something on standard error that `--verbose` asks for.

@@ -6,12 +6,14 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::input::{Input, Source};
+use crate::input::{Input, Source, Stream};
 use crate::{Format, awdit, cobra, dbcop, edn, elle_json, isopredict, native, notation, plume, viper};
 
 /// An input taken apart: its files, and the format they seem to be in.
 pub(crate) struct Detected {
     pub(crate) sources: Vec<Source>,
+    /// The first source, opened: some can be opened only once.
+    pub(crate) first: Stream,
     pub(crate) format: Result<Format, Unrecognised>,
 }
 
@@ -21,40 +23,29 @@ pub(crate) enum Unrecognised {
     Empty,
     Binary,
     Text,
-    Directory,
 }
 
 /// The files a directory may hold its history in, best first.
 const HISTORY_FILES: [&str; 6] =
     ["history.edn", "history.jsonl", "history.json", "history.bincode", "history.hist", "history.txt"];
 
-/// Finds the files of an input and their format.
-pub(crate) fn detect(input: &Input) -> io::Result<Detected> {
+/// Finds the files of an input and their format; `None` for a directory without any.
+pub(crate) fn detect(input: &Input) -> io::Result<Option<Detected>> {
     let source = match input {
         Input::Path(path) if path.is_dir() => return detect_directory(path, DEEPEST),
         Input::Path(path) => Source::path(path),
         Input::Stdin => Source::stdin(),
         Input::Bytes { name, bytes } => Source::bytes(name, bytes.clone()),
     };
-    let format = match input {
-        // Standard input can be opened only once: the reader detects when it opens it.
-        Input::Stdin => Err(Unrecognised::Text),
-        _ => by_content(source.open()?.head()),
-    };
-    Ok(Detected { sources: vec![source], format })
+    let first = source.open()?;
+    let format = by_content(first.head());
+    Ok(Some(Detected { sources: vec![source], first, format }))
 }
 
 /// How many directories that hold nothing but a directory are looked through.
 const DEEPEST: u32 = 3;
 
-fn detect_directory(directory: &Path, depth: u32) -> io::Result<Detected> {
-    for (format, letter) in [(Format::Cobra, 'T'), (Format::Viper, 'J')] {
-        let logs = logs(directory, letter)?;
-        if !logs.is_empty() {
-            let sources = logs.iter().map(|log| Source::path(log)).collect();
-            return Ok(Detected { sources, format: Ok(format) });
-        }
-    }
+fn detect_directory(directory: &Path, depth: u32) -> io::Result<Option<Detected>> {
     for name in HISTORY_FILES {
         for name in [name.to_owned(), format!("{name}.gz"), format!("{name}.zst")] {
             let file = directory.join(name);
@@ -63,12 +54,17 @@ fn detect_directory(directory: &Path, depth: u32) -> io::Result<Detected> {
             }
         }
     }
-    if depth > 0
-        && let Some(only) = only_directory(directory)?
-    {
-        return detect_directory(&only, depth - 1);
+    for (format, letter) in [(Format::Cobra, 'T'), (Format::Viper, 'J')] {
+        let sources: Vec<Source> = logs(directory, letter)?.iter().map(|log| Source::path(log)).collect();
+        if let Some(source) = sources.first() {
+            let first = source.open()?;
+            return Ok(Some(Detected { sources, first, format: Ok(format) }));
+        }
     }
-    Ok(Detected { sources: Vec::new(), format: Err(Unrecognised::Directory) })
+    match only_directory(directory)? {
+        Some(only) if depth > 0 => detect_directory(&only, depth - 1),
+        _ => Ok(None),
+    }
 }
 
 /// The directory inside a directory, if there is exactly one.

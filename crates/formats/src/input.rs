@@ -57,13 +57,14 @@ pub(crate) struct Source {
 
 #[derive(Clone)]
 enum Content {
-    Path(PathBuf),
-    /// Standard input, and the anonymous file that keeps what was read of it.
-    Stdin(Arc<Mutex<Spool>>),
+    File(PathBuf),
+    /// Standard input, or the path of a pipe or device: it can be read only once, so what is read is kept in
+    /// an anonymous file, for messages that quote it.
+    Once(Option<PathBuf>, Arc<Mutex<Spool>>),
     Bytes(Arc<[u8]>),
 }
 
-/// What was read of standard input, on disk, for messages that quote it.
+/// What was read of a source that can be read only once, on disk.
 #[derive(Default)]
 pub(crate) struct Spool {
     file: Option<File>,
@@ -71,25 +72,35 @@ pub(crate) struct Spool {
 
 impl Source {
     pub(crate) fn path(path: &Path) -> Source {
-        Source { name: path.display().to_string(), content: Content::Path(path.to_owned()) }
+        let once = path.metadata().is_ok_and(|meta| !meta.is_file());
+        let content = if once {
+            Content::Once(Some(path.to_owned()), Arc::default())
+        } else {
+            Content::File(path.to_owned())
+        };
+        Source { name: path.display().to_string(), content }
     }
 
     pub(crate) fn stdin() -> Source {
-        Source { name: "<stdin>".to_owned(), content: Content::Stdin(Arc::default()) }
+        Source { name: "<stdin>".to_owned(), content: Content::Once(None, Arc::default()) }
     }
 
     pub(crate) fn bytes(name: &str, bytes: Arc<[u8]>) -> Source {
         Source { name: name.to_owned(), content: Content::Bytes(bytes) }
     }
 
-    /// The content, decompressed, for the first time.
+    /// The content, decompressed. To be called once; see [`Source::reopen`].
     pub(crate) fn open(&self) -> io::Result<Stream> {
         match &self.content {
-            Content::Path(path) => Stream::new(Box::new(File::open(path)?)),
+            Content::File(path) => Stream::new(Box::new(File::open(path)?)),
             Content::Bytes(bytes) => Stream::new(Box::new(io::Cursor::new(bytes.clone()))),
-            Content::Stdin(spool) => {
+            Content::Once(path, spool) => {
+                let input: Box<dyn Read + Send> = match path {
+                    Some(path) => Box::new(File::open(path)?),
+                    None => Box::new(io::stdin()),
+                };
                 spool.lock().map_err(|_| io::Error::other("spool"))?.file = Some(tempfile::tempfile()?);
-                Stream::new(Box::new(Tee { input: io::stdin(), spool: spool.clone() }))
+                Stream::new(Box::new(Tee { input, spool: spool.clone() }))
             }
         }
     }
@@ -97,7 +108,7 @@ impl Source {
     /// The content again, as far as it was read before.
     pub(crate) fn reopen(&self) -> io::Result<Stream> {
         match &self.content {
-            Content::Stdin(spool) => {
+            Content::Once(_, spool) => {
                 let spool = spool.lock().map_err(|_| io::Error::other("spool"))?;
                 let Some(file) = &spool.file else { return Stream::new(Box::new(io::empty())) };
                 let mut file = file.try_clone()?;
@@ -110,7 +121,7 @@ impl Source {
 }
 
 struct Tee {
-    input: io::Stdin,
+    input: Box<dyn Read + Send>,
     spool: Arc<Mutex<Spool>>,
 }
 
@@ -196,8 +207,9 @@ impl Zstd {
     }
 }
 
-fn corrupt(error: impl std::fmt::Display) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("corrupt zstd data: {error}"))
+/// The decoder's own words are about its insides.
+fn corrupt<E>(_: E) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "the zstd data is corrupt or cut off")
 }
 
 impl Read for Zstd {

@@ -40,6 +40,8 @@ use cursor::Syntax;
 
 /// No form and no line may be longer. A longer line is cut by [`Blocks`], which does no harm between forms.
 const LONGEST_FORM: usize = 1 << 30;
+/// No word may be longer, and no operation may be later than this after errors: the input is something else.
+const LONGEST_WORD: usize = 16 << 20;
 
 /// Reads a stream.
 pub(crate) fn read<S: Syntax>(stream: Stream, job: Job<'_>) -> io::Result<()> {

@@ -112,6 +112,9 @@ impl<'h> Numbered<'h> {
             let all = numbered.written().flat_map(|txn| history.ops_of(txn));
             losses.add(what, all.filter(|op| op.kind == kind).count());
         }
+        if history.default_initial() != Value::NIL && history.default_initial().as_small() != Some(0) {
+            losses.add_whole("the initial value, which is now the format's own");
+        }
         losses.note_columns(history, false, false);
         Ok(Numbered { losses, ..numbered })
     }

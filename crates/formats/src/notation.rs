@@ -55,6 +55,9 @@ pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
 pub(crate) fn write(history: &History, out: &mut dyn Write) -> Result<Losses, WriteError> {
     let mut losses = Losses::default();
     losses.add_whole("the names of sessions");
+    if !notation::names_are_unique_words(history) {
+        losses.add("transaction names replaced by numbers", history.txn_count());
+    }
     losses.note_columns(history, true, false);
     let text = notation::print_lines(history);
     out.write_all(text.as_bytes())?;

@@ -100,7 +100,7 @@ fn scan(block: &Block, base: u64) -> Scan {
     };
     let mut numbers: FxHashMap<(u64, u64), u32> = FxHashMap::default();
     let mut current = (0, 0, u32::MAX);
-    let mut at = 0;
+    let mut at = if block.start == 0 && bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     while at < bytes.len() {
         let mut cursor = Cursor { bytes, at };
         match cursor.line() {

@@ -4,7 +4,7 @@ use std::io;
 
 use isoscope_history::{Draft, History, Key, Outcome, Position, Sources};
 
-use crate::detect::{self, Unrecognised};
+use crate::detect::{self, Detected, Unrecognised};
 use crate::input::{Input, Stream};
 use crate::problem::{Problem, Problems, Severity, Warning};
 use crate::text::SourceText;
@@ -69,17 +69,9 @@ impl Failure {
 pub fn read(input: &Input, options: &ReadOptions<'_>) -> Result<Reading, Failure> {
     let name = input.name();
     let found = detect::detect(input).map_err(|error| Failure::io(&name, &error))?;
-    let sources = found.sources;
-    let Some(first) = sources.first() else { return Err(unrecognised(&name, Unrecognised::Directory)) };
-    let mut stream = Some(first.open().map_err(|error| Failure::io(&first.name, &error))?);
-    let format = match options.format {
-        Some(format) => format,
-        None => match (input, &stream) {
-            (Input::Stdin, Some(stream)) => detect::by_content(stream.head()),
-            _ => found.format,
-        }
-        .map_err(|why| unrecognised(&name, why))?,
-    };
+    let Some(Detected { sources, first, format }) = found else { return Err(no_history(&name)) };
+    let format = options.format.map_or(format, Ok).map_err(|why| unrecognised(&name, why))?;
+    let mut first = Some(first);
     let progress: Progress<'_> = options.progress.unwrap_or(&|_| {});
 
     let mut draft = Draft::new();
@@ -87,7 +79,7 @@ pub fn read(input: &Input, options: &ReadOptions<'_>) -> Result<Reading, Failure
     let mut base = 0;
     for source in &sources {
         draft.sources.add(source.name.as_str(), base);
-        let opened = match stream.take() {
+        let opened = match first.take() {
             Some(stream) => Ok(stream),
             None => source.open(),
         };
@@ -126,6 +118,11 @@ fn read_one(format: Format, stream: Stream, job: Job<'_>) -> io::Result<()> {
     read(stream, job)
 }
 
+fn no_history(name: &str) -> Failure {
+    let help = "history.edn, history.bincode, or Cobra's T*.log or Viper's J*.log files";
+    Failure::plain(None, format!("the directory {name} holds no history"), Some(help.to_owned()))
+}
+
 fn unrecognised(name: &str, why: Unrecognised) -> Failure {
     let formats: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
     let formats = formats.join(", ");
@@ -140,10 +137,6 @@ fn unrecognised(name: &str, why: Unrecognised) -> Failure {
         Unrecognised::Text => {
             (format!("the format of {name} was not recognised"), format!("one of: {formats}"))
         }
-        Unrecognised::Directory => (
-            format!("the directory {name} holds no history"),
-            "history.edn, history.bincode, or Cobra's T*.log or Viper's J*.log files".to_owned(),
-        ),
     };
     Failure::plain(None, message, Some(help))
 }

@@ -194,7 +194,7 @@ fn names_in_the_wild() {
     assert_eq!(
         told(text),
         "init=nil  T0: r(1,5) w(:k,v) w(\"s p\",:v) w(:sym,-3) w(1,2.5) w(1,12) w(1,true) \
-         w(1,18446744073709551615) w(1,-9223372036854775808) w(1,1000.0) w(1,inf)"
+         w(1,18446744073709551615) w(1,-9223372036854775808) w(1,1000.0) w(1,f\"7ff0000000000000\")"
     );
     let escapes = r#"{:type :ok :process 0 :value [[:w 1 "a\"b\\c\n\t\u00e9\ud83d\ude00é"]]}"#;
     let history = reading(escapes).history;

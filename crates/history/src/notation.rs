@@ -17,8 +17,8 @@
 //! | `i(x,1)`, `d(x)` | inserted x with value 1; deleted x |
 //! | `range(x,z,{x=1 y=2})` | read all keys from x to z and found x and y |
 //!
-//! Values and keys are integers, decimals, words (`x`), keywords (`:x`), strings (`"a b"`), `nil`, `true`,
-//! `false`, and `?` for a value nobody learned. Keys begin with 0 unless the text begins with `init=nil`
+//! Values and keys are integers, decimals, words (`x`), keywords (`:x`, `:"a b"`), strings (`"a b"`), `nil`,
+//! `true`, `false`, and `?` for a value nobody learned; `f"7ff0000000000000"` is a float by its bits. Keys begin with 0 unless the text begins with `init=nil`
 //! (or another value), and single ones with `init(x)=5`. `#` and `//` begin a comment. The text ends at
 //! `=>`; what follows is left to the caller ([`parse_expecting`]).
 
@@ -230,15 +230,21 @@ impl<'a> Parser<'a, '_> {
         let rest = &self.text[self.at..];
         match rest.bytes().next() {
             Some(b'[') => self.list(),
-            Some(b'"') => self.string(),
+            Some(b'"') => {
+                let text = self.string()?;
+                Ok(self.draft.values.text(&text))
+            }
             Some(b'?') => {
                 self.at += 1;
                 Ok(Value::UNKNOWN)
             }
             Some(b':') => {
                 self.at += 1;
-                let name = self.word();
-                if name.is_empty() { self.fail("a keyword") } else { Ok(self.draft.values.keyword(name)) }
+                self.keyword()
+            }
+            Some(b'f') if rest.starts_with("f\"") => {
+                self.at += 1;
+                self.float_bits()
             }
             Some(b'-' | b'0'..=b'9') => self.number(),
             _ => {
@@ -272,14 +278,36 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    fn string(&mut self) -> Parsed<Value> {
+    fn keyword(&mut self) -> Parsed<Value> {
+        if self.text[self.at..].starts_with('"') {
+            let name = self.string()?;
+            return Ok(self.draft.values.keyword(&name));
+        }
+        let name = self.word();
+        if name.is_empty() { self.fail("a keyword") } else { Ok(self.draft.values.keyword(name)) }
+    }
+
+    /// A number that has no decimal, such as infinity: the 16 hexadecimal digits of its bits.
+    fn float_bits(&mut self) -> Parsed<Value> {
+        let start = self.at;
+        let digits = self.string()?;
+        match u64::from_str_radix(&digits, 16) {
+            Ok(bits) if digits.len() == 16 => Ok(self.draft.values.add(Datum::Float(f64::from_bits(bits)))),
+            _ => {
+                self.at = start;
+                self.fail("16 hexadecimal digits")
+            }
+        }
+    }
+
+    fn string(&mut self) -> Parsed<String> {
         let mut content = String::new();
         let mut chars = self.text[self.at + 1..].char_indices();
         while let Some((i, c)) = chars.next() {
             match c {
                 '"' => {
                     self.at += i + 2;
-                    return Ok(self.draft.values.text(&content));
+                    return Ok(content);
                 }
                 '\\' => match chars.next() {
                     Some((_, 'n')) => content.push('\n'),
@@ -443,7 +471,8 @@ fn print_txn(out: &mut String, history: &History, txn: Txn, by_id: bool) {
     }
 }
 
-fn names_are_unique_words(history: &History) -> bool {
+/// Whether transactions are printed under their own names, and not by their ids.
+pub fn names_are_unique_words(history: &History) -> bool {
     let mut names: Vec<u32> = history.txns().map(|txn| history.txn_name(txn).bits()).collect();
     names.sort_unstable();
     let unique = names.windows(2).all(|pair| pair[0] != pair[1]);
@@ -517,12 +546,12 @@ impl fmt::Display for ValueText<'_> {
             Datum::Bool(b) => write!(f, "{b}"),
             Datum::Int(n) => write!(f, "{n}"),
             Datum::Nat(n) => write!(f, "{n}"),
-            Datum::Float(x) => write!(f, "{x:?}"),
-            Datum::Keyword(name) => write!(f, ":{name}"),
+            Datum::Float(x) if x.is_finite() => write!(f, "{x:?}"),
+            Datum::Float(x) => write!(f, "f\"{:016x}\"", x.to_bits()),
+            Datum::Keyword(name) if !name.is_empty() && name.chars().all(is_word) => write!(f, ":{name}"),
+            Datum::Keyword(name) => write!(f, ":{}", quoted(name)),
             Datum::Text(text) if is_plain(text) => f.write_str(text),
-            Datum::Text(text) => {
-                write!(f, "\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
-            }
+            Datum::Text(text) => f.write_str(&quoted(text)),
             Datum::List(elements) => {
                 f.write_str("[")?;
                 for (i, &element) in elements.iter().enumerate() {
@@ -533,6 +562,10 @@ impl fmt::Display for ValueText<'_> {
             }
         }
     }
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
 }
 
 /// Whether a text can stand without quotes: it is one word and no other kind of value.
@@ -561,7 +594,7 @@ mod tests {
             "init=nil  T1: r(x,nil) r(y,?) r(z,true) w(:k,\"a \\\"b\\\"\\n\") w(-5,-7) w(1,18446744073709551615)",
         );
         again("init(x)=5  init(y)=6  T1: i(x,1) d(x) d(y,4) range(a,z,{a=1 b=2},{c=3}) range(a,b,{})");
-        again("alice: w(x,1.5) w(x,1e300)");
+        again("alice: w(x,1.5) w(x,1e300) w(x,f\"7ff0000000000000\") w(f,:\"a b\") w(:\"\",inf)");
         again("T1:");
         again("");
     }

@@ -14,7 +14,8 @@ use crate::words;
 pub(crate) fn run(args: &GenerateArgs, terminal: &Terminal) -> Exit {
     let seed = args.seed.unwrap_or_else(random_seed);
     if args.seed.is_none() {
-        terminal.note(&format!("--seed {seed}"));
+        // Even when quiet: what chance chose can be had again only if it is told.
+        terminal.tell(&format!("--seed {seed}"));
     }
     let spec = spec(args, seed);
     let bar = terminal.progress("generating", None, Unit::Count);
@@ -31,7 +32,7 @@ pub(crate) fn run(args: &GenerateArgs, terminal: &Terminal) -> Exit {
             save::save(&history, &args.write, terminal)
         }
         Err(error) => {
-            terminal.error(&error.to_string());
+            terminal.error(&by_flag(&error.to_string()));
             Exit::Usage
         }
     }
@@ -56,6 +57,23 @@ fn spec(args: &GenerateArgs, seed: u64) -> Spec {
         injections: args.inject.clone(),
         seed,
     }
+}
+
+/// The workload's words for its fields, as the flags that set them.
+fn by_flag(message: &str) -> String {
+    let flags = [
+        ("ops per txn", "--ops"),
+        ("read ratio", "--reads"),
+        ("abort rate", "--aborts"),
+        ("unknown rate", "--unknowns"),
+        ("theta of the keys", "THETA of --distribution"),
+        ("hot keys", "KEYS of --distribution"),
+        ("hot operations", "OPS of --distribution"),
+        ("duplicated keys", "SHARE of --duplicates"),
+        ("domain of the values", "VALUES of --duplicates"),
+        ("theta of the values", "THETA of --duplicates"),
+    ];
+    flags.iter().fold(message.to_owned(), |message, (field, flag)| message.replace(field, flag))
 }
 
 /// A seed by chance: the standard library's hash maps are keyed by the system's randomness.

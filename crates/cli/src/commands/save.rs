@@ -29,8 +29,8 @@ pub(crate) fn save(history: &History, args: &WriteArgs, terminal: &Terminal) -> 
     match result {
         Ok(losses) => {
             for (what, count) in losses.iter() {
-                let count = count.map_or(String::new(), |count| words::count(count) + " ");
-                terminal.note(&format!("lost in {format}: {count}{what}"));
+                let count = count.map_or(String::new(), |count| format!(" ({})", words::count(count)));
+                terminal.note(&format!("lost in {format}: {what}{count}"));
             }
             Exit::Holds
         }
@@ -75,6 +75,8 @@ fn to_stdout(history: &History, format: Format) -> Result<isoscope_formats::Loss
 /// Writes beside the file and renames, so that a failure leaves what was there. Devices and pipes are
 /// written to directly.
 fn to_file(history: &History, format: Format, path: &Path) -> Result<isoscope_formats::Losses, WriteError> {
+    // A link is written through, not replaced.
+    let path = &path.canonicalize().unwrap_or(path.to_owned());
     let special = path.metadata().is_ok_and(|meta| !meta.is_file() && !meta.is_dir());
     if special {
         let mut out = BufWriter::with_capacity(1 << 16, File::options().write(true).open(path)?);

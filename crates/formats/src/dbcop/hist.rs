@@ -279,11 +279,11 @@ fn names(numbered: &Numbered<'_>) -> Option<FxHashMap<u64, String>> {
 
 /// Notes reads that may be of the initial state or of a write of the same value: here they are the latter.
 fn note_ambiguity(numbered: &Numbered<'_>, losses: &mut Losses) {
-    let ops = || {
-        let committed = numbered.written().filter(|&txn| numbered.fate(txn) == Fate::Committed);
-        committed.flat_map(|txn| numbered.ops(txn)).filter(|&(.., value)| value == 0)
-    };
-    let zeroed: FxHashSet<u64> = ops().filter(|&(is_write, ..)| is_write).map(|(_, key, _)| key).collect();
-    let reads = ops().filter(|(is_write, key, _)| !is_write && zeroed.contains(key)).count();
+    let zeros = |txn| numbered.ops(txn).filter(|&(.., value)| value == 0);
+    let committed = numbered.written().filter(|&txn| numbered.fate(txn) == Fate::Committed);
+    let writes = committed.flat_map(zeros).filter(|&(is_write, ..)| is_write);
+    let zeroed: FxHashSet<u64> = writes.map(|(_, key, _)| key).collect();
+    let reads = numbered.written().flat_map(zeros).filter(|(is_write, ..)| !is_write);
+    let reads = reads.filter(|(_, key, _)| zeroed.contains(key)).count();
     losses.add("reads of an initial value that is also written, now reads of the write", reads);
 }

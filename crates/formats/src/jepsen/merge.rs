@@ -16,12 +16,12 @@ use std::ops::ControlFlow;
 use isoscope_history::{Draft, DraftTxn, NO_EVENT, NO_TIME, OpKind, Outcome, RawOp, Remap, Session, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::LONGEST_FORM;
 use super::cursor::Syntax;
 use super::micro::{Kind, MicroOp};
 use super::opmap::OpType;
 use super::scan::{Mark, Record, Scan, begins_operation, next_operation, scan};
 use super::skip::Skip;
+use super::{LONGEST_FORM, LONGEST_WORD};
 use crate::input::Block;
 use crate::problem::{Problems, Warning};
 
@@ -58,6 +58,14 @@ struct Rest {
     /// How long `bytes` must be before the end of a bracket is taken for the end of the form. Not zero only
     /// after that was found wrong; it doubles, so that all attempts together cost no more than the last.
     patience: usize,
+}
+
+impl Rest {
+    /// How long it may get: only brackets, strings and comments are long for a reason.
+    fn longest(&self) -> usize {
+        let first = self.bytes.first().copied().unwrap_or(b'{');
+        if b"{[(#\";".contains(&first) { LONGEST_FORM } else { LONGEST_WORD }
+    }
 }
 
 /// A process.
@@ -132,18 +140,24 @@ impl<'d, S: Syntax> Merger<'d, S> {
 
     /// Takes in the next block.
     pub(super) fn merge(&mut self, piece: Piece) -> ControlFlow<()> {
+        let read = piece.block.start;
         match self.rest.take() {
             None => self.take_from(piece.first, piece),
             Some(rest) => self.go_on(rest, piece),
         }
-        let too_long = self.rest.as_ref().filter(|rest| rest.bytes.len() > LONGEST_FORM);
+        let too_long = self.rest.as_ref().filter(|rest| rest.bytes.len() > rest.longest());
         if let Some(rest) = too_long {
-            let position = Some(rest.position);
-            self.problems.error(position, "this form does not end within 1 GiB", "a closing bracket");
+            let message = format!("this form does not end within {} MiB", rest.longest() >> 20);
+            self.problems.error(Some(rest.position), message, "a closing bracket");
             self.rest = None;
             return ControlFlow::Break(());
         }
-        if self.problems.hopeless() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        let nothing = self.events == 0 && read > LONGEST_WORD as u64;
+        if self.problems.hopeless() || (nothing && self.problems.failed()) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     }
 
     /// Goes on with a form that an earlier block began.

@@ -47,6 +47,8 @@ pub(super) enum Function {
     Other,
 }
 
+/// The fields that mean something, each of which a map has once.
+const FIELDS: [&[u8]; 6] = [b"type", b"value", b"process", b"f", b"time", b"index"];
 const A_TYPE: &str = "a type: invoke, ok, fail or info";
 
 /// Reads the map that begins at the cursor. When it is whole but wrong, the cursor is where it is wrong.
@@ -65,6 +67,7 @@ pub(super) fn read<'a, S: Syntax>(cursor: &mut Cursor<'a>) -> Result<OpMap<'a>, 
     };
     cursor.expect(b'{', "an operation map")?;
     let mut first = true;
+    let mut seen = 0u8;
     while S::more(cursor, b'}', &mut first)? {
         let key_at = cursor.at;
         let name = match S::name(cursor)? {
@@ -78,6 +81,13 @@ pub(super) fn read<'a, S: Syntax>(cursor: &mut Cursor<'a>) -> Result<OpMap<'a>, 
                 &cursor.bytes[key_at..cursor.at]
             }
         };
+        if let Some(field) = FIELDS.iter().position(|field| *field == name) {
+            if seen >> field & 1 == 1 {
+                cursor.at = key_at;
+                return Err(Stop::Expected("a key that the map does not have yet"));
+            }
+            seen |= 1 << field;
+        }
         S::after_key(cursor)?;
         if name == b"type" {
             kind = Some(op_type::<S>(cursor)?);

@@ -228,6 +228,7 @@ fn check_expressible<S: Script>(history: &History) -> Result<(), WriteError> {
             (OpKind::Write | OpKind::Append, Datum::List(_)) => {
                 return inexpressible("lists as values that are written");
             }
+            (OpKind::Read, Datum::List(_)) => return inexpressible("registers that hold lists"),
             (OpKind::Write | OpKind::Append, Datum::Unknown) => {
                 return inexpressible("writes of values nobody learned");
             }

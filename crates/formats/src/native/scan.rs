@@ -143,7 +143,15 @@ impl Scan {
                     }
                 }
                 "initial" => header.initial = Some(self.value(s)?),
-                "initials" => header.initials = self.rows(s)?,
+                "initials" => {
+                    let at = s.at();
+                    header.initials = self.rows(s)?;
+                    let mut keys: Vec<Value> = header.initials.iter().map(|&(key, _)| key).collect();
+                    keys.sort_unstable();
+                    if keys.windows(2).any(|pair| pair[0] == pair[1]) {
+                        return Err(Fault::wrong(at, "a key with two initial values", "each key once"));
+                    }
+                }
                 "sessions" => header.sessions = Some(self.session_names(s)?),
                 "workload" | "recorder" => s.skip_value()?,
                 _ => {
@@ -465,7 +473,11 @@ fn events(s: &mut Scanner<'_>, local: u32) -> Scanned<(u32, u32, u32)> {
         )),
     };
     let [start, end] = interval(s)?;
-    Ok((local, event(start)?, event(end)?))
+    let (at, invoke, complete) = (end.0, event(start)?, event(end)?);
+    if complete < invoke && invoke != NO_EVENT {
+        return Err(Fault::wrong(at, "a return before its invocation", "an event that comes later, or null"));
+    }
+    Ok((local, invoke, complete))
 }
 
 fn times(s: &mut Scanner<'_>, local: u32) -> Scanned<(u32, i64, i64)> {

@@ -46,6 +46,11 @@ const LONGEST_WORD: usize = 16 << 20;
 /// Reads a stream.
 pub(crate) fn read<S: Syntax>(stream: Stream, job: Job<'_>) -> io::Result<()> {
     let Job { base, draft, problems, progress, .. } = job;
+    // Binary data may have no line end for a gigabyte; it is told at once.
+    if let Some(zero) = memchr::memchr(0, stream.head()) {
+        problems.error(Some(base + zero as u64), "unexpected byte 0x00", "text");
+        return Ok(());
+    }
     let mut merger = merge::Merger::<S>::new(draft, problems);
     parallel::parse_blocks(
         Blocks::new(stream, LONGEST_FORM),

@@ -684,7 +684,7 @@ fn damaged_files_are_survived() {
         Format::Edn,
         b"; c\n[#t{:type :invoke :process 1 :value ([:w \"a\\n\" nil])} #_ x\n{:type :info :process :n}]",
     );
-    for seed in ["seeds/jepsen/wild.edn", "seeds/jepsen/register.edn"] {
+    for seed in ["seeds/edn/wild.edn", "seeds/edn/register.edn"] {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(seed);
         survives_damage(Format::Edn, &std::fs::read(path).unwrap());
     }

@@ -507,49 +507,6 @@ fn damaged_files_are_survived() {
     survives_damage(Format::Native, &bytes);
 }
 
-/// Not a test but a measurement: `cargo test --release -p isoscope-formats --test native -- --ignored
-/// --nocapture speed`, with `RAYON_NUM_THREADS=1` for one core.
-#[test]
-#[ignore = "a measurement"]
-fn speed() {
-    for kind in ["numbers", "words", "lists"] {
-        let mut text = HEADER.to_owned();
-        for i in 0..600_000u64 {
-            let (session, event) = (i % 50, 2 * i);
-            let _ = write!(text, "{{\"session\":{session},\"txn\":{i},\"ops\":[");
-            for j in 0..8 {
-                let (key, value) = ((i * 7919 + j * 104_729) % 100_000, i * 8 + j);
-                let comma = if j == 0 { "" } else { "," };
-                let _ = match (kind, j % 2) {
-                    ("numbers", 0) => write!(text, "{comma}[\"r\",{key},{value}]"),
-                    ("numbers", _) => write!(text, "{comma}[\"w\",{key},{value}]"),
-                    ("words", 0) => write!(text, "{comma}[\"r\",\"user{key}\",\"v{value}\"]"),
-                    ("words", _) => write!(text, "{comma}[\"w\",\"user{key}\",\"v{value}\"]"),
-                    (_, 0) => write!(text, "{comma}[\"r\",{key},[1,2,3,4,5,{value}]]"),
-                    _ => write!(text, "{comma}[\"append\",{key},{value}]"),
-                };
-            }
-            let _ = writeln!(text, "],\"events\":[{event},{}]}}", event + 1);
-        }
-        let input = Input::text("t", &text);
-        let megabytes = text.len() as f64 / 1e6;
-        drop(text);
-        let options = ReadOptions { format: Some(Format::Native), progress: None };
-        let start = std::time::Instant::now();
-        let Ok(reading) = read(&input, &options) else { panic!("not read") };
-        let read_seconds = start.elapsed().as_secs_f64();
-        let start = std::time::Instant::now();
-        let mut out = std::io::BufWriter::new(std::io::sink());
-        let _ = write(&reading.history, Format::Native, Target::Stream(&mut out));
-        let write_seconds = start.elapsed().as_secs_f64();
-        println!(
-            "{kind}: {megabytes:.0} MB, read {:.0} MB/s, written {:.0} MB/s",
-            megabytes / read_seconds,
-            megabytes / write_seconds
-        );
-    }
-}
-
 const ALL: Flavour =
     Flavour { lists: false, rich_names: true, aborted: true, unknown: true, rows: false, events: true };
 

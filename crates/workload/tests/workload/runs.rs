@@ -332,32 +332,3 @@ fn specs_that_make_no_sense_are_refused() {
     assert_eq!(Spec { keys: 0, ..ok() }.validate(), Err(SpecError::Zero { field: "keys" }));
     assert_eq!(ok().validate(), Ok(()));
 }
-
-/// Prints how long ten million operations on registers take, and one million on lists. Run it with
-/// `cargo test --release -p isoscope-workload -- --ignored --nocapture speed`.
-#[test]
-#[ignore = "a measurement"]
-fn speed_of_ten_million_operations() {
-    let zipfian = Distribution::Zipfian { theta: 0.99 };
-    for level in Level::ALL {
-        for (shape, txns_per_session, keys, distribution) in [
-            (Shape::Register, 10_000, 10_000, Distribution::Uniform),
-            (Shape::Register, 10_000, 100_000, Distribution::Uniform),
-            (Shape::Register, 10_000, 10_000, zipfian),
-            (Shape::Register, 10_000, 100_000, zipfian),
-            (Shape::ListAppend, 1000, 10_000, Distribution::Uniform),
-        ] {
-            let base = Spec { sessions: 100, ops_per_txn: 10, ..Spec::default() };
-            let spec = Spec { shape, txns_per_session, keys, distribution, level, ..base };
-            let start = std::time::Instant::now();
-            let mut ran = start.elapsed();
-            let history = run(&spec, &mut |_, _| ran = start.elapsed()).unwrap();
-            let all = start.elapsed();
-            let million = history.op_count() / 1_000_000;
-            println!(
-                "{level:>18} {million:>2} M {shape:?} {keys:>6} keys {distribution:?}: \
-                 run {ran:.2?}, with the history {all:.2?}"
-            );
-        }
-    }
-}

@@ -278,7 +278,7 @@ impl Draft {
     /// Hands over a run of operations that was read apart. `txns` gives, for each of its transactions in
     /// the order the operations number them, the draft's transaction and how many operations it has.
     /// `base` is where in the input the operations' distances begin. Keys and values must be of this
-    /// draft's table.
+    /// draft's table; [`Draft::finish`] panics where the counts are wrong.
     pub fn absorb(&mut self, base: u64, ops: Vec<RawOp>, txns: impl Iterator<Item = (DraftTxn, u32)>) {
         self.seal();
         let locals: Vec<Local> = txns.map(|(txn, count)| Local { txn, count, start: 0 }).collect();
@@ -429,14 +429,17 @@ fn fill_columns(history: &mut History, chunks: Vec<Chunk>, ranks: &KeyRanks, den
                 continue;
             }
             next[local] += 1;
-            let base = txn_position[dense[chunk.locals[local].txn.0 as usize] as usize];
+            let Local { txn, count, start } = chunk.locals[local];
+            assert!(place - start < count, "more operations than `absorb` was told of");
+            let base = txn_position[dense[txn.0 as usize] as usize];
             let distance = (chunk.base + u64::from(op.at)).checked_sub(base);
             let distance = match distance {
                 Some(d) if op.at != u32::MAX && base != u64::MAX => u32::try_from(d).unwrap_or(u32::MAX),
                 _ => u32::MAX,
             };
             let place = place as usize;
-            // SAFETY: `place_ops` gives every operation of every chunk a place of its own.
+            // SAFETY: `place_ops` gives every transaction of every chunk a range of its own, and the assertion
+            // above keeps each operation in its range, whatever the counts that the reader claimed.
             unsafe {
                 tags.set(place, OpTag((op.tag >> LOCAL_BITS) as u8));
                 keys.set(place, ranks.key(op.key));

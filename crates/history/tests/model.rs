@@ -139,6 +139,19 @@ fn a_dropped_transaction_leaves_its_keys_and_nothing_else() {
     assert_eq!((history.key_count(), history.annotations().len()), (1, 0));
 }
 
+/// Two threads must never write to one place, whatever a reader claims.
+#[test]
+#[should_panic(expected = "absorb")]
+fn wrong_counts_are_noticed() {
+    let mut draft = Draft::new();
+    let zero = Value::small(0).unwrap();
+    let session = draft.session(zero);
+    let txn = draft.txn(session, zero, Outcome::Committed, None);
+    let ops = vec![RawOp::new(0, OpKind::Write, zero, zero, 0); 3];
+    draft.absorb(0, ops, [(txn, 1), (txn, 2)].into_iter());
+    let _ = draft.finish();
+}
+
 /// The figures in the documentation are the real ones: 13 bytes an operation, 4 a written key.
 #[test]
 fn an_operation_takes_thirteen_bytes() {

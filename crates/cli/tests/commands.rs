@@ -276,3 +276,57 @@ fn a_jepsen_store_is_its_history_whatever_lies_beside_it() {
     let d = directory(&[("history.edn", "{:type :ok :process 0 :value [[:w 1 1]]}\n"), ("T0.log", "S")]);
     assert!(isoscope(d.path(), "stats .").out.contains("Jepsen"));
 }
+
+/// Found by review: each of these changed or lost something in silence.
+#[test]
+fn nothing_is_changed_in_silence() {
+    let d = directory(&[
+        ("duplicate", "T1: w(1,1) ; T2: w(1,2) ; T3: r(1,1)  T4?: w(1,1)"),
+        ("twins", "T1?: w(1,1) r(9,77)  T2?: w(1,1)  T3: r(1,1)"),
+        ("initial", "init(1)=5  T1: r(1,5)"),
+        ("expectation", "T1: w(x,1) => si holds"),
+        (
+            "empty-first.jsonl",
+            "{\"isoscope\":\"history\",\"version\":1}
+{\"session\":0,\"txn\":5,\"ops\":[]}
+{\"session\":0,\"txn\":0,\"ops\":[[\"w\",1,0]]}
+{\"session\":1,\"txn\":1,\"ops\":[[\"w\",1,7]]}
+",
+        ),
+    ]);
+    let doubt = "that may have been read left out: the verdict may change (1)";
+    assert!(isoscope(d.path(), "convert duplicate --to plume").err.contains(doubt));
+    let twins = isoscope(d.path(), "convert twins --to plume");
+    assert!(twins.err.contains(doubt) && twins.err.contains("written as committed (1)"), "{}", twins.err);
+    let initial = isoscope(d.path(), "convert initial --to plume").err;
+    assert!(initial.contains("initial values replaced by the format's own (1)"), "{initial}");
+    assert_eq!(isoscope(d.path(), "stats expectation").code, 255);
+    assert_eq!(isoscope(d.path(), "convert empty-first.jsonl -o out.txt").code, 0);
+    assert!(isoscope(d.path(), "stats out.txt").out.contains("operations                 2"));
+}
+
+#[test]
+#[cfg(unix)]
+fn a_replaced_file_keeps_its_permissions() {
+    use std::os::unix::fs::PermissionsExt;
+    let d = directory(&[("h.txt", SMALL), ("private.txt", "")]);
+    let private = d.path().join("private.txt");
+    fs::set_permissions(&private, fs::Permissions::from_mode(0o600)).unwrap();
+    assert_eq!(isoscope(d.path(), "-q convert h.txt -o private.txt").code, 0);
+    assert_eq!(private.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn damaged_zstd_data_is_an_error() {
+    let d = directory(&[]);
+    let text = "w(1,1,0,1)\n".repeat(50) + "r(1,1,0,2)\n";
+    let level = ruzstd::encoding::CompressionLevel::Uncompressed;
+    let good = ruzstd::encoding::compress_to_vec(text.as_bytes(), level);
+    assert_eq!(isoscope_with_input(d.path(), "stats -", &good).code, 0);
+    let mut bad = good.clone();
+    let at = bad.windows(2).position(|pair| pair == b"(1").unwrap() + 1;
+    bad[at] = b'9';
+    let run = isoscope_with_input(d.path(), "stats -", &bad);
+    assert_eq!(run.code, 255, "{}", run.out);
+    assert!(run.err.contains("corrupt"), "{}", run.err);
+}

@@ -53,7 +53,7 @@ use isoscope_history::{Draft, DraftTxn, History, NO_TIME, OpKind, Outcome, Sessi
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::input::Stream;
-use crate::lower::{Fate, Losses, Numbered, natural};
+use crate::lower::{Fate, Losses, Numbered, are_distinct, natural, session_numbers};
 use crate::problem::{Problems, Warning};
 use crate::{Job, WriteError};
 
@@ -329,28 +329,12 @@ fn put(out: &mut impl Write, letter: u8, fields: &[i64]) -> io::Result<()> {
     fields.iter().try_for_each(|field| out.write_all(&field.to_be_bytes()))
 }
 
-fn are_distinct<T: Ord + Clone>(all: &[T]) -> bool {
-    let mut all = all.to_vec();
-    all.sort_unstable();
-    all.windows(2).all(|pair| pair[0] != pair[1])
-}
-
-/// Numbers for sessions, their own names if those can serve.
-fn session_numbers(history: &History, losses: &mut Losses) -> Vec<u64> {
-    let names = history.sessions().map(|session| natural(history, history.session_name(session)));
-    let names: Option<Vec<u64>> = names.collect();
-    names.filter(|names| are_distinct(names)).unwrap_or_else(|| {
-        losses.add("session names replaced by numbers", history.session_count());
-        (0..history.session_count() as u64).collect()
-    })
-}
-
 /// Numbers for transactions, their own names if those can serve.
 fn txn_ids(history: &History, losses: &mut Losses) -> Vec<i64> {
     let fit = |name| natural(history, name).and_then(|n| i64::try_from(n).ok());
     let names = history.txns().map(|txn| fit(history.txn_name(txn)).filter(|n| !SENTINELS.contains(n)));
     let names: Option<Vec<i64>> = names.collect();
-    names.filter(|names| are_distinct(names)).unwrap_or_else(|| {
+    names.filter(|names| are_distinct(names.clone())).unwrap_or_else(|| {
         losses.add("transaction names replaced by numbers", history.txn_count());
         (1..).filter(|id| !SENTINELS.contains(id)).take(history.txn_count()).collect()
     })

@@ -220,6 +220,10 @@ impl Read for Zstd {
                 self.frame = Some(frame);
                 return Ok(n);
             }
+            let told = frame.decoder.get_checksum_from_data();
+            if told.is_some() && told != frame.decoder.get_calculated_checksum() {
+                return Err(corrupt(()));
+            }
             let mut input = frame.into_inner();
             if !input.fill_buf()?.is_empty() {
                 self.frame = Some(ruzstd::decoding::StreamingDecoder::new(input).map_err(corrupt)?);

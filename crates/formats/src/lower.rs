@@ -6,9 +6,10 @@
 //!
 //! - keys and values that are not unsigned integers are numbered; a value that is its key's initial value
 //!   becomes the format's initial value, and no other value does unless it was that number already;
-//! - a transaction of unknown outcome is committed if a committed one read what it wrote, and is left out
-//!   otherwise, which levels.md shows to be without effect on any verdict;
-//! - inserts and deletes become writes, a delete of a value of its own;
+//! - a transaction of unknown outcome is committed if a committed one read what only it wrote, and is left
+//!   out otherwise, which levels.md shows to be without effect on any verdict; where duplicate values leave
+//!   open whether it was read, it is left out and the note says that the verdict may change;
+//! - inserts and deletes become writes, a delete of nil;
 //! - reads whose value nobody learned, and range reads, are left out.
 
 use std::collections::BTreeMap;
@@ -95,10 +96,14 @@ impl<'h> Numbered<'h> {
         let mut losses = Losses::default();
         let keys = number_keys(history, &mut losses);
         let values = number_values(history, &mut losses);
-        let fates = fates(history);
+        let (fates, doubts) = fates(history);
         let left_out = fates.iter().filter(|&&fate| fate == Fate::LeftOut).count();
         let unknown = history.txns().filter(|&txn| history.outcome(txn) == Outcome::Unknown).count();
-        losses.add("unread transactions of unknown outcome left out", left_out);
+        losses.add("unread transactions of unknown outcome left out", left_out - doubts);
+        losses.add(
+            "transactions of unknown outcome that may have been read left out: the verdict may change",
+            doubts,
+        );
         losses.add("read transactions of unknown outcome written as committed", unknown - left_out);
         let numbered = Numbered { history, losses: Losses::default(), keys, values, fates };
         let dropped = numbered.written().flat_map(|txn| history.ops_of(txn)).filter(|op| !is_told(op));
@@ -112,9 +117,11 @@ impl<'h> Numbered<'h> {
             let all = numbered.written().flat_map(|txn| history.ops_of(txn));
             losses.add(what, all.filter(|op| op.kind == kind).count());
         }
-        if history.default_initial() != Value::NIL && history.default_initial().as_small() != Some(0) {
-            losses.add_whole("the initial value, which is now the format's own");
-        }
+        let own = |value: Value| value != Value::NIL && value.as_small() != Some(0);
+        let initial = history.keys().filter(|&key| own(history.initial(key))).count();
+        losses.add("initial values replaced by the format's own", initial);
+        let empty = history.sessions().filter(|&session| history.txn_range(session).is_empty()).count();
+        losses.add("sessions without a transaction dropped", empty);
         losses.note_columns(history, false, false);
         Ok(Numbered { losses, ..numbered })
     }
@@ -192,9 +199,12 @@ fn number_values(history: &History, losses: &mut Losses) -> Option<FxHashMap<Val
     Some(numbers)
 }
 
-/// What becomes of each transaction. An unknown one committed if one that committed read what only
-/// unknown ones wrote, and then what *it* read from unknown ones committed too.
-fn fates(history: &History) -> Vec<Fate> {
+/// What becomes of each transaction, and how many unknown ones may or may not have been read.
+///
+/// An unknown transaction committed if one that committed read what only it can have written; and then what
+/// *it* read counts too. Where a value has several possible writers, nobody can tell: if all of them are
+/// unknown the first is taken, otherwise none, and the others are counted.
+fn fates(history: &History) -> (Vec<Fate>, usize) {
     let mut fates: Vec<Fate> = history
         .txns()
         .map(|txn| match history.outcome(txn) {
@@ -203,32 +213,52 @@ fn fates(history: &History) -> Vec<Fate> {
             Outcome::Unknown => Fate::LeftOut,
         })
         .collect();
+    let unknown = |txn: &Txn| history.outcome(*txn) == Outcome::Unknown;
+    if !history.txns().any(|txn| unknown(&txn)) {
+        return (fates, 0);
+    }
     let mut writers: FxHashMap<(Key, Value), Vec<Txn>> = FxHashMap::default();
-    for txn in history.txns().filter(|&txn| history.outcome(txn) == Outcome::Unknown) {
+    for txn in history.txns().filter(|&txn| history.outcome(txn) != Outcome::Aborted) {
         for op in history.ops_of(txn).filter(|op| op.kind.is_write()) {
             writers.entry((op.key, op.value)).or_default().push(txn);
         }
     }
-    if writers.is_empty() {
-        return fates;
-    }
-    // A value that a committed transaction wrote too, or that is initial, proves nothing.
-    for txn in history.txns().filter(|txn| fates[txn.index()] == Fate::Committed) {
-        for op in history.ops_of(txn).filter(|op| op.kind.is_write()) {
-            writers.remove(&(op.key, op.value));
-        }
-    }
-    writers.retain(|&(key, value), _| !history.is_initial(key, value));
+    let mut doubtful = vec![false; fates.len()];
     let mut work: Vec<Txn> = history.txns().filter(|txn| fates[txn.index()] == Fate::Committed).collect();
-    while let Some(txn) = work.pop() {
-        for op in history.ops_of(txn).filter(|op| op.kind.is_read()) {
-            for &writer in writers.get(&(op.key, op.value)).into_iter().flatten() {
-                if fates[writer.index()] == Fate::LeftOut && writer != txn {
+    while let Some(reader) = work.pop() {
+        for op in history.ops_of(reader).filter(|op| op.external) {
+            let candidates = writers.get(&(op.key, op.value)).map_or(&[][..], Vec::as_slice);
+            let certain = history.is_initial(op.key, op.value) || candidates.iter().any(|txn| !unknown(txn));
+            let chosen = candidates.iter().position(|&txn| txn != reader).filter(|_| !certain);
+            for (i, writer) in candidates.iter().enumerate().filter(|(_, txn)| unknown(txn)) {
+                if Some(i) != chosen {
+                    doubtful[writer.index()] = true;
+                } else if fates[writer.index()] == Fate::LeftOut {
                     fates[writer.index()] = Fate::Committed;
-                    work.push(writer);
+                    work.push(*writer);
                 }
             }
         }
     }
-    fates
+    let left = |txn: &Txn| doubtful[txn.index()] && fates[txn.index()] == Fate::LeftOut;
+    let doubts = history.txns().filter(left).count();
+    (fates, doubts)
+}
+
+/// Numbers for sessions: their own names if those are distinct unsigned integers of 63 bits.
+pub(crate) fn session_numbers(history: &History, losses: &mut Losses) -> Vec<u64> {
+    let fits = |n: &u64| i64::try_from(*n).is_ok();
+    let names =
+        history.sessions().map(|session| natural(history, history.session_name(session)).filter(fits));
+    let names: Option<Vec<u64>> = names.collect();
+    names.filter(|names| are_distinct(names.clone())).unwrap_or_else(|| {
+        losses.add("session names replaced by numbers", history.session_count());
+        (0..history.session_count() as u64).collect()
+    })
+}
+
+/// Whether no two are equal.
+pub(crate) fn are_distinct<T: Ord>(mut all: Vec<T>) -> bool {
+    all.sort_unstable();
+    all.windows(2).all(|pair| pair[0] != pair[1])
 }

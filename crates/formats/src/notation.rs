@@ -42,7 +42,11 @@ pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
     };
     let mark = usize::from(text.starts_with('\u{feff}')) * '\u{feff}'.len_utf8();
     match notation::parse_into(&text[mark..], base + mark as u64, draft) {
-        Ok(_) => {}
+        Ok(None) => {}
+        Ok(Some(rest)) => {
+            let at = base + (bytes.len() - rest.len() - "=>".len()) as u64;
+            problems.error(Some(at), "an expectation", "a transaction or the end of the history");
+        }
         Err(error) => {
             let at = base + (mark + error.at) as u64;
             problems.error(Some(at), "not in the notation", error.expected);

@@ -22,11 +22,11 @@
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
-use isoscope_history::{Draft, DraftTxn, History, OpKind, Outcome, RawOp, Txn, Value, Values};
+use isoscope_history::{Draft, DraftTxn, History, OpKind, Outcome, RawOp, Txn, Values};
 use rustc_hash::FxHashMap;
 
 use crate::input::{Block, Blocks, Stream};
-use crate::lower::{Fate, Losses, Numbered};
+use crate::lower::{Fate, Losses, Numbered, are_distinct, natural, session_numbers};
 use crate::parallel;
 use crate::problem::{Problems, Warning};
 use crate::spell::push_nat;
@@ -337,21 +337,16 @@ impl Merger<'_> {
 pub(crate) fn write(history: &History, out: &mut dyn Write) -> Result<Losses, WriteError> {
     let mut numbered = Numbered::of(history, "plume")?;
     let mut losses = std::mem::take(&mut numbered.losses);
-    let sessions = numbers(history, history.sessions().map(|s| history.session_name(s)));
-    let sessions = sessions.filter(|names| are_distinct(names.clone())).unwrap_or_else(|| {
-        losses.add("session names replaced by numbers", history.session_count());
-        (0..history.session_count() as u64).collect()
-    });
+    let sessions = session_numbers(history, &mut losses);
     let committed = || numbered.written().filter(|&txn| numbered.fate(txn) == Fate::Committed);
-    let mut names = numbers(history, committed().map(|txn| history.txn_name(txn)));
-    let identities = |names: &[u64]| {
-        committed().zip(names).map(|(txn, &name)| (history.session_of(txn).0, name)).collect::<Vec<_>>()
-    };
-    let misleading =
-        |names: &[u64]| names.first() == Some(&0) && looks_initial(&numbered, committed(), &sessions);
-    if names.as_ref().is_none_or(|names| !are_distinct(identities(names)) || misleading(names)) {
+    let names = committed().map(|txn| natural(history, history.txn_name(txn)).filter(|&n| n != ABORTED));
+    let names: Option<Vec<u64>> = names.collect();
+    let names = names.filter(|names| {
+        let identities = committed().zip(names).map(|(txn, &name)| (history.session_of(txn).0, name));
+        are_distinct(identities.collect()) && !looks_initial(&numbered, &sessions, committed().zip(names))
+    });
+    if names.is_none() {
         losses.add("transaction names replaced by numbers", committed().count());
-        names = None;
     }
     losses.add(
         "aborted transactions whose operations are no longer grouped",
@@ -388,19 +383,15 @@ pub(crate) fn write(history: &History, out: &mut dyn Write) -> Result<Losses, Wr
     Ok(losses)
 }
 
-fn numbers(history: &History, names: impl Iterator<Item = Value>) -> Option<Vec<u64>> {
-    names.map(|name| crate::lower::natural(history, name).filter(|&n| n != ABORTED)).collect()
-}
-
-fn are_distinct<T: Ord>(mut all: Vec<T>) -> bool {
-    all.sort_unstable();
-    all.windows(2).all(|pair| pair[0] != pair[1])
-}
-
-/// Whether a reader would take the first transaction, if it is called 0, for the initial state.
-fn looks_initial(numbered: &Numbered<'_>, mut txns: impl Iterator<Item = Txn>, sessions: &[u64]) -> bool {
-    txns.next().is_some_and(|txn| {
-        sessions[numbered.history.session_of(txn).index()] == 0
+/// Whether a reader would take the first transaction that has a line for the initial state.
+fn looks_initial<'a>(
+    numbered: &Numbered<'_>,
+    sessions: &[u64],
+    mut named: impl Iterator<Item = (Txn, &'a u64)>,
+) -> bool {
+    named.find(|(txn, _)| numbered.ops(*txn).next().is_some()).is_some_and(|(txn, &name)| {
+        name == 0
+            && sessions[numbered.history.session_of(txn).index()] == 0
             && numbered.ops(txn).all(|(is_write, _, value)| is_write && value == 0)
     })
 }

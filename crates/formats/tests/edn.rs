@@ -53,7 +53,7 @@ fn an_ok_transaction_has_the_values_of_its_completion() {
 fn a_failed_transaction_has_the_writes_of_its_invocation() {
     let text = "{:type :invoke :process 0 :value [[:append 1 7] [:r 2 nil]]}
         {:type :fail :process 0 :value [[:append 1 8] [:r 2 [3]]]}";
-    assert_eq!(told(text), "init=nil  T0!@0-1: a(1,7) r(2,?)");
+    assert_eq!(told(text), "init=nil  T0!@0-1: a(1,7) rl(2,?)");
     assert_eq!(told(&text.replace(":value [[:append 1 8] [:r 2 [3]]]", ":error :conflict")), told(text));
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A reader gives a [`Draft`] operations in the order it meets them; transactions may interleave. The
 //! finished [`History`] has them grouped by session and transaction under dense ids. In between lie
-//! [`Chunk`]s: runs of operations of 16 bytes each, which a parallel reader fills independently and hands
+//! chunks: runs of operations of 16 bytes each, which a parallel reader fills independently and hands
 //! over in input order. [`Draft::finish`] then
 //!
 //! 1. numbers transactions session by session, in the order they first appeared,
@@ -51,11 +51,11 @@ impl std::error::Error for Limit {}
 /// One operation on its way into the columns.
 #[derive(Clone, Copy, Debug)]
 pub struct RawOp {
-    /// The transaction's place in [`Chunk::locals`] in the low 28 bits, the kind above.
+    /// The transaction's place in its chunk's list in the low 28 bits, the kind above.
     tag: u32,
     key: Value,
     value: Value,
-    /// Distance from [`Chunk::base`]; `u32::MAX` when unknown.
+    /// Distance from the chunk's base; `u32::MAX` when unknown.
     at: u32,
 }
 
@@ -66,7 +66,7 @@ impl RawOp {
     /// An operation of the chunk's transaction number `local`.
     #[inline]
     pub fn new(local: u32, kind: OpKind, key: Value, value: Value, at: u32) -> RawOp {
-        debug_assert!(local <= LOCAL_MASK);
+        assert!(local <= LOCAL_MASK, "a chunk has at most 2^28 transactions");
         RawOp { tag: local | (kind as u32) << LOCAL_BITS, key, value, at }
     }
 
@@ -89,7 +89,7 @@ struct Local {
 
 /// A run of operations, in input order; see the module.
 #[derive(Debug, Default)]
-pub struct Chunk {
+struct Chunk {
     base: u64,
     ops: Vec<RawOp>,
     locals: Vec<Local>,
@@ -278,11 +278,12 @@ impl Draft {
     /// Hands over a run of operations that was read apart. `txns` gives, for each of its transactions in
     /// the order the operations number them, the draft's transaction and how many operations it has.
     /// `base` is where in the input the operations' distances begin. Keys and values must be of this
-    /// draft's table; [`Draft::finish`] panics where the counts are wrong.
+    /// draft's table. Panics, here or in [`Draft::finish`], where the counts are wrong.
     pub fn absorb(&mut self, base: u64, ops: Vec<RawOp>, txns: impl Iterator<Item = (DraftTxn, u32)>) {
         self.seal();
         let locals: Vec<Local> = txns.map(|(txn, count)| Local { txn, count, start: 0 }).collect();
-        debug_assert_eq!(locals.iter().map(|local| local.count as usize).sum::<usize>(), ops.len());
+        let counted: usize = locals.iter().map(|local| local.count as usize).sum();
+        assert_eq!(counted, ops.len(), "`absorb` must be told of every operation");
         self.chunks.push(Chunk { base, ops, locals });
     }
 

@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use crate::ids::{Key, Op, Session, Txn};
 use crate::source::{Position, Sources};
-use crate::value::{Value, Values};
+use crate::value::{Datum, Value, Values};
 
 /// What an operation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -333,12 +333,12 @@ impl History {
         self.initial
     }
 
-    /// Whether a value is what its key holds before any transaction. An empty list and nil are the same
-    /// initial state.
+    /// Whether a value is what its key holds before any transaction. An empty list is, unless the key begins
+    /// with a list that is not empty.
     pub fn is_initial(&self, key: Key, value: Value) -> bool {
-        value == self.initial(key)
-            || (self.initial(key) == Value::NIL
-                && matches!(self.table.datum(value), crate::Datum::List(elements) if elements.is_empty()))
+        let is_list =
+            |value, empty| matches!(self.table.datum(value), Datum::List(e) if e.is_empty() == empty);
+        value == self.initial(key) || (is_list(value, true) && !is_list(self.initial(key), false))
     }
 
     /// When each transaction was invoked and returned, as places in the order of all such events of the
@@ -374,7 +374,7 @@ impl History {
     }
 
     /// What a value is.
-    pub fn datum(&self, value: Value) -> crate::Datum<'_> {
+    pub fn datum(&self, value: Value) -> Datum<'_> {
         self.table.datum(value)
     }
 

@@ -16,13 +16,15 @@ use crate::ids::{Key, Txn};
 
 /// Up to this many operations, comparing all pairs beats a table of keys.
 const SHORT_TXN: usize = 24;
-/// Each piece of work counts writes in a table of all keys; more pieces would cost more than they save.
+/// Each piece of work counts writes in a table of all keys; more pieces, or more than there are operations for
+/// each key, would cost more than they save.
 const MOST_PIECES: usize = 16;
 
 /// Marks external reads and final writes, and lists the writers of every key.
 pub(crate) fn build(history: &mut History) {
-    let pieces = split(&history.txn_ops, rayon::current_num_threads().clamp(1, MOST_PIECES));
     let key_count = history.key_name.len();
+    let affordable = (history.tags.len() / key_count.max(1)).clamp(1, MOST_PIECES);
+    let pieces = split(&history.txn_ops, rayon::current_num_threads().clamp(1, affordable));
     let counts: Vec<Vec<u32>> = {
         let mut tags: &mut [OpTag] = &mut history.tags;
         let mut work = Vec::new();

@@ -24,7 +24,7 @@ mod stats;
 mod value;
 
 pub use builder::{Builder, IntoValue, SessionBuilder, TxnBuilder};
-pub use draft::{Chunk, Draft, DraftTxn, Limit, RawOp};
+pub use draft::{Draft, DraftTxn, Limit, RawOp};
 pub use history::{Annotation, History, Intervals, NO_EVENT, NO_TIME, OpKind, OpView, Outcome, RangeRow};
 pub use ids::{Key, Op, Session, Txn};
 pub use source::{Position, SourceFile, Sources};

@@ -14,6 +14,7 @@
 //! | `w(x,1)` | wrote 1 to x |
 //! | `a(x,1)` | appended 1 to the list x |
 //! | `r(x,[1 2])` | read the list x |
+//! | `rl(x,?)`, `rr(x,[1])` | read the list x without a result; read a register that holds a list |
 //! | `i(x,1)`, `d(x)` | inserted x with value 1; deleted x |
 //! | `range(x,z,{x=1 y=2})` | read all keys from x to z and found x and y |
 //!
@@ -23,6 +24,8 @@
 //! `=>`; what follows is left to the caller ([`parse_expecting`]).
 
 use std::fmt::{self, Write as _};
+
+use rustc_hash::FxHashSet;
 
 use crate::draft::{Draft, DraftTxn};
 use crate::history::{History, NO_EVENT, OpKind, Outcome, RangeRow};
@@ -67,7 +70,7 @@ pub fn parse_expecting(text: &str) -> Result<(History, Option<&str>), NotationEr
 /// Reads a history into a draft whose table and sources the caller provides. `base` is the position of the
 /// text's first byte.
 pub fn parse_into<'a>(text: &'a str, base: u64, draft: &mut Draft) -> Result<Option<&'a str>, NotationError> {
-    let mut parser = Parser { text, at: 0, base, draft, names: Vec::new() };
+    let mut parser = Parser { text, at: 0, base, draft, names: FxHashSet::default() };
     parser.history()
 }
 
@@ -76,7 +79,7 @@ struct Parser<'a, 'd> {
     at: usize,
     base: u64,
     draft: &'d mut Draft,
-    names: Vec<Value>,
+    names: FxHashSet<Value>,
 }
 
 type Parsed<T> = Result<T, NotationError>;
@@ -130,11 +133,10 @@ impl<'a> Parser<'a, '_> {
             Some(n) => self.draft.values.nat(n),
             None => self.draft.values.text(name),
         };
-        if self.names.contains(&name) {
+        if !self.names.insert(name) {
             self.at = start;
             return self.fail("a transaction name not used before");
         }
-        self.names.push(name);
         let outcome = match (self.take("!"), self.take("?")) {
             (true, _) => Outcome::Aborted,
             (_, true) => Outcome::Unknown,
@@ -165,7 +167,8 @@ impl<'a> Parser<'a, '_> {
     fn op(&mut self, txn: DraftTxn, word: &str, start: usize) -> Parsed<()> {
         let position = Some(self.base + start as u64);
         let kind = match word {
-            "r" => OpKind::Read,
+            "r" | "rr" => OpKind::Read,
+            "rl" => OpKind::ReadList,
             "w" => OpKind::Write,
             "a" => OpKind::Append,
             "i" => OpKind::Insert,
@@ -189,7 +192,7 @@ impl<'a> Parser<'a, '_> {
             self.value()?
         };
         let is_list = matches!(self.draft.values.datum(value), Datum::List(_));
-        let kind = if kind == OpKind::Read && is_list { OpKind::ReadList } else { kind };
+        let kind = if word == "r" && is_list { OpKind::ReadList } else { kind };
         self.space();
         self.expect(")", "`)`")?;
         self.draft.push(txn, kind, key, value, position);
@@ -499,7 +502,15 @@ impl fmt::Display for OpText<'_> {
         let key = ValueText(history, history.key_name(view.key));
         let value = ValueText(history, view.value);
         match view.kind {
-            OpKind::Read | OpKind::ReadList => write!(f, "r({key},{value})"),
+            OpKind::Read | OpKind::ReadList => {
+                let is_list = matches!(history.datum(view.value), Datum::List(_));
+                let word = match (view.kind, is_list) {
+                    (OpKind::Read, true) => "rr",
+                    (OpKind::ReadList, false) => "rl",
+                    _ => "r",
+                };
+                write!(f, "{word}({key},{value})")
+            }
             OpKind::Write => write!(f, "w({key},{value})"),
             OpKind::Append => write!(f, "a({key},{value})"),
             OpKind::Insert => write!(f, "i({key},{value})"),
@@ -589,7 +600,7 @@ mod tests {
     fn every_construct_prints_as_it_was_written() {
         again("T1: w(x,1)  T2: r(x,1) w(x,2) ; T3: r(x,2)");
         again("T1!: w(x,9)  T2?: w(x,3)");
-        again("T0@0-3: a(l,3)  T1@1-: r(l,[3 4]) r(l,[])");
+        again("T0@0-3: a(l,3)  T1@1-: r(l,[3 4]) r(l,[]) rl(l,?) rr(x,[1])");
         again(
             "init=nil  T1: r(x,nil) r(y,?) r(z,true) w(:k,\"a \\\"b\\\"\\n\") w(-5,-7) w(1,18446744073709551615)",
         );

@@ -31,7 +31,7 @@ pub struct Stats {
     pub initial_reads: usize,
     /// Reads whose result was not recorded.
     pub unknown_reads: usize,
-    /// (key, value) pairs that more than one write gave, initial values not counted.
+    /// (key, value) pairs that more than one write gave.
     pub duplicate_values: usize,
     /// Keys with at least one such pair.
     pub keys_with_duplicates: usize,
@@ -111,7 +111,9 @@ struct OpCounts {
 
 impl OpCounts {
     fn of(history: &History) -> OpCounts {
-        let pieces = rayon::current_num_threads();
+        // Each piece has two tables of all keys: no more pieces than operations pay for.
+        let affordable = history.op_count() / history.key_count().max(1);
+        let pieces = rayon::current_num_threads().min(affordable).max(1);
         let step = history.op_count().div_ceil(pieces).max(1);
         (0..pieces)
             .into_par_iter()
@@ -164,7 +166,10 @@ fn duplicates(history: &History) -> (usize, usize) {
         .par_iter()
         .zip(&history.keys)
         .zip(&history.values)
-        .filter(|((tag, _), value)| tag.kind().is_write() && **value != Value::NIL)
+        .filter(|((tag, _), value)| {
+            // Deletes without a tombstone write nothing that could be told apart.
+            tag.kind().is_write() && !(tag.kind() == OpKind::Delete && **value == Value::NIL)
+        })
         .map(|((_, key), value)| u64::from(key.0) << 32 | u64::from(value.bits()))
         .collect();
     writes.par_sort_unstable();
@@ -189,9 +194,8 @@ fn hot_keys(touched: &[u32]) -> Vec<(Key, usize)> {
 }
 
 fn concurrency(history: &History) -> Option<Concurrency> {
-    let timed = history.times().map(|times| sweep(times, NO_TIME, NO_TIME));
-    let ordered =
-        history.events().map(|events| sweep(&widen(events), i64::from(NO_EVENT), i64::from(NO_EVENT)));
+    let timed = history.times().map(|times| sweep(times, NO_TIME));
+    let ordered = history.events().map(|events| sweep(&widen(events), i64::from(NO_EVENT)));
     let (most, ..) = ordered.or(timed).filter(|&(most, ..)| most > 0)?;
     let (_, mean, _) = timed.filter(|&(_, _, span)| span > 0).or(ordered)?;
     let nanoseconds = timed.map(|(_, _, span)| span).filter(|&span| span > 0);
@@ -205,10 +209,10 @@ fn widen(events: &Intervals<u32>) -> Intervals<i64> {
 
 /// The most intervals open at once, their mean number over the whole span, and the span. Intervals are
 /// closed: two that touch overlap. Those never closed are left out.
-fn sweep(intervals: &Intervals<i64>, no_start: i64, no_end: i64) -> (usize, f64, i64) {
+fn sweep(intervals: &Intervals<i64>, none: i64) -> (usize, f64, i64) {
     let both = intervals.start.iter().zip(&intervals.end);
     let known: Vec<(i64, i64)> =
-        both.filter(|(s, e)| **s != no_start && **e != no_end && s <= e).map(|(s, e)| (*s, *e)).collect();
+        both.filter(|(s, e)| **s != none && **e != none && s <= e).map(|(s, e)| (*s, *e)).collect();
     let mut points: Vec<(i64, bool)> = known.iter().flat_map(|&(s, e)| [(s, false), (e, true)]).collect();
     points.par_sort_unstable();
     let (mut open, mut most) = (0usize, 0);

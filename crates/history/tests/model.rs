@@ -139,6 +139,18 @@ fn a_dropped_transaction_leaves_its_keys_and_nothing_else() {
     assert_eq!((history.key_count(), history.annotations().len()), (1, 0));
 }
 
+/// An empty list is what a list holds before any append, also where registers begin with 0.
+#[test]
+fn an_empty_list_is_initial() {
+    let initial = |text| {
+        let history = notation::parse(text).unwrap();
+        let op = history.op(isoscope_history::Op(0));
+        history.is_initial(op.key, op.value)
+    };
+    assert!(initial("T1: r(x,[])") && initial("init=nil  T1: r(x,[])") && initial("T1: r(x,0)"));
+    assert!(!initial("init(x)=[1]  T1: r(x,[])") && !initial("T1: r(x,[1])") && !initial("T1: r(x,nil)"));
+}
+
 /// Two threads must never write to one place, whatever a reader claims.
 #[test]
 #[should_panic(expected = "absorb")]

@@ -1,6 +1,6 @@
 //! Writing a history where the user asked, whole or not at all.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -91,24 +91,19 @@ fn to_file(history: &History, format: Format, path: &Path) -> Result<isoscope_fo
         return Err(io::Error::new(io::ErrorKind::NotFound, message).into());
     }
     // The error names the temporary file, which means nothing to the user.
-    let partial = tempfile::Builder::new().prefix(".isoscope-").tempfile_in(directory);
+    let partial =
+        tempfile::Builder::new().prefix(".isoscope-").permissions(permissions(path)).tempfile_in(directory);
     let partial = partial.map_err(|error| io::Error::from(error.kind()))?;
     let mut out = BufWriter::with_capacity(1 << 16, partial.as_file());
     let losses = write(history, format, Target::Stream(&mut out))?;
     out.flush()?;
     drop(out);
-    make_readable(partial.as_file())?;
     partial.persist(path).map_err(|error| error.error)?;
     Ok(losses)
 }
 
-/// Temporary files are private; a history is an ordinary file.
-fn make_readable(file: &File) -> io::Result<()> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        file.set_permissions(std::fs::Permissions::from_mode(0o644))?;
-    }
-    let _ = file;
-    Ok(())
+/// Those of the file that is replaced, else what the user's mask leaves of an ordinary file's.
+fn permissions(path: &Path) -> Permissions {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().map_or(Permissions::from_mode(0o666), |meta| meta.permissions())
 }

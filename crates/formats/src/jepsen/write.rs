@@ -51,7 +51,7 @@ pub(crate) fn write<S: Script>(history: &History, out: &mut dyn Write) -> Result
     check_expressible::<S>(history)?;
     check_spelling::<S>(history, &mut losses)?;
     note_losses(history, &mut losses);
-    let processes = processes(history, &mut losses);
+    let processes = crate::lower::session_numbers(history, &mut losses);
     let lines = lines(history, &mut losses);
     note_names(history, &lines, &mut losses);
     let mut buffer = Vec::with_capacity(1 << 16);
@@ -289,21 +289,6 @@ fn note_losses(history: &History, losses: &mut Losses) {
     losses.add("results of reads of aborted and unknown transactions dropped", dropped);
     losses.add("initial values written as nil", initial);
     losses.note_columns(history, true, true);
-}
-
-/// The process of each session: its name where that is a number of its own.
-fn processes(history: &History, losses: &mut Losses) -> Vec<u64> {
-    let name = |session| crate::lower::natural(history, history.session_name(session));
-    let name = |session| name(session).filter(|&n| i64::try_from(n).is_ok());
-    if let Some(names) = history.sessions().map(name).collect::<Option<Vec<u64>>>() {
-        let mut sorted = names.clone();
-        sorted.sort_unstable();
-        if sorted.windows(2).all(|pair| pair[0] != pair[1]) {
-            return names;
-        }
-    }
-    losses.add("session names replaced by numbers", history.session_count());
-    (0..history.session_count() as u64).collect()
 }
 
 /// A transaction is called by the index of its first line.

@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use crate::history::{Annotation, History, Intervals, NO_EVENT, NO_TIME, OpKind, OpTag, Outcome, RangeRow};
-use crate::ids::{Key, Session, Txn};
+use crate::ids::{Session, Txn};
 use crate::index;
 use crate::source::Sources;
 use crate::value::{Remap, Value, Values};
@@ -297,10 +297,10 @@ impl Draft {
         let initial = self.initial.unwrap_or(Value::small(0).unwrap_or(Value::NIL));
 
         let mut history = History {
-            tags: vec![OpTag(0); op_count],
-            keys: vec![Key(0); op_count],
-            values: vec![initial; op_count],
-            at: vec![0; op_count],
+            tags: Vec::new(),
+            keys: Vec::new(),
+            values: Vec::new(),
+            at: Vec::new(),
             txn_ops,
             txn_session: gather(&order.drafts, |d| Session(order.sessions[self.txns[d].session as usize])),
             txn_outcome: gather(&order.drafts, |d| self.txns[d].outcome),
@@ -321,7 +321,7 @@ impl Draft {
             table: self.values,
             sources: self.sources,
         };
-        fill_columns(&mut history, self.chunks, &ranks, &order.dense);
+        fill_columns(&mut history, op_count, self.chunks, &ranks, &order.dense);
         history.table.freeze();
         index::build(&mut history);
         Ok(history)
@@ -417,21 +417,21 @@ fn place_ops(chunks: &mut [Chunk], order: &TxnOrder) -> Result<(Vec<u32>, usize)
 }
 
 /// Moves every operation to its place. Consumes the chunks, so that their memory goes as they are used.
-fn fill_columns(history: &mut History, chunks: Vec<Chunk>, ranks: &KeyRanks, dense: &[u32]) {
-    let History { tags, keys, values, at, txn_position, .. } = history;
-    let (tags, keys) = (Scatter::new(tags), Scatter::new(keys));
-    let (values, at) = (Scatter::new(values), Scatter::new(at));
+fn fill_columns(history: &mut History, len: usize, chunks: Vec<Chunk>, ranks: &KeyRanks, dense: &[u32]) {
+    let txn_position = &history.txn_position;
+    let (tags, keys) = (Scatter::new(len), Scatter::new(len));
+    let (values, at) = (Scatter::new(len), Scatter::new(len));
     chunks.into_par_iter().for_each(|chunk| {
-        let mut next: Vec<u32> = chunk.locals.iter().map(|local| local.start).collect();
+        let mut done = vec![0u32; chunk.locals.len()];
         for op in &chunk.ops {
             let local = (op.tag & LOCAL_MASK) as usize;
-            let place = next[local];
-            if place == DROPPED {
+            let Local { txn, count, start } = chunk.locals[local];
+            assert!(done[local] < count, "more operations than `absorb` was told of");
+            let place = start.wrapping_add(done[local]);
+            done[local] += 1;
+            if start == DROPPED {
                 continue;
             }
-            next[local] += 1;
-            let Local { txn, count, start } = chunk.locals[local];
-            assert!(place - start < count, "more operations than `absorb` was told of");
             let base = txn_position[dense[txn.0 as usize] as usize];
             let distance = (chunk.base + u64::from(op.at)).checked_sub(base);
             let distance = match distance {
@@ -449,6 +449,14 @@ fn fill_columns(history: &mut History, chunks: Vec<Chunk>, ranks: &KeyRanks, den
             }
         }
     });
+    // SAFETY: the ranges of `place_ops` cover all places, and each is filled: a chunk has as many operations as
+    // its transactions count (`absorb` asserts it, `push` counts), and none has more than its count.
+    unsafe {
+        history.tags = tags.finish();
+        history.keys = keys.finish();
+        history.values = values.finish();
+        history.at = at.finish();
+    }
 }
 
 fn gather<T: Send>(drafts: &[u32], get: impl Fn(usize) -> T + Sync) -> Vec<T> {

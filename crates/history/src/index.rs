@@ -38,8 +38,7 @@ pub(crate) fn build(history: &mut History) {
         work.into_par_iter().map(|(txns, tags)| mark(txns, txn_ops, keys, tags, key_count)).collect()
     };
     let (offsets, starts) = lay_out(&counts, key_count);
-    let mut writers = vec![Txn(0); offsets[key_count] as usize];
-    let places = Scatter::new(&mut writers);
+    let writers = Scatter::new(offsets[key_count] as usize);
     pieces.into_par_iter().zip(starts).for_each(|(txns, mut next)| {
         for txn in txns {
             for op in history.txn_ops[txn] as usize..history.txn_ops[txn + 1] as usize {
@@ -47,14 +46,15 @@ pub(crate) fn build(history: &mut History) {
                     let place = &mut next[history.keys[op].index()];
                     // SAFETY: `lay_out` gives every piece its own part of every key's slice, as long as
                     // the number of final writes `mark` counted there.
-                    unsafe { places.set(*place as usize, Txn::at(txn)) };
+                    unsafe { writers.set(*place as usize, Txn::at(txn)) };
                     *place += 1;
                 }
             }
         }
     });
     history.key_writers = offsets;
-    history.writers = writers;
+    // SAFETY: every final write that `mark` counted was placed.
+    history.writers = unsafe { writers.finish() };
 }
 
 /// Cuts the transactions into contiguous pieces of about equally many operations.

@@ -1,27 +1,29 @@
-//! Writing one array from several threads, each to places of its own.
+//! Making one array from several threads, each writing to places of its own.
 //!
 //! Grouping operations by transaction is a permutation known in advance: every source element has one
-//! place and no two share one. Safe Rust cannot express "disjoint by arithmetic", so this file holds the
-//! one unsafe block that says it.
+//! place and no two share one. Safe Rust cannot express "disjoint by arithmetic", nor that an array need not
+//! be cleared before every place of it is written, so this file holds the unsafe code that says it.
 
 use std::marker::PhantomData;
 
-/// A column that several threads fill.
-pub(crate) struct Scatter<'a, T> {
+/// An array that several threads fill.
+pub(crate) struct Scatter<T> {
+    array: Vec<T>,
     first: *mut T,
     len: usize,
-    column: PhantomData<&'a mut [T]>,
+    owned: PhantomData<T>,
 }
 
-// SAFETY: the only access is `set`, whose contract forbids two calls with the same place; writes to
-// distinct places of a slice do not race. `T: Copy` means nothing is dropped.
-unsafe impl<T: Copy + Send> Sync for Scatter<'_, T> {}
-// SAFETY: as above; the pointer comes from an exclusive borrow that outlives `self`.
-unsafe impl<T: Copy + Send> Send for Scatter<'_, T> {}
+// SAFETY: the only access from several threads is `set`, whose contract forbids two calls with the same
+// place; writes to distinct places do not race. `T: Copy` means nothing is dropped.
+unsafe impl<T: Copy + Send> Sync for Scatter<T> {}
 
-impl<'a, T: Copy> Scatter<'a, T> {
-    pub(crate) fn new(column: &'a mut [T]) -> Self {
-        Scatter { first: column.as_mut_ptr(), len: column.len(), column: PhantomData }
+impl<T: Copy> Scatter<T> {
+    /// An array of `len` elements, none of them written yet.
+    pub(crate) fn new(len: usize) -> Self {
+        let mut array = Vec::with_capacity(len);
+        let first = array.as_mut_ptr();
+        Scatter { array, first, len, owned: PhantomData }
     }
 
     /// Writes one element.
@@ -31,7 +33,17 @@ impl<'a, T: Copy> Scatter<'a, T> {
     #[inline]
     pub(crate) unsafe fn set(&self, place: usize, value: T) {
         assert!(place < self.len);
-        // SAFETY: in bounds by the line above, and exclusive by this function's contract.
+        // SAFETY: inside the capacity by the line above, and exclusive by this function's contract.
         unsafe { self.first.add(place).write(value) }
+    }
+
+    /// The array.
+    ///
+    /// # Safety
+    /// Every place must have been written.
+    pub(crate) unsafe fn finish(mut self) -> Vec<T> {
+        // SAFETY: the capacity is at least `len`, and every element is written by this function's contract.
+        unsafe { self.array.set_len(self.len) };
+        self.array
     }
 }

@@ -294,11 +294,6 @@ impl Remap {
     pub fn apply(&self, value: Value) -> Value {
         map(value, &self.rows)
     }
-
-    /// Whether no value changes.
-    pub fn is_identity(&self) -> bool {
-        self.rows.iter().enumerate().all(|(row, value)| value.row() == Some(row))
-    }
 }
 
 #[inline]
@@ -397,6 +392,5 @@ mod tests {
         assert_eq!(here.datum(remap.apply(word)), Datum::Text("word"));
         assert_eq!(here.elements(remap.apply(list)), &[remap.apply(word), Value::small(3).unwrap()]);
         assert_eq!(remap.apply(Value::NIL), Value::NIL);
-        assert!(!remap.is_identity());
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! Memory per operation: 4 bytes key, 4 bytes value, 4 bytes source position, 1 byte kind and flags, that
 //! is 13; and 4 bytes in the table of writers for every (transaction, key) pair written. Per transaction:
-//! 25 bytes, and 8, 16 and 16 more where events, times and database timestamps are recorded.
+//! 21 bytes, and 8, 16 and 16 more where events, times and database timestamps are recorded.
 
 use std::ops::Range;
 

@@ -69,6 +69,9 @@ impl Losses {
     }
 }
 
+/// The loss that formats with named keys take back.
+pub(crate) const KEYS_NUMBERED: &str = "key names replaced by numbers";
+
 /// What becomes of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
@@ -173,7 +176,7 @@ pub(crate) fn natural(history: &History, value: Value) -> Option<u64> {
 fn number_keys(history: &History, losses: &mut Losses) -> Vec<u64> {
     let names: Option<Vec<u64>> = history.keys().map(|key| natural(history, history.key_name(key))).collect();
     names.unwrap_or_else(|| {
-        losses.add("key names replaced by numbers", history.key_count());
+        losses.add(KEYS_NUMBERED, history.key_count());
         (0..history.key_count() as u64).collect()
     })
 }

@@ -57,7 +57,8 @@ fn find_places(source: &Source, wanted: &[(u64, usize)], places: &mut [Option<Pl
         {
             window.count_to(offset);
             let (excerpt, caret) = excerpt(&window.bytes, (offset - window.start) as usize);
-            let (file, line, column) = (source.name.clone(), window.line, offset - window.line_start + 1);
+            let (file, line, column) =
+                (source.name.clone(), window.lines_before + 1, offset - window.line_start + 1);
             places[i] = Some(Place { file, line, column, offset, excerpt, caret, binary });
             wanted.next();
         }
@@ -78,7 +79,6 @@ struct Window {
     /// Newlines before this offset are counted.
     counted: u64,
     lines_before: u64,
-    line: u64,
     line_start: u64,
     ended: bool,
 }
@@ -90,7 +90,6 @@ impl Window {
         self.bytes.drain(..gone);
         self.start += gone as u64;
         self.ended = stream.take(1 << 20).read_to_end(&mut self.bytes)? == 0;
-        self.line = self.lines_before + 1;
         Ok(())
     }
 
@@ -112,7 +111,6 @@ impl Window {
             self.line_start = self.counted + newline as u64 + 1;
         }
         self.counted = self.counted.max(offset);
-        self.line = self.lines_before + 1;
     }
 }
 

@@ -401,7 +401,7 @@ fn is_word(c: char) -> bool {
 }
 
 /// The number a text of digits stands for, if writing the number gives the text again.
-fn canonical_number(digits: &str) -> Option<u64> {
+pub fn canonical_number(digits: &str) -> Option<u64> {
     let n: u64 = digits.parse().ok()?;
     (n.to_string() == digits).then_some(n)
 }

@@ -26,12 +26,12 @@
 use std::fmt::{Display, Write as _};
 use std::io::{self, Write};
 
-use isoscope_history::{Datum, Draft, History, Key, OpKind, Outcome, Value};
+use isoscope_history::{Datum, Draft, History, Key, OpKind, Outcome, Value, notation};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::cursor::{Cursor, Expected};
 use crate::input::Stream;
-use crate::lower::{Fate, Losses, Numbered};
+use crate::lower::{Fate, KEYS_NUMBERED, Losses, Numbered};
 use crate::{Job, WriteError};
 
 /// The longest input that is read.
@@ -172,7 +172,7 @@ impl Parsed<'_> {
         }
         let unread = kind == OpKind::Read && cursor.eat(b"?");
         let value = if unread { None } else { Some(cursor.number()?) };
-        let variable = match canonical_number(name) {
+        let variable = match notation::canonical_number(name) {
             Some(n) => self.draft.values.nat(n),
             None => self.draft.values.text(name),
         };
@@ -224,19 +224,13 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// The number a word stands for, if writing the number gives the word again.
-fn canonical_number(word: &str) -> Option<u64> {
-    let n: u64 = word.parse().ok()?;
-    (n.to_string() == word).then_some(n)
-}
-
 /// Writes a history, one transaction a line.
 pub(crate) fn write(history: &History, out: &mut dyn Write) -> Result<Losses, WriteError> {
     let numbered = Numbered::of(history, "hist")?;
     let names = names(&numbered);
     let mut losses = numbered.losses.clone();
     if names.is_some() {
-        losses.remove("key names replaced by numbers");
+        losses.remove(KEYS_NUMBERED);
     }
     super::bincode::note_names(history, &mut losses);
     let empty = numbered.written().filter(|&txn| numbered.ops(txn).next().is_none()).count();
@@ -271,7 +265,9 @@ fn names(numbered: &Numbered<'_>) -> Option<FxHashMap<u64, String>> {
     let name = |key: Key| match history.datum(history.key_name(key)) {
         Datum::Int(n) if n >= 0 => Some(n.to_string()),
         Datum::Nat(n) => Some(n.to_string()),
-        Datum::Text(name) if is_name(name) && canonical_number(name).is_none() => Some(name.to_owned()),
+        Datum::Text(name) if is_name(name) && notation::canonical_number(name).is_none() => {
+            Some(name.to_owned())
+        }
         _ => None,
     };
     history.keys().map(|key| Some((numbered.key(key), name(key)?))).collect()

@@ -228,10 +228,11 @@ impl Scan {
             }
         }
         s.end("the end of the line")?;
-        if seen & 1 == 0 {
+        let has = |field| FIELDS.iter().position(|known| *known == field).is_some_and(|n| seen & 1 << n != 0);
+        if !has("session") {
             return Err(Fault::wrong(0, "a transaction without a session", "a field `session`"));
         }
-        if seen & 8 == 0 {
+        if !has("ops") {
             return Err(Fault::wrong(0, "a transaction without operations", "a field `ops`, perhaps []"));
         }
         Ok(ScanTxn { session, name, outcome, at: start as u32, session_at, count: 0 })
@@ -414,22 +415,33 @@ impl Scan {
     /// Moves everything that was read to the draft's table.
     pub(super) fn remap(&mut self, remap: &Remap) {
         let map = |value: &mut Value| *value = remap.apply(*value);
-        let pair = |(a, b): &mut (Value, Value)| (map(a), map(b));
         self.raw.iter_mut().for_each(|op| op.remap(remap));
-        self.ops.iter_mut().for_each(|op| (map(&mut op.key), map(&mut op.value)).0);
+        for op in &mut self.ops {
+            map(&mut op.key);
+            map(&mut op.value);
+        }
         for row in &mut self.ranges {
             map(&mut row.low);
             map(&mut row.high);
-            row.live.iter_mut().chain(&mut row.dead).for_each(|row| pair(row).0);
+            for (key, value) in row.live.iter_mut().chain(&mut row.dead) {
+                map(key);
+                map(value);
+            }
         }
         for txn in &mut self.txns {
             map(&mut txn.session);
-            txn.name.as_mut().map(map).unwrap_or_default();
+            txn.name.iter_mut().for_each(map);
         }
-        self.notes.iter_mut().for_each(|(_, name, value)| (map(name), map(value)).0);
+        for (_, name, value) in &mut self.notes {
+            map(name);
+            map(value);
+        }
         if let Some(header) = &mut self.header {
-            header.initial.as_mut().map(map).unwrap_or_default();
-            header.initials.iter_mut().for_each(|initial| pair(initial).0);
+            header.initial.iter_mut().for_each(map);
+            for (key, value) in &mut header.initials {
+                map(key);
+                map(value);
+            }
             header.sessions.iter_mut().flatten().for_each(map);
         }
     }

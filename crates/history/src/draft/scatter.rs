@@ -4,14 +4,11 @@
 //! place and no two share one. Safe Rust cannot express "disjoint by arithmetic", nor that an array need not
 //! be cleared before every place of it is written, so this file holds the unsafe code that says it.
 
-use std::marker::PhantomData;
-
 /// An array that several threads fill.
 pub(crate) struct Scatter<T> {
     array: Vec<T>,
     first: *mut T,
     len: usize,
-    owned: PhantomData<T>,
 }
 
 // SAFETY: the only access from several threads is `set`, whose contract forbids two calls with the same
@@ -23,7 +20,7 @@ impl<T: Copy> Scatter<T> {
     pub(crate) fn new(len: usize) -> Self {
         let mut array = Vec::with_capacity(len);
         let first = array.as_mut_ptr();
-        Scatter { array, first, len, owned: PhantomData }
+        Scatter { array, first, len }
     }
 
     /// Writes one element.

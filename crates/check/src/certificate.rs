@@ -1,0 +1,181 @@
+//! What a verdict carries so that nobody has to believe it.
+//!
+//! *Holds* comes with a commit order. *Violated* comes with anomalies, and each of those with its
+//! [`Evidence`]: a read that no order can mend, two reads that contradict each other, or a cycle of edges of
+//! which every one has a reason ([`Why`]) that can be looked up in the history. `verify` does so, and shares
+//! no code with the engines.
+
+use std::sync::Arc;
+
+use isoscope_history::{Op, Txn};
+use isoscope_levels::{Anomaly, Level};
+
+/// A transaction, or the initial state, which is the transaction before all others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Node {
+    /// The transaction that wrote every key's initial value.
+    Initial,
+    /// A transaction of the history.
+    Txn(Txn),
+}
+
+/// One transaction comes before another in every commit order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// The earlier transaction.
+    pub from: Node,
+    /// The later transaction.
+    pub to: Node,
+    /// The reason.
+    pub why: Why,
+}
+
+/// The reason of an edge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// `from` is earlier in the same session, or it is the initial state.
+    Session,
+    /// `to` reads from `from`: the read, an operation of `to`.
+    ReadFrom {
+        /// The read.
+        read: Op,
+    },
+    /// Two neighbours in a list that somebody read: the last element of `from`'s appends and the first of
+    /// `to`'s.
+    Versions {
+        /// The read that returned the list.
+        read: Op,
+        /// Where in the list `to`'s element is.
+        index: u32,
+    },
+    /// A list that somebody read ends with an element of `from` and does not hold one that `to` appended: so
+    /// it was appended later.
+    Missing {
+        /// The read that returned the list.
+        read: Op,
+        /// The append that is not in it.
+        append: Op,
+    },
+    /// Forced: a third transaction reads a key from `to` although it must have seen `from`, which writes the
+    /// same key. It can only be right if `to` overwrote `from`.
+    Forced {
+        /// The read, an operation of the third transaction; it reads from `to`.
+        read: Op,
+        /// Why the third transaction must have seen `from`.
+        seen: Seen,
+    },
+}
+
+/// Why a reader must have seen a transaction: the left-hand side of the level's axiom.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// It reads from it: the read, an operation of the reader.
+    Read(Op),
+    /// It is earlier in the reader's session.
+    Session,
+    /// A path of session and read-from edges leads from it to the reader.
+    Causal(Vec<Edge>),
+}
+
+/// What shows that an anomaly is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Evidence {
+    /// A read that is wrong whatever the order, and the write it returned, if anybody wrote it.
+    Read {
+        /// The read.
+        read: Op,
+        /// The write whose value it returned.
+        write: Option<Op>,
+    },
+    /// Two reads of one key that cannot both be right.
+    Pair {
+        /// The first read.
+        first: Op,
+        /// The second read.
+        second: Op,
+    },
+    /// A cycle: each edge ends where the next begins, and the last ends where the first begins. If an edge is
+    /// forced, the first one is.
+    Cycle(Vec<Edge>),
+}
+
+/// The order that an anomaly contradicts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Against {
+    /// The causal order: sessions and reads-from alone.
+    Causal,
+    /// The commit order: other forced edges are needed to show it.
+    Commit,
+}
+
+/// One occurrence of an anomaly.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instance {
+    /// What shows it.
+    pub evidence: Evidence,
+    /// Which strongly connected component it lies in, numbered from 0 for each level. Anomalies inside
+    /// transactions have none.
+    pub component: Option<u32>,
+}
+
+/// All occurrences of one anomaly.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What it is.
+    pub anomaly: Anomaly,
+    /// The order it contradicts, for the anomalies that come in both forms.
+    pub against: Option<Against>,
+    /// How many there are.
+    pub count: u64,
+    /// In how many strongly connected components they lie.
+    pub components: u64,
+    /// Some of them, the shortest evidence first and one of each component before the second of any.
+    pub instances: Vec<Instance>,
+}
+
+/// The answer for one level.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The history satisfies the level. The commit order, where the level's definition asks for one.
+    Holds(Option<Arc<[Txn]>>),
+    /// It does not.
+    Violated(Vec<Finding>),
+    /// It could not be decided.
+    Unknown(Unknown),
+}
+
+/// Why a level could not be decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unknown {
+    /// No transaction committed.
+    NothingToCheck,
+    /// Values are not unique: so many reads have several possible writers, and the level holds or not
+    /// depending on the choice. The first such read.
+    Ambiguous {
+        /// How many.
+        reads: u64,
+        /// The first.
+        first: Op,
+    },
+    /// So many operations are of a kind the engines cannot judge (range reads, keys that are a register to
+    /// some and a list to others). The first such operation.
+    Unsupported {
+        /// How many.
+        operations: u64,
+        /// The first.
+        first: Op,
+    },
+    /// No engine decides the level yet, and no weaker one is violated.
+    NoEngine,
+}
+
+/// A level and its verdict.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judgement {
+    /// The level.
+    pub level: Level,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The weaker level whose violation decided this one, when it was not decided by itself.
+    pub implied_by: Option<Level>,
+}

@@ -1,0 +1,11 @@
+//! Which isolation levels does a history satisfy? Verdicts that prove themselves.
+//!
+//! This crate does no IO, prints nothing and sees no clock.
+
+mod certificate;
+mod checker;
+
+pub use certificate::{
+    Against, Edge, Evidence, Finding, Instance, Judgement, Node, Seen, Unknown, Verdict, Why,
+};
+pub use checker::{Checker, Options};

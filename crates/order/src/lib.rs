@@ -1,0 +1,1 @@
+//! Graphs and orders over dense ids. No word of databases in here.

@@ -59,6 +59,7 @@ pub enum Anomaly {
 struct Row {
     anomaly: Anomaly,
     name: &'static str,
+    about: &'static str,
     aliases: &'static [&'static str],
     called: &'static [Called],
     definition: &'static str,
@@ -104,6 +105,11 @@ impl Anomaly {
     /// The name.
     pub const fn name(self) -> &'static str {
         self.row().name
+    }
+
+    /// What it is, in a few words.
+    pub const fn about(self) -> &'static str {
+        self.row().about
     }
 
     /// Other names with the same meaning, or for a part of it.

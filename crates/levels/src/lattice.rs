@@ -61,8 +61,7 @@ pub static EDGES: [Edge; 16] = [
 ];
 
 /// The lattice for people: the stronger above the weaker, a line for every edge.
-pub const DRAWING: &str = "\
-              strict-serializable
+pub const DRAWING: &str = "              strict-serializable
                ╭───────┴───────╮
          serializable  strict-snapshot-isolation
        ╭───────┴───────╮       │

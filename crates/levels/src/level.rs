@@ -96,10 +96,10 @@ impl Framework {
         }
     }
 
-    /// What its axioms take for granted.
+    /// What its axioms take for granted; may be empty.
     pub const fn setting(self) -> &'static str {
         match self {
-            Framework::Transaction => "each transaction by itself",
+            Framework::Transaction => "",
             Framework::CommitOrder => {
                 "there is a total order co of the committed transactions with so and wr inside it such that, \
                  when t3 reads x from t1 and t2 also writes x, PHI(t2, t3) implies co(t2, t1)"
@@ -140,6 +140,7 @@ pub struct Product {
 struct Row {
     level: Level,
     name: &'static str,
+    about: &'static str,
     /// The short name first.
     aliases: &'static [&'static str],
     called: &'static [Called],
@@ -181,6 +182,11 @@ impl Level {
     /// The short name.
     pub const fn short(self) -> &'static str {
         self.row().aliases[0]
+    }
+
+    /// What it is, in a few words.
+    pub const fn about(self) -> &'static str {
+        self.row().about
     }
 
     /// Other names with the same meaning, the short one first.

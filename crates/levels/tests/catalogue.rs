@@ -29,7 +29,7 @@ fn every_name_is_taken_once_and_finds_its_entry() {
                 match topic {
                     Topic::Level(level) => assert_eq!(Level::parse(&spelling), Ok(level), "{spelling}"),
                     Topic::Anomaly(anomaly) => {
-                        assert_eq!(Anomaly::parse(&spelling), Ok(anomaly), "{spelling}")
+                        assert_eq!(Anomaly::parse(&spelling), Ok(anomaly), "{spelling}");
                     }
                 }
             }

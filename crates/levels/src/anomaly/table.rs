@@ -37,6 +37,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: ThinAirRead,
         name: "thin-air-read",
+        about: "a value nobody wrote is read",
         aliases: &["TAP-a", "thin-air"],
         called: &[called("Elle", "reported as a read of a value that was never written")],
         definition: "A transaction reads a value that nobody wrote and that was not there at the beginning.",
@@ -55,6 +56,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: AbortedRead,
         name: "aborted-read",
+        about: "what was rolled back is read",
         aliases: &["TAP-b", "G1a"],
         called: &[
             called("Elle", ":G1a"),
@@ -77,6 +79,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: FutureRead,
         name: "future-read",
+        about: "a transaction reads what it writes only later",
         aliases: &["TAP-c"],
         called: &[called("Elle", ":future-read, or :internal")],
         definition: "A transaction reads a value that it itself writes only afterwards.",
@@ -95,6 +98,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: NotMyOwnWrite,
         name: "not-my-own-write",
+        about: "instead of the own write, another one is read",
         aliases: &["TAP-d"],
         called: &[called("Elle", ":internal")],
         definition: "A transaction has written a key, reads it, and finds somebody else's value.",
@@ -113,6 +117,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: NotMyLastWrite,
         name: "not-my-last-write",
+        about: "instead of the last own write, an earlier one is read",
         aliases: &["TAP-e"],
         called: &[called("Elle", ":internal")],
         definition: "A transaction has written a key more than once, reads it, and finds an earlier write of \
@@ -132,6 +137,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: IntermediateRead,
         name: "intermediate-read",
+        about: "what its writer then overwrote itself is read",
         aliases: &["TAP-f", "G1b"],
         called: &[called("Elle", ":G1b")],
         definition: "A transaction reads a value that its writer went on to overwrite in the same \
@@ -150,6 +156,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: CyclicCausality,
         name: "cyclic-causality",
+        about: "transactions read from each other in a circle",
         aliases: &["TAP-g"],
         called: &[called("Elle", ":G1c, where no write is overwritten; :G1c-process with sessions")],
         definition: "Transactions read from each other in a circle, so that each must have committed before \
@@ -177,6 +184,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: NonMonotonicRead,
         name: "non-monotonic-read",
+        about: "a transaction is seen, and then what it had overwritten",
         aliases: &["TAP-h", "TAP-i"],
         called: &[
             called("Bailis et al.", "OTV, observed transaction vanishes"),
@@ -211,6 +219,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: NonRepeatableRead,
         name: "non-repeatable-read",
+        about: "two reads of a key find two values",
         aliases: &["TAP-j", "unrepeatable-read", "fuzzy-read", "P2"],
         called: &[
             called("Elle", ":internal"),
@@ -233,6 +242,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: FracturedRead,
         name: "fractured-read",
+        about: "one write of a transaction is seen, another missed",
         aliases: &["TAP-k", "TAP-l"],
         called: &[called("Elle", ":G-single, with one reader and one writer")],
         definition: "A transaction sees one write of another and misses a second one: it reads a key in a \
@@ -266,6 +276,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: StaleSessionRead,
         name: "stale-session-read",
+        about: "a write of the own session is missed",
         aliases: &["stale-session"],
         called: &[
             called("Elle", ":G-single-process"),
@@ -296,6 +307,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: CausalityViolation,
         name: "causality-violation",
+        about: "an effect is seen and its cause missed",
         aliases: &["TAP-m", "causal-violation"],
         called: &[called("Elle", ":G-single, or :G-single-process, through other transactions")],
         definition: "A transaction sees an effect and misses its cause: it reads a key in a version older \
@@ -315,6 +327,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: ConflictingCommitOrder,
         name: "conflicting-commit-order",
+        about: "readers contradict each other on who wrote first",
         aliases: &["TAP-n"],
         called: &[called("Elle", ":cyclic-versions, where the versions of one key are in a circle")],
         definition: "Readers saw concurrent writes of a key in orders that contradict each other: what some \
@@ -343,17 +356,18 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: IncompatibleOrder,
         name: "incompatible-order",
+        about: "two reads of a list, neither a beginning of the other",
         aliases: &[],
         called: &[called("Elle", ":incompatible-order")],
         definition: "Two reads of a list, neither of which is a beginning of the other. Lists only grow at \
                      the end, so at least one of them shows a state that never was.",
         cause: "A partitioned cluster with two primaries, or replicas that diverged and were merged.",
-        forbidden_from: &[ReadCommitted],
+        forbidden_from: &[AdyaPl2],
         examples: &[Example {
             notation: "init=nil  T1: a(x,1)  T2: a(x,2)  T3: r(x,[1 2])  T4: r(x,[2 1])",
             story: "For T3, 1 was appended before 2; for T4, after.",
             holds: &[CutIsolation],
-            violated: &[ReadCommitted],
+            violated: &[AdyaPl2],
         }],
         sources: &[cite(ELLE, "incompatible orders")],
         see_also: &[ConflictingCommitOrder, LostAppend],
@@ -361,16 +375,17 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: DuplicateElements,
         name: "duplicate-elements",
+        about: "an element is in a list more often than appended",
         aliases: &[],
         called: &[called("Elle", ":duplicate-elements")],
         definition: "A list holds an element more often than it was appended.",
         cause: "A client or a coordinator retries a write that had gone through.",
-        forbidden_from: &[ReadCommitted],
+        forbidden_from: &[AdyaPl2],
         examples: &[Example {
             notation: "init=nil  T1: a(x,1)  T2: r(x,[1 1])",
             story: "T1 appended once, and T2 finds the element twice.",
             holds: &[CutIsolation],
-            violated: &[ReadCommitted],
+            violated: &[AdyaPl2],
         }],
         sources: &[cite(ELLE, "duplicate elements")],
         see_also: &[LostAppend, IncompatibleOrder],
@@ -378,6 +393,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: LostAppend,
         name: "lost-append",
+        about: "a committed append is missing from a later list",
         aliases: &[],
         called: &[called("Jepsen", "lost write")],
         definition: "An append was committed, and a list that must be later does not hold it.",
@@ -395,6 +411,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: DirtyWrite,
         name: "dirty-write",
+        about: "transactions overwrite each other in a circle",
         aliases: &["G0", "P0"],
         called: &[called("Elle", ":G0")],
         definition: "Transactions overwrite each other in a circle: on one key the first is the later, on \
@@ -413,6 +430,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: CircularInformationFlow,
         name: "circular-information-flow",
+        about: "one reads from another that wrote after it",
         aliases: &["G1c"],
         called: &[called("Elle", ":G1c")],
         definition: "Transactions depend on each other in a circle of reads and at least one overwrite: one \
@@ -431,6 +449,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: LostUpdate,
         name: "lost-update",
+        about: "two update a key from the same version",
         aliases: &["P4"],
         called: &[called("Elle", ":lost-update, a case of :G-single")],
         definition: "Two transactions read the same version of a key and both overwrite it. The second has \
@@ -450,6 +469,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: ReadSkew,
         name: "read-skew",
+        about: "a part of what had happened is seen",
         aliases: &["G-single", "A5A"],
         called: &[called("Elle", ":G-single")],
         definition: "A transaction sees a part of what had happened: it depends on a transaction, directly \
@@ -478,6 +498,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: LongFork,
         name: "long-fork",
+        about: "two readers see two writes in opposite order",
         aliases: &[],
         called: &[called("Elle", "a case of :G-nonadjacent"), called("Jepsen", "the long-fork workload")],
         definition: "Two readers see two independent writes in opposite order: each has seen one of them and \
@@ -496,6 +517,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: WriteSkew,
         name: "write-skew",
+        about: "each overwrites what the other has read",
         aliases: &["G2-item", "A5B"],
         called: &[called("Elle", ":G2-item")],
         definition: "Transactions read what the others overwrite, each a key of its own, so that each would \

@@ -51,6 +51,7 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: CutIsolation,
         name: "cut-isolation",
+        about: "a transaction that reads a key twice finds one value",
         aliases: &["ci", "item-cut-isolation", "i-ci"],
         called: &[called("Bailis et al.", "item cut isolation")],
         definition: "A transaction that reads a key twice, without writing it in between, finds the same \
@@ -69,6 +70,7 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: AdyaPl1,
         name: "adya-pl-1",
+        about: "writes of transactions are not interleaved (Adya's PL-1)",
         aliases: &["pl-1", "read-uncommitted", "ru"],
         called: &[called("Elle", ":read-uncommitted"), called("Gray", "degree 1")],
         definition: "The writes of transactions are not interleaved: if one of two transactions overwrites \
@@ -93,6 +95,7 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: AdyaPl2,
         name: "adya-pl-2",
+        about: "committed, final writes are read, without circular flow",
         aliases: &["pl-2", "adya-read-committed"],
         called: &[called("Elle", ":read-committed"), called("ANSI SQL, as Adya reads it", "READ COMMITTED")],
         definition: "Only the final writes of committed transactions are read, and information never flows \
@@ -119,6 +122,7 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: AdyaPl299,
         name: "adya-pl-2.99",
+        about: "as PL-2, and serializable as far as single keys go",
         aliases: &["pl-2.99", "repeatable-read", "rr"],
         called: &[called("Elle", ":repeatable-read"), called("ANSI SQL", "REPEATABLE READ")],
         definition: "As adya-pl-2, and what a transaction has read is not overwritten by others in a way \
@@ -149,6 +153,7 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: ReadCommitted,
         name: "read-committed",
+        about: "as PL-2, and no read goes back behind an earlier one",
         aliases: &["rc"],
         called: &[
             called("Bailis et al.", "close to monotonic atomic view (MAV)"),
@@ -187,6 +192,7 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: ReadAtomic,
         name: "read-atomic",
+        about: "a transaction is seen whole or not at all; sessions hold",
         aliases: &["ra"],
         called: &[called("Elle", ":read-atomic")],
         definition: "Transactions are seen whole: who reads one write of a transaction finds all its others, \
@@ -214,6 +220,7 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: Causal,
         name: "causal",
+        about: "who sees a transaction sees all that this one saw",
         aliases: &["cc", "tcc", "causal-consistency", "transactional-causal-consistency", "causal-cerone"],
         called: &[called("Elle", ":causal-cerone (its :causal is about single objects)")],
         definition: "Who sees a transaction sees all that this one saw, and all that its session did before. \
@@ -244,6 +251,7 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: Prefix,
         name: "prefix",
+        about: "a transaction sees a beginning of the one commit order",
         aliases: &["pc", "prefix-consistency", "prefix-consistent"],
         called: &[called("Elle", ":prefix"), called("Cerone et al.", "prefix consistency")],
         definition: "All observers see transactions arrive in one order, and each sees a beginning of it, a \
@@ -268,6 +276,7 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: ParallelSnapshot,
         name: "parallel-snapshot-isolation",
+        about: "as causal, and no two concurrent writers of a key",
         aliases: &["psi", "parallel-snapshot", "parallel-si"],
         called: &[
             called("Elle", ":parallel-snapshot-isolation"),
@@ -296,6 +305,7 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: Snapshot,
         name: "snapshot-isolation",
+        about: "as prefix, and no two concurrent writers of a key",
         aliases: &["si", "snapshot", "strong-session-snapshot-isolation"],
         called: &[
             called(
@@ -353,6 +363,7 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: Serializable,
         name: "serializable",
+        about: "a transaction sees everything before it in one order",
         aliases: &["ser", "serializability", "strong-session-serializable", "strong-session-serializability"],
         called: &[
             called("Elle", ":strong-session-serializable (its :serializable leaves sessions out)"),
@@ -401,6 +412,7 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: StrictSnapshot,
         name: "strict-snapshot-isolation",
+        about: "snapshot isolation in the order of the clock",
         aliases: &["ssi", "strict-snapshot", "strict-si", "strong-snapshot-isolation", "strong-si"],
         called: &[
             called("Elle", ":strong-snapshot-isolation"),
@@ -428,6 +440,7 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: StrictSerializable,
         name: "strict-serializable",
+        about: "serializable in the order of the clock",
         aliases: &[
             "sser",
             "strict-serializability",
@@ -468,7 +481,7 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
         products: &[
             product("Spanner", "its default level", "called external consistency"),
             product("FoundationDB", "its default level", ""),
-            product("etcd", "its only level", "for transactions that do not ask for stale reads"),
+            product("etcd", "its only level", "unless a read asks for possibly stale data"),
         ],
         sources: &[
             cite(PAPADIMITRIOU, "strict serializability"),

@@ -15,7 +15,7 @@ fn main() {
     let (t, c0) = (Instant::now(), cpu());
     let mut c = Checker::new(&reading.history, Options::default());
     println!("resolve {:.3} cpu {:.3}", t.elapsed().as_secs_f64(), cpu()-c0);
-    for l in [Level::ReadCommitted, Level::ReadAtomic, Level::Causal] {
+    let only = std::env::var("L").ok(); for l in [Level::ReadCommitted, Level::ReadAtomic, Level::Causal].into_iter().filter(|l| only.as_ref().is_none_or(|o| l.name() == o)) {
         let (t, c0) = (Instant::now(), cpu());
         let j = c.check(l);
         println!("{l} {:.3} cpu {:.3} holds={}", t.elapsed().as_secs_f64(), cpu()-c0, matches!(j.verdict, Verdict::Holds(_)));

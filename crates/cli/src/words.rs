@@ -53,6 +53,26 @@ pub(crate) fn value(history: &History, value: Value) -> String {
     if text.chars().count() <= 40 { text } else { text.chars().take(39).chain(['…']).collect() }
 }
 
+/// Breaks a text into lines of at most `width` characters where it can; all but the first are indented.
+pub(crate) fn wrap(text: &str, width: usize, indent: &str) -> String {
+    let mut out = String::new();
+    let mut column = 0;
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > width {
+            out.push('\n');
+            out.push_str(indent);
+            column = indent.chars().count();
+        } else if column > 0 {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += length;
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,5 +83,12 @@ mod tests {
             [0, 7, 999, 1_000, 12_345, 1_234_567].map(count),
             ["0", "7", "999", "1,000", "12,345", "1,234,567"]
         );
+    }
+
+    #[test]
+    fn text_is_wrapped_between_words() {
+        assert_eq!(wrap("a bc def ghij", 6, "  "), "a bc\n  def\n  ghij");
+        assert_eq!(wrap("abcdefghij k", 4, ""), "abcdefghij\nk");
+        assert_eq!(wrap("", 4, ""), "");
     }
 }

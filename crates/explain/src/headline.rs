@@ -1,7 +1,7 @@
 //! The first sentence of a story: what happened, told differently for each anomaly.
 
 use isoscope_check::{Edge, Evidence, Node, Seen, Why};
-use isoscope_history::{Datum, Op, OpView, Txn, Value};
+use isoscope_history::{Datum, Op, OpKind, OpView, Txn, Value};
 use isoscope_levels::Anomaly;
 
 use crate::story::Teller;
@@ -42,11 +42,18 @@ impl Teller<'_> {
                 Anomaly::NotMyOwnWrite => {
                     format!("{did}, although it had itself {} before", self.own_write(reader, view))
                 }
-                _ => format!("{did}, which nobody ever wrote"),
+                Anomaly::LostAppend => format!("{did}, which lacks what was there from the beginning"),
+                _ => self.thin_air(&did, view),
             };
         };
         let writer_name = words.txn(writer);
         match anomaly {
+            Anomaly::AbortedRead if view.kind == OpKind::ReadList => {
+                format!(
+                    "{did}, and the {} in it is of {writer_name}, which aborted",
+                    words.value(write.value)
+                )
+            }
             Anomaly::AbortedRead => format!("{did} from {writer_name}, which aborted"),
             Anomaly::FutureRead => format!("{did} before it {} itself", words.past(write)),
             Anomaly::NotMyOwnWrite => {
@@ -62,10 +69,6 @@ impl Teller<'_> {
                 format!("{did} from {writer_name} in the middle of it: {writer_name} then {last}")
             }
             Anomaly::DuplicateElements => self.duplicate(&did, view),
-            Anomaly::LostAppend => {
-                let element = words.value(write.value);
-                format!("{did}, from which the {element} that {writer_name} had appended is lost")
-            }
             _ => format!("{did} from {writer_name}, which no order explains"),
         }
     }
@@ -75,6 +78,28 @@ impl Teller<'_> {
         let mut writes = self.words.history.ops_of(txn);
         let last = writes.rfind(|op| op.kind.is_write() && op.key == read.key && op.id < read.id);
         last.map_or(format!("written {}", self.words.key(read.key)), |op| participle(&self.words.past(op)))
+    }
+
+    /// A value out of thin air; of a list, the element that is.
+    fn thin_air(&self, did: &str, read: OpView) -> String {
+        let history = self.words.history;
+        let written = |value: Value| {
+            let writers = history.writers(read.key).iter();
+            let mut writes = writers.flat_map(|&txn| history.ops_of(txn));
+            writes.any(|op| op.kind.is_write() && op.key == read.key && op.value == value)
+        };
+        let initial = match history.datum(history.initial(read.key)) {
+            Datum::List(elements) => elements,
+            _ => &[],
+        };
+        match history.datum(read.value) {
+            Datum::List(elements) => {
+                let thin = elements.iter().find(|e| !initial.contains(e) && !written(**e));
+                let thin = thin.map_or("an element".to_owned(), |&e| self.words.value(e));
+                format!("{did}, which holds {thin}, and nobody ever appended that")
+            }
+            _ => format!("{did}, which nobody ever wrote"),
+        }
     }
 
     fn duplicate(&self, did: &str, read: OpView) -> String {
@@ -109,7 +134,6 @@ impl Teller<'_> {
                 let apart = self.first_difference(one.value, two.value);
                 format!("{reads}: neither list is a beginning of the other{apart}")
             }
-            Anomaly::LostAppend => format!("{reads}: what was appended was lost again"),
             _ => format!("{reads}, which no order explains"),
         }
     }
@@ -167,9 +191,13 @@ impl Teller<'_> {
                 format!("{reader} had seen {newer}, which {wrote},{way} and yet it {back}")
             }
             (Anomaly::ConflictingCommitOrder, _) => self.conflict(o, &read, &wrote),
-            (Anomaly::DirtyWrite | Anomaly::CircularInformationFlow | Anomaly::CyclicCausality, _) => {
-                self.circle(anomaly, edges)
-            }
+            (
+                Anomaly::DirtyWrite
+                | Anomaly::CircularInformationFlow
+                | Anomaly::CyclicCausality
+                | Anomaly::LostAppend,
+                _,
+            ) => self.circle(anomaly, edges),
             (_, Seen::Read(op)) => {
                 format!("{reader} {read}, although it {}, which {wrote}", self.read_from(*op, o.newer))
             }
@@ -228,12 +256,28 @@ impl Teller<'_> {
             (Anomaly::CircularInformationFlow, _) => {
                 format!("Information flowed in a circle between {all}: {each}")
             }
-            (_, []) => "the evidence is empty".to_owned(),
-            _ => format!("No order of {all} explains what was read: {each}"),
+            (Anomaly::LostAppend, _) => self.lost(edges).unwrap_or_else(|| no_order(&all, each)),
+            _ => no_order(&all, each),
         }
+    }
+
+    /// An append that a list lacks although it must have been there.
+    fn lost(&self, edges: &[Edge]) -> Option<String> {
+        let words = &self.words;
+        edges.iter().find_map(|edge| {
+            let Why::Missing { read, append } = edge.why else { return None };
+            let ((reader, list), (writer, append)) = (words.of(read), words.of(append));
+            let (reader, writer) = (words.txn(reader), words.txn(writer));
+            let (read, element) = (words.past(list), words.value(append.value));
+            Some(format!("{reader} {read}, which lacks the {element} that {writer} had appended before"))
+        })
     }
 
     fn read_by(&self, edge: &Edge, read: Op) -> String {
         format!("{} {}", self.words.node(edge.to), self.read_from(read, edge.from))
     }
+}
+
+fn no_order(all: &str, each: &str) -> String {
+    format!("No order of {all} explains what was read: {each}")
 }

@@ -1,7 +1,9 @@
 //! A story: one sentence that says what happened, and the clauses that prove it.
 
-use isoscope_check::{Evidence, Instance};
-use isoscope_history::{History, Op, Session, Txn, Value};
+use std::collections::BTreeSet;
+
+use isoscope_check::{Evidence, Instance, Node, Seen, Why};
+use isoscope_history::{History, Op, Txn};
 use isoscope_levels::Anomaly;
 
 use crate::words::Words;
@@ -13,6 +15,8 @@ pub struct Story {
     pub headline: String,
     /// The steps of the proof. Those of a cycle follow its edges.
     pub clauses: Vec<Clause>,
+    /// The read that is wrong, where one is.
+    pub focus: Option<Op>,
 }
 
 /// One step of a proof, and the operations in the history that bear it out.
@@ -59,18 +63,30 @@ impl<'h> Teller<'h> {
             Evidence::Read { read, write } => self.read_clauses(anomaly, *read, *write),
             Evidence::Pair { first, second } => self.pair_clauses(*first, *second),
         };
-        Story { headline: self.headline(anomaly, &instance.evidence), clauses }
+        let headline = self.headline(anomaly, &instance.evidence);
+        Story { headline, clauses, focus: focus(&instance.evidence) }
     }
 
-    /// The operations of a story, each once, in the order in which it speaks of them.
+    /// The operations to point at, each once, in the order in which a story speaks of them.
     pub fn pointers(&self, story: &Story) -> Vec<Pointer> {
-        let mut ops: Vec<Op> = Vec::new();
-        for &op in story.clauses.iter().flat_map(|clause| &clause.ops) {
-            if !ops.contains(&op) {
-                ops.push(op);
-            }
-        }
+        let ops = once(story.clauses.iter().flat_map(|clause| clause.ops.iter().copied()));
         ops.into_iter().map(|op| Pointer { op, label: self.label(op) }).collect()
+    }
+
+    /// All operations that the evidence of an anomaly rests on, each once; nothing is left out.
+    pub fn operations(&self, anomaly: Anomaly, evidence: &Evidence) -> Vec<Op> {
+        let clauses = match evidence {
+            Evidence::Cycle(edges) => {
+                let unfolded = edges.iter().flat_map(|edge| match &edge.why {
+                    Why::Forced { seen: Seen::Causal(path), .. } => path.as_slice(),
+                    _ => &[],
+                });
+                edges.iter().chain(unfolded).map(|edge| self.step(edge)).collect()
+            }
+            Evidence::Read { read, write } => self.read_clauses(anomaly, *read, *write),
+            Evidence::Pair { first, second } => self.pair_clauses(*first, *second),
+        };
+        once(clauses.into_iter().flat_map(|clause| clause.ops))
     }
 
     /// What a transaction is called.
@@ -78,14 +94,9 @@ impl<'h> Teller<'h> {
         self.words.txn(txn)
     }
 
-    /// What a session is called: `session 2`.
-    pub fn session(&self, session: Session) -> String {
-        self.words.session(session)
-    }
-
-    /// A value, shortened.
-    pub fn value(&self, value: Value) -> String {
-        self.words.value(value)
+    /// What a transaction, or the initial state, is called.
+    pub fn node(&self, node: Node) -> String {
+        self.words.node(node)
     }
 
     /// An operation in a few words: `T7 reads x=2`.
@@ -93,4 +104,22 @@ impl<'h> Teller<'h> {
         let (txn, view) = self.words.of(op);
         format!("{} {}", self.words.txn(txn), self.words.present(view))
     }
+}
+
+/// The read that is wrong: the one that no order explains, or that forces the cycle's first edge.
+fn focus(evidence: &Evidence) -> Option<Op> {
+    match evidence {
+        Evidence::Read { read, .. } => Some(*read),
+        Evidence::Pair { second, .. } => Some(*second),
+        Evidence::Cycle(edges) => match edges.first()?.why {
+            Why::Forced { read, .. } => Some(read),
+            _ => None,
+        },
+    }
+}
+
+/// Each operation where it is first met.
+fn once(all: impl Iterator<Item = Op>) -> Vec<Op> {
+    let mut seen = BTreeSet::new();
+    all.filter(|&op| seen.insert(op)).collect()
 }

@@ -88,10 +88,22 @@ fn a_wrong_read_is_told_in_a_sentence() {
             "T2 read l=[1 1], which holds 1 more often than it was appended.",
         ),
         (
-            "T1: a(l,1)  T2: r(l,[])",
-            Anomaly::LostAppend,
+            "T1!: a(l,1)  T2: r(l,[1 2])  T3: a(l,2)",
+            Anomaly::AbortedRead,
             read(1, Some(0)),
-            "T2 read l=[], from which the 1 that T1 had appended is lost.",
+            "T2 read l=[1 2], and the 1 in it is of T1, which aborted.",
+        ),
+        (
+            "T1: a(l,1)  T2: r(l,[1 7])",
+            Anomaly::ThinAirRead,
+            read(1, None),
+            "T2 read l=[1 7], which holds 7, and nobody ever appended that.",
+        ),
+        (
+            "T1: a(l,1) r(l,[])",
+            Anomaly::NotMyOwnWrite,
+            read(1, None),
+            "T1 read l=[], although it had itself appended 1 to l before.",
         ),
     ];
     for (text, anomaly, evidence, expected) in cases {
@@ -222,6 +234,19 @@ fn circles_of_reads_and_overwrites() {
         "Information flowed in a circle between T1 and T2: each comes before the other.
 - T1 comes before T2: T3 read x=[1], which does not yet hold the 2 that T2 appended.
 - T2 comes before T1: T1 read y=[1] from T2."
+    );
+}
+
+#[test]
+fn an_append_that_is_lost() {
+    let history = parse("init=nil  T1: a(x,1) ; T2: a(x,2)  T3: r(x,[2])");
+    let why = Why::Missing { read: Op(2), append: Op(0) };
+    let cycle = Evidence::Cycle(vec![edge(txn(1), txn(0), why), session(txn(0), txn(1))]);
+    assert_eq!(
+        tell(&history, Anomaly::LostAppend, cycle),
+        "T3 read x=[2], which lacks the 1 that T1 had appended before.
+- T2 comes before T1: T3 read x=[2], which does not yet hold the 1 that T1 appended.
+- T1 comes before T2: T2 follows T1 in session 1."
     );
 }
 

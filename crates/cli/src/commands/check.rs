@@ -28,6 +28,7 @@ use crate::exit::Exit;
 use crate::terminal::{Terminal, Unit};
 use crate::words;
 
+pub(crate) use full::{anomalies, lattice};
 pub(crate) use report::{Judged, Report};
 
 pub(crate) fn run(args: &CheckArgs, terminal: &Terminal) -> Exit {

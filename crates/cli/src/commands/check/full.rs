@@ -9,7 +9,7 @@ use isoscope_check::{Against, Evidence, Finding, Instance, Judgement, Unknown, V
 use isoscope_explain::{Story, Teller};
 use isoscope_formats::{Failure, Place};
 use isoscope_history::{Op, Outcome};
-use isoscope_levels::Level;
+use isoscope_levels::{Anomaly, Level};
 
 use super::concise::names;
 use super::report::{Report, reason, undecided};
@@ -155,14 +155,26 @@ pub(crate) fn anomalies(report: &Report) -> String {
     text
 }
 
+/// What fails with the weakest level is said there; stronger levels are named again only for what they add.
 fn level_heading(report: &Report, level: Level) -> String {
     let above: Vec<Level> =
         report.violated().into_iter().filter(|&l| l != level && implies(l, level)).collect();
-    let also = if above.is_empty() { String::new() } else { format!("; also violated: {}", names(&above)) };
-    let text = wrap(&format!("✗ {level} is violated{also}"), WIDTH, "  ");
+    let text = match above.as_slice() {
+        _ if !report.weakest_violated().contains(&level) => {
+            format!("✗ {level} is violated by more than that")
+        }
+        [] => format!("✗ {level} is violated"),
+        above => format!("✗ {level} is violated; also violated: {}", names(above)),
+    };
     // The name alone is coloured: a coloured paragraph is hard to read.
     let name = format!("✗ {level}");
-    format!("{}\n\n", text.replacen(&name, &styled(ERROR, &name), 1))
+    format!("{}\n\n", wrap(&text, WIDTH, "  ").replacen(&name, &styled(ERROR, &name), 1))
+}
+
+/// The name of an anomaly as two or three words.
+fn title_of(anomaly: Anomaly) -> String {
+    let words = anomaly.name().replace('-', " ");
+    words.replace("non ", "non-").replace("thin air", "thin-air")
 }
 
 /// `fractured read (TAP-k, against causal order): 12 in 3 components, the shortest 3 shown`.
@@ -175,17 +187,18 @@ fn finding_heading(finding: &Finding) -> String {
     let known: Vec<String> = known.into_iter().chain(against).collect();
     let known = if known.is_empty() { String::new() } else { format!(" ({})", known.join(", ")) };
     let shown = finding.instances.len() as u64;
-    let components = match finding.components {
-        0 => String::new(),
-        n => format!(" in {}", counted(n, "component")),
+    let many = match (finding.count, finding.components) {
+        (1, _) => "once".to_owned(),
+        (n, 0) => count(n),
+        (n, components) => format!("{} in {}", count(n), counted(components, "component")),
     };
     let some = match finding.count {
         n if n <= shown => String::new(),
         _ if shown == 1 => ", the shortest shown".to_owned(),
         _ => format!(", the shortest {} shown", count(shown)),
     };
-    let name = styled(BOLD, finding.anomaly.name().replace('-', " "));
-    format!("{name}{known}: {}{components}{some}", count(finding.count))
+    let name = styled(BOLD, title_of(finding.anomaly));
+    format!("{name}{known}: {many}{some}")
 }
 
 /// One occurrence: the story, its clauses, and the operations in the file.

@@ -89,18 +89,29 @@ fn file(marks: &[Mark<'_>], arrow: &str, width: usize, indent: &str) -> String {
     let mut above: Option<&Place> = None;
     for mark in marks {
         let (place, number) = (mark.place, mark.place.line);
-        if above.is_none_or(|above| (above.line, &above.excerpt) != (number, &place.excerpt)) {
+        let shown = above.and_then(|above| Some((above, under(above, place)?)));
+        if shown.is_none() {
             if above.is_some_and(|above| number > above.line + 1) {
                 text.push_str(&format!("{indent}{}\n", styled(FRAME, "...")));
             }
             let number = styled(FRAME, format!("{number:>width$}"));
             text.push_str(&format!("{indent}{number} {bar} {}\n", place.excerpt));
         }
+        let (line, column) = shown.unwrap_or((place, place.caret));
         let caret = format!("{} {}", if mark.main { "^" } else { "-" }, mark.label);
-        text.push_str(&format!("{pad} {bar} {}{}\n", " ".repeat(place.caret), emphasised(mark, &caret)));
-        above = Some(place);
+        text.push_str(&format!("{pad} {bar} {}{}\n", " ".repeat(column), emphasised(mark, &caret)));
+        above = Some(line);
     }
     text
+}
+
+/// Where in the excerpt that is shown a place further on in the same line is, if it is in it. Columns are
+/// bytes and carets characters, so the text between must be of one-byte characters.
+fn under(shown: &Place, place: &Place) -> Option<usize> {
+    let distance = place.column.checked_sub(shown.column).filter(|_| place.line == shown.line)? as usize;
+    let mut rest = shown.excerpt.chars().skip(shown.caret).take(distance + 1);
+    let inside = rest.clone().count() == distance + 1 && rest.all(|c| c.is_ascii());
+    inside.then_some(shown.caret + distance)
 }
 
 fn emphasised(mark: &Mark<'_>, text: &str) -> String {

@@ -53,23 +53,24 @@ pub(crate) fn value(history: &History, value: Value) -> String {
     if text.chars().count() <= 40 { text } else { text.chars().take(39).chain(['…']).collect() }
 }
 
-/// Breaks a text into lines of at most `width` characters where it can; all but the first are indented.
-pub(crate) fn wrap(text: &str, width: usize, indent: &str) -> String {
+/// A text in lines of at most `width` characters, each indented.
+pub(crate) fn wrap(text: &str, indent: usize, width: usize) -> String {
     let mut out = String::new();
-    let mut column = 0;
-    for word in text.split(' ') {
+    let mut column = width;
+    for word in text.split_whitespace() {
         let length = word.chars().count();
-        if column > 0 && column + 1 + length > width {
-            out.push('\n');
-            out.push_str(indent);
-            column = indent.chars().count();
-        } else if column > 0 {
+        if column + 1 + length > width {
+            out.push_str(if out.is_empty() { "" } else { "\n" });
+            out.push_str(&" ".repeat(indent));
+            column = indent;
+        } else {
             out.push(' ');
             column += 1;
         }
         out.push_str(word);
         column += length;
     }
+    out.push('\n');
     out
 }
 
@@ -86,9 +87,9 @@ mod tests {
     }
 
     #[test]
-    fn text_is_wrapped_between_words() {
-        assert_eq!(wrap("a bc def ghij", 6, "  "), "a bc\n  def\n  ghij");
-        assert_eq!(wrap("abcdefghij k", 4, ""), "abcdefghij\nk");
-        assert_eq!(wrap("", 4, ""), "");
+    fn texts_are_wrapped_at_the_width() {
+        assert_eq!(wrap("one two three four", 2, 10), "  one two\n  three\n  four\n");
+        assert_eq!(wrap("exactly ten", 0, 11), "exactly ten\n");
+        assert_eq!(wrap("muchlongerthanthat", 1, 5), " muchlongerthanthat\n");
     }
 }

@@ -54,7 +54,7 @@ pub(crate) fn run(args: &CheckArgs, terminal: &Terminal) -> Exit {
 fn check(file: &Path, reading: Reading, args: &CheckArgs, terminal: &Terminal) -> Result<Report, Failure> {
     let levels: Vec<Level> = match args.level.as_slice() {
         [] => Level::ALL.into(),
-        named => named.iter().map(|level| level.0).collect(),
+        named => named.into(),
     };
     let shown = shown_anomalies(args);
     let started = Instant::now();
@@ -80,7 +80,8 @@ fn shown_anomalies(args: &CheckArgs) -> usize {
     }
 }
 
-/// Asks for the levels in order, each timed.
+/// Asks for the levels, each timed, and answers in their order. Stronger ones are asked first: where one
+/// holds, the weaker ones cost nothing.
 pub(crate) fn judge(
     history: &History,
     levels: &[Level],
@@ -90,15 +91,19 @@ pub(crate) fn judge(
     let bar = terminal.progress("checking", Some(levels.len() as u64), Unit::Count);
     let mut checker = Checker::new(history, Options { max_anomalies });
     let mut judged = Vec::with_capacity(levels.len());
-    for &level in levels {
+    let mut asked: Vec<(usize, Level)> = levels.iter().copied().enumerate().collect();
+    asked.sort_by_key(|&(_, level)| std::cmp::Reverse(level));
+    for (place, level) in asked {
         bar.set_message(format!("checking {level}"));
         let started = Instant::now();
         let judgement = checker.check(level);
         let seconds = started.elapsed().as_secs_f64();
         bar.inc(1);
-        judged.push(Judged { judgement, seconds, certified: false });
+        judged.push((place, Judged { judgement, seconds, certified: false }));
     }
     bar.finish_and_clear();
+    judged.sort_by_key(|&(place, _)| place);
+    let judged: Vec<Judged> = judged.into_iter().map(|(_, judged)| judged).collect();
     for Judged { judgement, seconds, .. } in &judged {
         terminal.detail(&format!(
             "{}: {} in {seconds:.3} s",

@@ -9,8 +9,8 @@ use isoscope_check::Verdict;
 use isoscope_formats::{Format, Input, ReadOptions, Reading, Target, read, write};
 use isoscope_history::notation::OpText;
 use isoscope_history::{History, Key, OpKind, OpView, Txn};
-use isoscope_levels::Level;
-use isoscope_workload::{Anomaly, Injection, Level as WorkloadLevel, Spec, run as run_workload};
+use isoscope_levels::{Anomaly, Level};
+use isoscope_workload::{Injection, Spec, run as run_workload};
 
 use crate::args::DemoArgs;
 use crate::commands::check::{self, Report};
@@ -53,7 +53,7 @@ fn generate(seed: u64) -> Result<String, String> {
         txns_per_session: 2,
         ops_per_txn: 2,
         keys: 3,
-        level: WorkloadLevel::Serializable,
+        level: Level::Serializable,
         injections: vec![Injection { kind: Anomaly::CausalityViolation, count: 1 }],
         seed,
         ..Spec::default()

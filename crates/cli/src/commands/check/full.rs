@@ -5,15 +5,16 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use isoscope_check::{Against, Evidence, Finding, Instance, Judgement, Unknown, Verdict};
+use isoscope_check::{
+    Against, Edge, Evidence, Finding, Instance, Judgement, Node, Seen, Unknown, Verdict, Why,
+};
 use isoscope_explain::{Story, Teller};
 use isoscope_formats::{Failure, Place};
 use isoscope_history::{Op, Outcome};
 use isoscope_levels::{Anomaly, Level};
 
 use super::concise::names;
-use super::report::{Report, reason, undecided};
-use super::shims::{implies, pattern};
+use super::report::{Report, pattern, reason, undecided};
 use super::snippet::{self, Mark};
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, ERROR, FRAME, GOOD, WARNING, styled};
@@ -69,7 +70,7 @@ pub(crate) fn lattice(report: &Report) -> String {
 
 /// How many levels lie below a level, one under the other.
 fn height(level: Level) -> usize {
-    let below = Level::ALL.into_iter().filter(|&weaker| weaker != level && implies(level, weaker));
+    let below = Level::ALL.into_iter().filter(|&weaker| weaker != level && level.implies(weaker));
     below.map(|weaker| height(weaker) + 1).max().unwrap_or(0)
 }
 
@@ -117,7 +118,7 @@ fn unknowns(report: &Report) -> String {
     let mut text = String::new();
     for (unknown, levels) in reasons {
         let said = format!("{}: {}", names(&levels), reason(unknown).1);
-        let _ = writeln!(text, "{} {}", styled(WARNING, "?"), wrap(&said, WIDTH, "  "));
+        let _ = writeln!(text, "{} {}", styled(WARNING, "?"), hanging(&said, 2));
         if let Some((op, place)) = first(unknown).and_then(|op| Some((op, places.get(&op)?))) {
             let label = format!("the first: {}", Teller::new(&report.reading.history).label(op));
             text.push_str(&snippet::render(vec![Mark { place, label, main: true }], "  "));
@@ -158,7 +159,7 @@ pub(crate) fn anomalies(report: &Report) -> String {
 /// What fails with the weakest level is said there; stronger levels are named again only for what they add.
 fn level_heading(report: &Report, level: Level) -> String {
     let above: Vec<Level> =
-        report.violated().into_iter().filter(|&l| l != level && implies(l, level)).collect();
+        report.violated().into_iter().filter(|&l| l != level && l.implies(level)).collect();
     let text = match above.as_slice() {
         _ if !report.weakest_violated().contains(&level) => {
             format!("✗ {level} is violated by more than that")
@@ -168,7 +169,7 @@ fn level_heading(report: &Report, level: Level) -> String {
     };
     // The name alone is coloured: a coloured paragraph is hard to read.
     let name = format!("✗ {level}");
-    format!("{}\n\n", wrap(&text, WIDTH, "  ").replacen(&name, &styled(ERROR, &name), 1))
+    format!("{}\n\n", hanging(&text, 2).replacen(&name, &styled(ERROR, &name), 1))
 }
 
 /// The name of an anomaly as two or three words.
@@ -183,7 +184,7 @@ fn finding_heading(finding: &Finding) -> String {
         Against::Causal => "against causal order".to_owned(),
         Against::Commit => "against commit order".to_owned(),
     });
-    let known = pattern(finding.anomaly, finding.against).map(str::to_owned);
+    let known = pattern(finding).map(str::to_owned);
     let known: Vec<String> = known.into_iter().chain(against).collect();
     let known = if known.is_empty() { String::new() } else { format!(" ({})", known.join(", ")) };
     let shown = finding.instances.len() as u64;
@@ -211,20 +212,32 @@ fn telling(
 ) -> String {
     let bullet = number.map_or(String::new(), |number| format!("{number}. "));
     let indent = " ".repeat(2 + bullet.len());
-    let headline = wrap(&story.headline, WIDTH - indent.len(), &indent);
+    let headline = hanging(&story.headline, indent.len());
     let mut text = format!("  {}{}\n", styled(FRAME, bullet), headline);
-    // Outside of cycles the headline has said it all.
-    let clauses = if let Evidence::Cycle(_) = instance.evidence { story.clauses.as_slice() } else { &[] };
+    let clauses = if told_by_headline(&instance.evidence) { &[] } else { story.clauses.as_slice() };
     for clause in clauses {
         let indent = format!("{indent}{}", "  ".repeat(clause.depth.into()));
-        let hanging = format!("{indent}  ");
-        let line = wrap(&clause.text, WIDTH - hanging.len(), &hanging);
-        let _ = writeln!(text, "{indent}{} {line}", styled(DIM, if clause.depth == 0 { "-" } else { "·" }));
+        let bullet = styled(DIM, if clause.depth == 0 { "-" } else { "·" });
+        let _ = writeln!(text, "{indent}{bullet} {}", hanging(&clause.text, indent.len() + 2));
     }
     let mark =
         |op: Op, label: String| Some(Mark { place: places.get(&op)?, label, main: story.focus == Some(op) });
     let marks = teller.pointers(story).into_iter().filter_map(|pointer| mark(pointer.op, pointer.label));
     text + &snippet::render(marks.collect(), &indent) + "\n"
+}
+
+/// Whether the clauses of a story would only repeat its headline: outside of cycles, and where the version
+/// that was read is the initial one, which everything follows.
+fn told_by_headline(evidence: &Evidence) -> bool {
+    let Evidence::Cycle(edges) = evidence else { return true };
+    let direct = |edge: &Edge| matches!(&edge.why, Why::Forced { seen: Seen::Read(_) | Seen::Session, .. });
+    matches!(edges.as_slice(), [first, second]
+        if direct(first) && second.from == Node::Initial && second.why == Why::Session)
+}
+
+/// A text broken into lines of which all but the first are indented; the first begins at the same column.
+fn hanging(text: &str, indent: usize) -> String {
+    wrap(text, indent, WIDTH).trim().to_owned()
 }
 
 /// The verdict in a line, and where to learn more.

@@ -1,6 +1,7 @@
 //! The machine-readable report. Fields may be added, never renamed, and nothing is shortened.
 //!
-//! Operations of an occurrence are listed once; its edges refer to them by their place in that list.
+//! A level whose verdict only repeats that of a weaker one names its anomalies and counts them; the occurrences
+//! stand at the weaker level, which is named too. Operations of an occurrence are listed once; its edges refer to them by their place in that list.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +12,7 @@ use isoscope_history::{Datum, History, Op, Txn, Value};
 use isoscope_levels::Anomaly;
 use serde_json::{Map, Value as Json, json};
 
-use super::report::{Judged, Report, reason, verdict_word};
-use super::shims::pattern;
+use super::report::{Judged, Report, pattern, reason, verdict_word};
 use super::snippet;
 use crate::problems::ProblemJson;
 
@@ -47,7 +47,7 @@ fn levels(report: &Report) -> Vec<Json> {
     let teller = Teller::new(&report.reading.history);
     let places = snippet::places(&report.reading, operations(report, &teller).into_iter());
     let writer = Writer { history: &report.reading.history, teller: &teller, places: &places };
-    report.counted().map(|judged| writer.level(judged)).collect()
+    report.counted().map(|judged| writer.level(judged, report.repeats(&judged.judgement).is_none())).collect()
 }
 
 /// All operations that the report speaks of.
@@ -57,6 +57,7 @@ fn operations(report: &Report, teller: &Teller<'_>) -> Vec<Op> {
         match &judged.judgement.verdict {
             Verdict::Holds(_) => {}
             Verdict::Unknown(unknown) => ops.extend(first(unknown)),
+            Verdict::Violated(_) if report.repeats(&judged.judgement).is_some() => {}
             Verdict::Violated(findings) => {
                 for finding in findings {
                     let each = finding.instances.iter();
@@ -96,12 +97,12 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn level(&self, judged: &Judged) -> Json {
+    fn level(&self, judged: &Judged, whole: bool) -> Json {
         let mut level = head(judged);
         match &judged.judgement.verdict {
             Verdict::Holds(_) => {}
             Verdict::Violated(findings) => {
-                let anomalies = findings.iter().map(|finding| self.anomaly(finding)).collect();
+                let anomalies = findings.iter().map(|finding| self.anomaly(finding, whole)).collect();
                 level.insert("anomalies".to_owned(), Json::Array(anomalies));
             }
             Verdict::Unknown(unknown) => {
@@ -116,11 +117,12 @@ impl Writer<'_> {
         Json::Object(level)
     }
 
-    fn anomaly(&self, finding: &Finding) -> Json {
-        let instances = finding.instances.iter().map(|instance| self.instance(finding.anomaly, instance));
+    fn anomaly(&self, finding: &Finding, whole: bool) -> Json {
+        let instances = if whole { finding.instances.as_slice() } else { &[] };
+        let instances = instances.iter().map(|instance| self.instance(finding.anomaly, instance));
         json!({
             "kind": finding.anomaly.name(),
-            "pattern": pattern(finding.anomaly, finding.against),
+            "pattern": pattern(finding),
             "against": finding.against.map(|against| match against {
                 Against::Causal => "causal",
                 Against::Commit => "commit",

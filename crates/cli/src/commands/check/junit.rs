@@ -6,6 +6,7 @@
 use isoscope_check::{Finding, Unknown, Verdict};
 use isoscope_explain::Teller;
 use isoscope_formats::Failure;
+use isoscope_levels::Level;
 
 use super::report::{Judged, Report, reason};
 
@@ -35,7 +36,7 @@ impl Suites {
             Ok(report) => {
                 let teller = Teller::new(&report.reading.history);
                 for judged in report.counted() {
-                    suite.level(file, judged, &teller);
+                    suite.level(file, judged, report.repeats(&judged.judgement), &teller);
                 }
                 report.seconds
             }
@@ -52,22 +53,12 @@ impl Suites {
         self.skipped += skipped;
     }
 
-    fn level(&mut self, file: &str, judged: &Judged, teller: &Teller<'_>) {
+    fn level(&mut self, file: &str, judged: &Judged, repeats: Option<Level>, teller: &Teller<'_>) {
         let body = match &judged.judgement.verdict {
             Verdict::Holds(_) => String::new(),
             Verdict::Violated(findings) => {
                 self.failures += 1;
-                let kinds: Vec<&str> = findings.iter().map(|finding| finding.anomaly.name()).collect();
-                let stories = stories(findings, teller);
-                let message = stories.first().map_or("violated", String::as_str);
-                let body = element("failure", message, &kinds.join(" "), &stories.join("\n\n"));
-                match judged.judgement.implied_by {
-                    Some(weaker) if stories.is_empty() => {
-                        let message = format!("{weaker} is violated, which this level implies");
-                        element("failure", &message, "implied", "")
-                    }
-                    _ => body,
-                }
+                violation(findings, repeats, teller)
             }
             Verdict::Unknown(Unknown::NoEngine) => {
                 self.skipped += 1;
@@ -100,6 +91,18 @@ impl Suites {
              failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\">\n{text}</testsuites>\n"
         )
     }
+}
+
+/// The stories of a level, or the weaker level that has them.
+fn violation(findings: &[Finding], repeats: Option<Level>, teller: &Teller<'_>) -> String {
+    let kinds: Vec<&str> = findings.iter().map(|finding| finding.anomaly.name()).collect();
+    let kinds = kinds.join(" ");
+    if let Some(weaker) = repeats {
+        return element("failure", &format!("{weaker} is violated, which this level implies"), &kinds, "");
+    }
+    let stories = stories(findings, teller);
+    let message = stories.first().map_or("violated", String::as_str);
+    element("failure", message, &kinds, &stories.join("\n\n"))
 }
 
 /// Each occurrence in words, with its proof.

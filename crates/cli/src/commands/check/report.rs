@@ -1,10 +1,9 @@
 //! What a check found, before it is put into any form.
 
-use isoscope_check::{Finding, Judgement, Unknown, Verdict};
+use isoscope_check::{Against, Finding, Judgement, Unknown, Verdict};
 use isoscope_formats::Reading;
 use isoscope_levels::Level;
 
-use super::shims::implies;
 use crate::exit::Exit;
 use crate::words::counted;
 
@@ -64,14 +63,14 @@ impl Report {
     /// The levels that hold and that no other one that holds implies.
     pub(crate) fn strongest_holding(&self) -> Vec<Level> {
         let holding = self.holding();
-        let implied = |weak: &Level| holding.iter().any(|strong| strong != weak && implies(*strong, *weak));
+        let implied = |weak: &Level| holding.iter().any(|strong| strong != weak && strong.implies(*weak));
         holding.iter().copied().filter(|level| !implied(level)).collect()
     }
 
     /// The violated levels that imply no other violated one.
     pub(crate) fn weakest_violated(&self) -> Vec<Level> {
         let violated = self.violated();
-        let implying = |strong: &Level| violated.iter().any(|weak| strong != weak && implies(*strong, *weak));
+        let implying = |strong: &Level| violated.iter().any(|weak| strong != weak && strong.implies(*weak));
         violated.iter().copied().filter(|level| !implying(level)).collect()
     }
 
@@ -80,12 +79,11 @@ impl Report {
     pub(crate) fn findings(&self) -> Vec<(Level, Vec<&Finding>)> {
         let mut judgements: Vec<&Judgement> = self.judged.iter().map(|judged| &judged.judgement).collect();
         judgements.sort_by_key(|judgement| judgement.level);
-        let weakest = self.weakest_violated();
         let mut told: Vec<&Finding> = Vec::new();
         let mut findings = Vec::new();
         for judgement in judgements {
             let Verdict::Violated(all) = &judgement.verdict else { continue };
-            if judgement.implied_by.is_some() && !weakest.contains(&judgement.level) {
+            if self.repeats(judgement).is_some() {
                 continue;
             }
             let new: Vec<&Finding> =
@@ -96,6 +94,12 @@ impl Report {
             }
         }
         findings
+    }
+
+    /// The weaker level of this report whose violation a verdict only repeats.
+    pub(crate) fn repeats(&self, judgement: &Judgement) -> Option<Level> {
+        let weaker = judgement.implied_by?;
+        self.judged.iter().any(|judged| judged.judgement.level == weaker).then_some(weaker)
     }
 
     fn levels(&self, wanted: impl Fn(&Verdict) -> bool) -> Vec<Level> {
@@ -141,4 +145,11 @@ pub(crate) fn reason(unknown: &Unknown) -> (&'static str, String) {
         }
         Unknown::NoEngine => ("no-engine", "no engine decides this level yet".to_owned()),
     }
+}
+
+/// The pattern of the Plume paper that a finding answers to: of the two that the anomalies of order have, the
+/// first is against the causal order and the second against the commit order.
+pub(crate) fn pattern(finding: &Finding) -> Option<&'static str> {
+    let mut patterns = finding.anomaly.aliases().iter().filter(|alias| alias.starts_with("TAP-"));
+    patterns.nth(usize::from(finding.against == Some(Against::Commit))).copied()
 }

@@ -158,12 +158,13 @@ pub(crate) enum CheckStyle {
   isoscope check --level rc,ra,cc --format jsonl store/*/history.edn
   zcat big.txt.gz | isoscope check --format concise -
 
-Without --level all levels are checked: the report tells the strongest that hold and the weakest that
-fail. Levels that no engine decides yet are shown and do not count. `isoscope levels` lists the levels.
+Without --level all levels are checked: the report tells the strongest that hold and the
+weakest that fail. Levels that no engine decides yet are shown and do not count.
+`isoscope levels` lists the levels.
 
-Exit codes: 0 all levels asked for hold; 1 one is violated; 2 none is violated and one is unknown, or
-there was nothing to check; 254 bad usage; 255 a file cannot be read. With several files the worst:
-255, then 1, then 2.")]
+Exit codes: 0 all levels asked for hold; 1 one is violated; 2 none is violated and one is
+unknown, or there was nothing to check; 254 bad usage; 255 a file cannot be read. With
+several files the worst: 255, then 1, then 2.")]
 pub(crate) struct CheckArgs {
     /// Histories: files, directories, or `-` for standard input; gzip and zstd are transparent
     #[arg(required = true, value_name = "FILE", value_hint = ValueHint::AnyPath)]

@@ -14,13 +14,14 @@ mod snippet;
 #[cfg(test)]
 mod tests;
 
+use std::cmp::Reverse;
 use std::path::Path;
 use std::time::Instant;
 
 use isoscope_check::{Checker, Judgement, Options, Verdict};
 use isoscope_formats::{Failure, Problem, Reading, Severity};
 use isoscope_history::History;
-use isoscope_levels::Level;
+use isoscope_levels::{Engine, Level};
 
 use crate::args::{CheckArgs, CheckStyle};
 use crate::commands::open;
@@ -80,8 +81,9 @@ fn shown_anomalies(args: &CheckArgs) -> usize {
     }
 }
 
-/// Asks for the levels, each timed, and answers in their order. Stronger ones are asked first: where one
-/// holds, the weaker ones cost nothing.
+/// Asks for the levels, each timed, and answers in their order. Stronger ones are asked first, since where one
+/// holds the weaker ones cost nothing; but those that need a search come after all that do not, since where one
+/// of these fails nothing is left to search for.
 pub(crate) fn judge(
     history: &History,
     levels: &[Level],
@@ -92,7 +94,7 @@ pub(crate) fn judge(
     let mut checker = Checker::new(history, Options { max_anomalies });
     let mut judged = Vec::with_capacity(levels.len());
     let mut asked: Vec<(usize, Level)> = levels.iter().copied().enumerate().collect();
-    asked.sort_by_key(|&(_, level)| std::cmp::Reverse(level));
+    asked.sort_by_key(|&(_, level)| (level.engine() == Engine::Solver, Reverse(level)));
     for (place, level) in asked {
         bar.set_message(format!("checking {level}"));
         let started = Instant::now();

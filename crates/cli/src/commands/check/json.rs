@@ -3,7 +3,7 @@
 //! A level whose verdict only repeats that of a weaker one names its anomalies and counts them; the occurrences
 //! stand at the weaker level, which is named too. Operations of an occurrence are listed once; its edges refer to them by their place in that list.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use isoscope_check::{Against, Edge, Evidence, Finding, Instance, Node, Seen, Unknown, Verdict, Why};
 use isoscope_explain::Teller;
@@ -138,12 +138,13 @@ impl Writer<'_> {
         let ops = self.teller.operations(anomaly, &instance.evidence);
         let edges: &[Edge] = if let Evidence::Cycle(edges) = &instance.evidence { edges } else { &[] };
         let txns = transactions(self.history, edges, &ops);
+        let places: BTreeMap<Op, usize> = ops.iter().enumerate().map(|(place, &op)| (op, place)).collect();
         json!({
             "story": story.headline,
             "component": instance.component,
             "transactions": txns.into_iter().map(|txn| self.teller.txn(txn)).collect::<Vec<_>>(),
             "operations": ops.iter().map(|&op| self.operation(op)).collect::<Vec<_>>(),
-            "edges": edges.iter().map(|edge| self.edge(edge, &ops)).collect::<Vec<_>>(),
+            "edges": edges.iter().map(|edge| self.edge(edge, &places)).collect::<Vec<_>>(),
         })
     }
 
@@ -169,8 +170,8 @@ impl Writer<'_> {
         operation
     }
 
-    fn edge(&self, edge: &Edge, ops: &[Op]) -> Json {
-        let at = |op: &Op| ops.iter().position(|other| other == op);
+    fn edge(&self, edge: &Edge, places: &BTreeMap<Op, usize>) -> Json {
+        let at = |op: &Op| places.get(op).copied();
         let mut out = json!({ "from": self.node(edge.from), "to": self.node(edge.to) });
         match &edge.why {
             Why::Session => out["why"] = "session".into(),
@@ -195,7 +196,7 @@ impl Writer<'_> {
                     Seen::Read(op) => json!({ "by": "read", "read": at(op) }),
                     Seen::Session => json!({ "by": "session" }),
                     Seen::Causal(path) => {
-                        let path: Vec<Json> = path.iter().map(|edge| self.edge(edge, ops)).collect();
+                        let path: Vec<Json> = path.iter().map(|edge| self.edge(edge, places)).collect();
                         json!({ "by": "path", "path": path })
                     }
                 };
@@ -219,13 +220,8 @@ fn transactions(history: &History, edges: &[Edge], ops: &[Op]) -> Vec<Txn> {
         Node::Initial => None,
         Node::Txn(txn) => Some(txn),
     });
-    let mut txns = Vec::new();
-    for txn in nodes.chain(ops.iter().map(|&op| history.txn_of(op))) {
-        if !txns.contains(&txn) {
-            txns.push(txn);
-        }
-    }
-    txns
+    let mut met = BTreeSet::new();
+    nodes.chain(ops.iter().map(|&op| history.txn_of(op))).filter(|&txn| met.insert(txn)).collect()
 }
 
 /// A value as JSON has it; what JSON lacks is text in the notation.

@@ -19,6 +19,7 @@ use isoscope_formats::{Place, Reading};
 use isoscope_history::Op;
 
 use crate::terminal::{ERROR, FRAME, styled};
+use crate::words::counted;
 
 /// How many operations of one story are pointed at.
 const MOST: usize = 10;
@@ -62,7 +63,8 @@ pub(crate) fn render(mut marks: Vec<Mark<'_>>, indent: &str) -> String {
     }
     if left_out > 0 {
         let pad = " ".repeat(width);
-        text.push_str(&format!("{indent}{pad} {} {left_out} more operations\n", styled(FRAME, "= and")));
+        let more = counted(left_out as u64, "more operation");
+        text.push_str(&format!("{indent}{pad} {} {more}\n", styled(FRAME, "= and")));
     }
     text
 }

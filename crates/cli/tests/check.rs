@@ -5,6 +5,7 @@ mod support;
 
 use std::fs;
 
+use isoscope_levels::{Anomaly, Example, Level};
 use serde_json::Value;
 use support::{isoscope, isoscope_with_input};
 use tempfile::TempDir;
@@ -170,6 +171,35 @@ fn json_carries_the_anomaly_down_to_the_column() {
     assert_eq!(alone["levels"][0]["anomalies"][0]["instances"].as_array().map(Vec::len), Some(1));
     let several = isoscope(d.path(), "check --format json bad good").out;
     assert_eq!(serde_json::from_str::<Value>(&several).unwrap().as_array().map(Vec::len), Some(2));
+}
+
+/// The catalogue says of each of its examples which levels it satisfies; no verdict may say otherwise.
+#[test]
+fn the_examples_of_the_catalogue_get_the_verdicts_that_it_states() {
+    let d = TempDir::new().unwrap();
+    let of_levels = Level::ALL.into_iter().flat_map(Level::examples);
+    let examples: Vec<&Example> =
+        of_levels.chain(Anomaly::ALL.into_iter().flat_map(Anomaly::examples)).collect();
+    let names: Vec<String> = (0..examples.len()).map(|i| format!("{i:03}")).collect();
+    for (name, example) in names.iter().zip(&examples) {
+        fs::write(d.path().join(name), example.notation).unwrap();
+    }
+    let run = isoscope(d.path(), &format!("-q check --format jsonl {}", names.join(" ")));
+    let mut wrong = Vec::new();
+    for (example, line) in examples.iter().zip(lines(&run.out)) {
+        for judged in line["levels"].as_array().unwrap() {
+            let level = Level::parse(judged["level"].as_str().unwrap()).unwrap();
+            let expected = match example.satisfies(level) {
+                Some(true) => "holds",
+                Some(false) => "violated",
+                None => continue,
+            };
+            if judged["verdict"] != expected && judged["verdict"] != "unknown" {
+                wrong.push(format!("{level} {} and not {expected}: {}", judged["verdict"], example.notation));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong verdicts:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 #[test]

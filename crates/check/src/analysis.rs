@@ -27,6 +27,7 @@ use std::borrow::Cow;
 use isoscope_history::{History, Key, Op, Session, Txn};
 use isoscope_levels::Anomaly;
 use isoscope_order::{Components, Graph};
+use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::axiom::{Axiom, Causality, Forced, Ranking, Search, all_reads, precedes};
@@ -34,7 +35,7 @@ use crate::certificate::{Against, Edge, Evidence, Finding, Instance, Node, Seen,
 use crate::cycles;
 use crate::resolve::{Link, Resolved};
 use crate::schedule::{Stale, schedule};
-use crate::trace::{Relations, Tracer};
+use crate::trace::{Relations, Tracer, Trail};
 
 /// Rounds before all forced edges are made known.
 const ROUNDS: usize = 8;
@@ -182,7 +183,7 @@ impl Work<'_> {
         let named = self.name(axiom, &causal, &commit);
         let mut known = self.known.clone();
         known.extend(&commit);
-        let tracer = Tracer::new(self.history, self.resolved, &known);
+        let tracer = Tracer::new(self.history, self.resolved, &known, Some(&self.causal_place));
         let mut by_name: FxHashMap<(Anomaly, Against), Vec<Named>> = FxHashMap::default();
         for &one in &named {
             by_name.entry((one.anomaly, one.against)).or_default().push(one);
@@ -190,11 +191,13 @@ impl Work<'_> {
         let (component, initial) = self.complete_components(&commit);
         let mut stage = Stage { component, initial, named, shown: Vec::new() };
         for all in by_name.into_values() {
-            let tried = turns(all.into_iter(), |one| stage.component_of(self.resolved, one))
-                .take(keep.saturating_mul(EVIDENCE_FACTOR));
-            let shown: Vec<(Named, Evidence)> =
-                tried.filter_map(|one| Some((one, self.evidence(&tracer, &layers, &one)?))).collect();
-            stage.shown.extend(shown);
+            let tried: Vec<Named> = turns(all.into_iter(), |one| stage.component_of(self.resolved, one))
+                .take(keep.saturating_mul(EVIDENCE_FACTOR))
+                .collect();
+            let evidence = tried
+                .par_iter()
+                .map_init(Trail::default, |trail, one| Some((*one, evidence(&tracer, &layers, one, trail)?)));
+            stage.shown.par_extend(evidence.flatten());
         }
         stage.shown.sort_by_key(|(one, _)| one.forced);
         stage
@@ -339,35 +342,26 @@ impl Work<'_> {
         let mut keys = self.keys_read(forced).peekable();
         keys.peek().is_some() && keys.all(|other| other == key)
     }
+}
 
-    /// The cycle that shows an instance: the forced edge, and a shortest way back.
-    fn evidence(&self, tracer: &Tracer<'_>, layers: &Layers, one: &Named) -> Option<Evidence> {
-        let edge = tracer.forced_edge(one.forced);
-        let from = one.forced.seen;
-        let back = match edge.to {
-            Node::Initial => {
-                vec![Edge { from: Node::Initial, to: Node::Txn(from), why: Why::Session }]
-            }
-            Node::Txn(to) => match one.against {
-                Against::Causal => {
-                    let latest = self.causal_place[from.index()];
-                    let earliest = self.causal_place[to.index()];
-                    let between = |txn: Txn| {
-                        (earliest..=latest).contains(&self.causal_place[txn.index()])
-                    };
-                    tracer.path(to, from, Relations::CAUSAL, between)?
-                }
-                Against::Commit => {
-                    let component = layers.components.of[to.index()];
-                    let within = |txn: Txn| layers.components.of[txn.index()] == component;
-                    tracer.path(to, from, Relations::COMMIT, within)?
-                }
-            },
-        };
-        let mut cycle = vec![edge];
-        cycle.extend(back);
-        Some(Evidence::Cycle(cycle))
-    }
+/// The cycle that shows an instance: the forced edge, and a shortest way back.
+fn evidence(tracer: &Tracer<'_>, layers: &Layers, one: &Named, trail: &mut Trail) -> Option<Evidence> {
+    let edge = tracer.forced_edge(one.forced, trail);
+    let from = one.forced.seen;
+    let back = match (edge.to, one.against) {
+        (Node::Initial, _) => {
+            vec![Edge { from: Node::Initial, to: Node::Txn(from), why: Why::Session }]
+        }
+        (Node::Txn(to), Against::Causal) => tracer.causal_path(to, from, trail)?,
+        (Node::Txn(to), Against::Commit) => {
+            let component = layers.components.of[to.index()];
+            let within = |txn: Txn| layers.components.of[txn.index()] == component;
+            tracer.path(to, from, Relations::COMMIT, within, trail)?
+        }
+    };
+    let mut cycle = vec![edge];
+    cycle.extend(back);
+    Some(Evidence::Cycle(cycle))
 }
 
 /// The first of each group, then the second of each, and so on.

@@ -116,9 +116,8 @@ impl Pass<'_> {
         if rivals < 4 * passed.len() {
             for &key in &own {
                 let rivals = self.history.writers(key).iter().copied();
-                let overtaken = rivals.filter(|rival| {
-                    (turn..UNPLACED).contains(&self.place[rival.index()]) && later(rival)
-                });
+                let overtaken = rivals
+                    .filter(|rival| (turn..UNPLACED).contains(&self.place[rival.index()]) && later(rival));
                 self.overtaken.extend(overtaken.map(|rival| (rival, key)));
             }
         } else {

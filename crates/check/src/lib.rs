@@ -4,8 +4,10 @@
 
 mod certificate;
 mod checker;
+mod verify;
 
 pub use certificate::{
     Against, Edge, Evidence, Finding, Instance, Judgement, Node, Seen, Unknown, Verdict, Why,
 };
 pub use checker::{Checker, Options};
+pub use verify::{Refutation, verify};

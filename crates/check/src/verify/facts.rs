@@ -230,11 +230,14 @@ impl<'h> Facts<'h> {
             _ => {
                 let place = (read.key, read.value);
                 let overwritten = self.unreadable.get(&place).map_or(Writers::NONE, |u| u.overwritten);
-                let overwritten = match overwritten.besides(reader) {
-                    Candidates::One(Node::Txn(txn)) => self.present_other(txn, reader),
-                    other => other,
-                };
-                self.candidates(read.key, read.value, reader).or(overwritten)
+                let finals = self.candidates(read.key, read.value, reader);
+                [finals, overwritten.besides(reader)]
+                    .map(|candidates| match candidates {
+                        Candidates::One(Node::Txn(txn)) => self.present_other(txn, reader),
+                        other => other,
+                    })
+                    .into_iter()
+                    .fold(Candidates::None, Candidates::or)
             }
         }
     }

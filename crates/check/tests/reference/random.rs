@@ -178,6 +178,12 @@ fn spoil(list: &mut Vec<i32>, plan: &[Plan], key: usize, dice: &mut Dice) {
     }
 }
 
+/// A history of few operations, with or without lists.
+pub(crate) fn draw_small(dice: &mut Dice) -> Vec<Plan> {
+    let kind = [SMALL, LISTS][dice.below(2)];
+    draw(Kind { txns: 4, steps: 3, ..kind }, dice)
+}
+
 /// How many ways to choose writers the reference is asked to try.
 const WORLDS: usize = 200;
 

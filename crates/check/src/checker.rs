@@ -1,14 +1,23 @@
-//! The entry point.
+//! The entry point: a history whose reads are resolved, and one question for each level.
 
-use isoscope_history::History;
-use isoscope_levels::Level;
+use std::sync::Arc;
 
-use crate::certificate::{Judgement, Unknown, Verdict};
+use isoscope_history::{History, Op, Txn};
+use isoscope_levels::{Anomaly, Level};
+use rustc_hash::FxHashMap;
+
+use crate::analysis::Analysis;
+use crate::axiom::Axiom;
+use crate::certificate::{Evidence, Finding, Instance, Judgement, Unknown, Verdict};
+use crate::cycles::{self, Cycle};
+use crate::decide::decide;
+use crate::resolve::{Resolved, Tally};
+use crate::trace::Relations;
 
 /// How much to report.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// How many instances of each anomaly to keep. Counts and verdicts do not depend on it.
+    /// How many instances of each anomaly to keep, at least one. Counts and verdicts do not depend on it.
     pub max_anomalies: usize,
 }
 
@@ -19,21 +28,209 @@ impl Default for Options {
 }
 
 /// A history whose reads are resolved, ready to be asked about levels.
+///
+/// What one question learns, the next one uses: when a stronger level holds, a weaker one needs no work.
 pub struct Checker<'h> {
-    #[allow(dead_code, reason = "under construction")]
     history: &'h History,
-    #[allow(dead_code, reason = "under construction")]
-    options: Options,
+    keep: usize,
+    resolved: Resolved,
+    answers: FxHashMap<Level, Verdict>,
+    analysis: Option<Analysis>,
 }
 
 impl<'h> Checker<'h> {
     /// Resolves the reads of a history.
     pub fn new(history: &'h History, options: Options) -> Self {
-        Checker { history, options }
+        let resolved = Resolved::new(history);
+        let keep = options.max_anomalies.max(1);
+        Checker { history, keep, resolved, answers: FxHashMap::default(), analysis: None }
     }
 
-    /// Decides a level. What one level learns, the next one uses.
+    /// Decides a level.
     pub fn check(&mut self, level: Level) -> Judgement {
-        Judgement { level, verdict: Verdict::Unknown(Unknown::NoEngine), implied_by: None }
+        let (decided, implied_by) = match level {
+            Level::AdyaPl299 => (Level::AdyaPl2, Some(Level::AdyaPl2)),
+            level if level > Level::Causal => (Level::Causal, Some(Level::Causal)),
+            level => (level, None),
+        };
+        let verdict = self.verdict(decided);
+        match (verdict, implied_by) {
+            (verdict, None) => Judgement { level, verdict, implied_by: None },
+            (verdict @ (Verdict::Violated(_) | Verdict::Unknown(Unknown::NothingToCheck)), implied_by) => {
+                Judgement { level, verdict, implied_by }
+            }
+            _ => Judgement { level, verdict: Verdict::Unknown(Unknown::NoEngine), implied_by: None },
+        }
+    }
+
+    /// The verdict for a level that has an engine.
+    fn verdict(&mut self, level: Level) -> Verdict {
+        if let Some(verdict) = self.answers.get(&level) {
+            return verdict.clone();
+        }
+        let verdict = if self.resolved.present.iter().any(|&present| present) {
+            match axiom_of(level) {
+                Some(axiom) => self.by_axiom(level, axiom),
+                None => self.without_axiom(level),
+            }
+        } else {
+            Verdict::Unknown(Unknown::NothingToCheck)
+        };
+        self.answers.insert(level, verdict.clone());
+        verdict
+    }
+
+    fn by_axiom(&mut self, level: Level, axiom: Axiom) -> Verdict {
+        let mut findings = self.inside_transactions(level);
+        if findings.is_empty() {
+            let stronger = [Level::ReadAtomic, Level::Causal].into_iter().filter(|&stronger| stronger > level);
+            let known = stronger.filter_map(|stronger| self.order_of(stronger)).next();
+            if let Some(order) = known.or_else(|| decide(self.history, &self.resolved, axiom).ok()) {
+                return self.unless_open(level, Verdict::Holds(Some(order)));
+            }
+        }
+        if self.analysis.as_ref().is_none_or(|analysis| !analysis.reaches(axiom)) {
+            self.analysis = Some(Analysis::new(self.history, &self.resolved, axiom, self.keep));
+        }
+        findings.extend(self.cycles(relations_of(level)));
+        if let Some(analysis) = &self.analysis {
+            findings.extend(analysis.findings(&self.resolved, axiom, self.keep));
+        }
+        self.violated(findings)
+    }
+
+    /// Levels that are decided inside transactions or by cycles alone.
+    fn without_axiom(&self, level: Level) -> Verdict {
+        let mut findings = self.inside_transactions(level);
+        if level == Level::CutIsolation && findings.is_empty() {
+            return self.unless_open(level, Verdict::Holds(None));
+        }
+        let stronger = [Level::ReadCommitted, Level::ReadAtomic, Level::Causal];
+        if findings.is_empty()
+            && let Some(order) = stronger.into_iter().filter_map(|stronger| self.order_of(stronger)).next()
+        {
+            return self.unless_open(level, Verdict::Holds(Some(order)));
+        }
+        if level != Level::CutIsolation {
+            findings.extend(self.cycles(relations_of(level)));
+        }
+        if findings.is_empty() {
+            let order = cycles::order(self.history, &self.resolved, relations_of(level));
+            return self.unless_open(level, Verdict::Holds(Some(order.into())));
+        }
+        self.violated(findings)
+    }
+
+    /// The commit order of a level that is known to hold.
+    fn order_of(&self, level: Level) -> Option<Arc<[Txn]>> {
+        match self.answers.get(&level)? {
+            Verdict::Holds(order) => order.clone(),
+            _ => None,
+        }
+    }
+
+    /// A level that holds as far as can be seen may still fail because of what cannot be seen.
+    fn unless_open(&self, level: Level, verdict: Verdict) -> Verdict {
+        let Resolved { ambiguous, unsupported, .. } = self.resolved;
+        if let Some(Tally { count, first }) = unsupported {
+            return Verdict::Unknown(Unknown::Unsupported { operations: count, first });
+        }
+        // Which write a read returned does not matter to those who only compare values or order lists.
+        let indifferent =
+            level == Level::CutIsolation || (level == Level::AdyaPl1 && !self.history.has_lists());
+        match ambiguous {
+            Some(Tally { count, first }) if !indifferent => {
+                Verdict::Unknown(Unknown::Ambiguous { reads: count, first })
+            }
+            _ => verdict,
+        }
+    }
+
+    /// The anomalies a level forbids that no order has to do with.
+    fn inside_transactions(&self, level: Level) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        if !matches!(level, Level::CutIsolation | Level::AdyaPl1) {
+            findings.extend(self.wrong_reads());
+            findings.extend(self.pairs(Anomaly::IncompatibleOrder, &self.resolved.incompatible));
+        }
+        if !matches!(level, Level::AdyaPl1 | Level::AdyaPl2 | Level::ReadCommitted) {
+            findings.extend(self.pairs(Anomaly::NonRepeatableRead, &self.resolved.unrepeatable));
+        }
+        findings
+    }
+
+    fn wrong_reads(&self) -> Vec<Finding> {
+        let mut by_name: FxHashMap<Anomaly, Vec<Instance>> = FxHashMap::default();
+        for wrong in &self.resolved.wrong {
+            let evidence = Evidence::Read { read: wrong.read, write: wrong.write };
+            by_name.entry(wrong.anomaly).or_default().push(Instance { evidence, component: None });
+        }
+        let mut findings: Vec<Finding> =
+            by_name.into_iter().map(|(anomaly, instances)| self.finding(anomaly, instances)).collect();
+        findings.sort_by_key(|finding| finding.anomaly);
+        findings
+    }
+
+    fn pairs(&self, anomaly: Anomaly, pairs: &[(Op, Op)]) -> Option<Finding> {
+        let instance = |&(first, second)| Instance { evidence: Evidence::Pair { first, second }, component: None };
+        let instances: Vec<Instance> = pairs.iter().map(instance).collect();
+        (!instances.is_empty()).then(|| self.finding(anomaly, instances))
+    }
+
+    fn cycles(&self, relations: Relations) -> Vec<Finding> {
+        let mut by_name: FxHashMap<Anomaly, Vec<Instance>> = FxHashMap::default();
+        let causal = Relations { versions: false, ..relations };
+        let mut all: Vec<Cycle> = Vec::new();
+        if relations.reads {
+            all.extend(cycles::find(self.history, &self.resolved, causal));
+        }
+        if !self.resolved.versions.is_empty() {
+            all.extend(cycles::find(self.history, &self.resolved, relations));
+        }
+        for Cycle { anomaly, instance } in all {
+            by_name.entry(anomaly).or_default().push(instance);
+        }
+        let mut findings: Vec<Finding> =
+            by_name.into_iter().map(|(anomaly, instances)| self.finding(anomaly, instances)).collect();
+        findings.sort_by_key(|finding| finding.anomaly);
+        findings
+    }
+
+    fn finding(&self, anomaly: Anomaly, mut instances: Vec<Instance>) -> Finding {
+        let count = instances.len() as u64;
+        let components = instances.iter().filter(|instance| instance.component.is_some()).count() as u64;
+        instances.truncate(self.keep);
+        Finding { anomaly, against: None, count, components, instances }
+    }
+
+    /// Numbers the components of all findings of a level.
+    fn violated(&self, mut findings: Vec<Finding>) -> Verdict {
+        let mut numbers: FxHashMap<(bool, u32), u32> = FxHashMap::default();
+        for finding in &mut findings {
+            let by_axiom = Axiom::ALL.iter().any(|axiom| axiom.names(finding.anomaly));
+            for component in finding.instances.iter_mut().filter_map(|instance| instance.component.as_mut()) {
+                let next = numbers.len() as u32;
+                *component = *numbers.entry((by_axiom, *component)).or_insert(next);
+            }
+        }
+        Verdict::Violated(findings)
+    }
+}
+
+fn axiom_of(level: Level) -> Option<Axiom> {
+    match level {
+        Level::ReadCommitted => Some(Axiom::ReadCommitted),
+        Level::ReadAtomic => Some(Axiom::ReadAtomic),
+        Level::Causal => Some(Axiom::Causal),
+        _ => None,
+    }
+}
+
+/// What the commit order of a level must respect, besides its axiom.
+fn relations_of(level: Level) -> Relations {
+    match level {
+        Level::AdyaPl1 => Relations { sessions: false, reads: false, versions: true, forced: false },
+        Level::AdyaPl2 => Relations { sessions: false, reads: true, versions: true, forced: false },
+        _ => Relations { sessions: true, reads: true, versions: true, forced: false },
     }
 }

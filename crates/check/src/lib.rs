@@ -5,6 +5,13 @@
 mod certificate;
 mod checker;
 mod verify;
+mod axiom;
+mod cycles;
+mod analysis;
+mod trace;
+mod decide;
+mod resolve;
+mod schedule;
 
 pub use certificate::{
     Against, Edge, Evidence, Finding, Instance, Judgement, Node, Seen, Unknown, Verdict, Why,

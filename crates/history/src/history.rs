@@ -274,6 +274,12 @@ impl History {
         }
     }
 
+    /// The key an operation touches.
+    #[inline]
+    pub fn key_of(&self, op: Op) -> Key {
+        self.keys[op.index()]
+    }
+
     /// The transaction an operation belongs to, by binary search.
     pub fn txn_of(&self, op: Op) -> Txn {
         Txn::at(self.txn_ops.partition_point(|&first| first <= op.0) - 1)
@@ -310,7 +316,17 @@ impl History {
     /// session, and inside a session in session order.
     #[inline]
     pub fn writers(&self, key: Key) -> &[Txn] {
-        &self.writers[self.key_writers[key.index()] as usize..self.key_writers[key.index() + 1] as usize]
+        &self.writers[self.writer_range(key)]
+    }
+
+    /// Where the writers of a key stand among the writers of all keys.
+    pub fn writer_range(&self, key: Key) -> Range<usize> {
+        self.key_writers[key.index()] as usize..self.key_writers[key.index() + 1] as usize
+    }
+
+    /// How many pairs of a key and a transaction that writes it there are.
+    pub fn writer_count(&self) -> usize {
+        self.writers.len()
     }
 
     /// The transactions of one session that write a key, in session order.

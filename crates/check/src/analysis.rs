@@ -1,0 +1,362 @@
+//! All anomalies of a history that violates a level.
+//!
+//! Runs only when a level is known to fail. It works like `decide`, with strongly connected components in
+//! place of transactions: an order of the components of all edges known so far; the forced edges that it does
+//! not respect become known; and so on until it respects all others. Then the components are those of the
+//! complete graph, although that was never built, and every forced edge inside one lies on a cycle: it is an
+//! instance of an anomaly.
+//!
+//! Weaker axioms come first, and an instance is named when it first appears (levels.md, "Anomalies"): under
+//! read committed a non-monotonic read, under read atomic a fractured or a stale session read, under causal
+//! consistency a causality violation, or a conflicting commit order when other forced edges are needed to show
+//! it. A read and a session of which it missed a write count once.
+//!
+//! The initial state is left out of the graph, where it would join everything into one component: an edge that
+//! is forced into it is an instance by itself.
+//!
+//! Reads on a cycle of sessions and reads alone (pattern g) are reported as that and otherwise ignored, so that
+//! the rest has a causal order.
+
+use std::borrow::Cow;
+
+use isoscope_history::{History, Key, Op, Session, Txn};
+use isoscope_levels::Anomaly;
+use isoscope_order::{Components, Graph};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::axiom::{Axiom, Causality, Forced, Ranking, Search, all_reads, precedes};
+use crate::certificate::{Against, Edge, Evidence, Finding, Instance, Node, Seen, Why};
+use crate::cycles;
+use crate::resolve::{Link, Resolved};
+use crate::schedule::{Stale, schedule};
+use crate::trace::{Relations, Tracer};
+
+/// Rounds before all forced edges are made known.
+const ROUNDS: usize = 8;
+/// Instances of one anomaly whose evidence is searched for, for each that is kept.
+const EVIDENCE_FACTOR: usize = 8;
+
+/// An instance that has a name.
+#[derive(Clone, Copy)]
+struct Named {
+    anomaly: Anomaly,
+    against: Against,
+    forced: Forced,
+}
+
+/// What one axiom added to what weaker ones had found.
+struct Stage {
+    /// The component of each transaction in the complete graph of the axiom, and one more for the initial state.
+    component: Vec<u32>,
+    initial: u32,
+    named: Vec<Named>,
+    /// Those whose evidence was searched for.
+    shown: Vec<(Named, Evidence)>,
+}
+
+impl Stage {
+    fn component_of(&self, resolved: &Resolved, one: &Named) -> u32 {
+        one.forced.target(resolved).map_or(self.initial, |to| self.component[to.index()])
+    }
+}
+
+/// The instances of all anomalies that take an axiom to see, up to some axiom.
+pub(crate) struct Analysis {
+    stages: Vec<Stage>,
+}
+
+impl Analysis {
+    /// Finds the instances of all axioms up to one, and evidence for as many of each anomaly as are kept.
+    pub(crate) fn new(history: &History, resolved: &Resolved, upto: Axiom, keep: usize) -> Analysis {
+        let severed = sever(history, resolved);
+        let causality = Causality { history, resolved: &severed };
+        let Some(causal) = schedule(history, &severed, &Graph::default()) else {
+            unreachable!("without the links on cycles there is an order")
+        };
+        let search = Search::new(&causality);
+        search.clocks(&causal.order);
+        let mut work = Work {
+            history,
+            resolved: &severed,
+            search,
+            causal_order: causal.order,
+            causal_place: causal.place,
+            known: Vec::new(),
+            counted: FxHashSet::default(),
+        };
+        let axioms = Axiom::ALL.into_iter().filter(|&axiom| axiom <= upto);
+        Analysis { stages: axioms.map(|axiom| work.stage(axiom, keep)).collect() }
+    }
+
+    /// Whether the history is known to violate an axiom.
+    pub(crate) fn reaches(&self, axiom: Axiom) -> bool {
+        self.stages.len() > axiom as usize
+    }
+
+    /// The findings of an axiom and of all weaker ones.
+    pub(crate) fn findings(&self, resolved: &Resolved, axiom: Axiom, keep: usize) -> Vec<Finding> {
+        let stages = &self.stages[..=axiom as usize];
+        let last = &self.stages[axiom as usize];
+        let mut findings: FxHashMap<(Anomaly, Against), (u64, FxHashSet<u32>, Vec<Instance>)> =
+            FxHashMap::default();
+        for one in stages.iter().flat_map(|stage| &stage.named) {
+            let (count, components, _) = findings.entry((one.anomaly, one.against)).or_default();
+            *count += 1;
+            components.insert(last.component_of(resolved, one));
+        }
+        for (one, evidence) in stages.iter().flat_map(|stage| &stage.shown) {
+            let component = Some(last.component_of(resolved, one));
+            let (_, _, instances) = findings.entry((one.anomaly, one.against)).or_default();
+            instances.push(Instance { evidence: evidence.clone(), component });
+        }
+        let mut findings: Vec<Finding> = findings
+            .into_iter()
+            .map(|((anomaly, against), (count, components, mut instances))| {
+                instances.sort_by_key(|instance| length(&instance.evidence));
+                let mut instances: Vec<Instance> =
+                    turns(instances.into_iter(), |instance| instance.component.unwrap_or(0)).collect();
+                instances.truncate(keep);
+                let named = matches!(anomaly, Anomaly::CausalityViolation | Anomaly::ConflictingCommitOrder);
+                let against = (!named).then_some(against);
+                Finding { anomaly, against, count, components: components.len() as u64, instances }
+            })
+            .collect();
+        findings.sort_by_key(|finding| (finding.anomaly, finding.against));
+        findings
+    }
+}
+
+/// Drops the links that lie on a cycle of sessions and reads.
+fn sever<'r>(history: &History, resolved: &'r Resolved) -> Cow<'r, Resolved> {
+    let Some(components) = cycles::causal_cycles(history, resolved) else { return Cow::Borrowed(resolved) };
+    let mut severed = resolved.clone();
+    for txn in history.txns() {
+        for link in &mut severed.links[history.op_range(txn)] {
+            if link.txn().is_some_and(|from| components.of[from.index()] == components.of[txn.index()]) {
+                *link = Link::NOTHING;
+            }
+        }
+    }
+    Cow::Owned(severed)
+}
+
+struct Work<'a> {
+    history: &'a History,
+    resolved: &'a Resolved,
+    search: Search<'a>,
+    causal_order: Vec<u32>,
+    causal_place: Vec<u32>,
+    /// Forced edges that have been looked at.
+    known: Vec<Forced>,
+    /// Reads with the sessions of which they missed a write, as far as they have a name.
+    counted: FxHashSet<(Op, Session)>,
+}
+
+/// Components in a topological order, and the transactions in an order that agrees with it and with causality.
+struct Layers {
+    components: Components,
+    order: Vec<u32>,
+}
+
+impl Work<'_> {
+    /// What an axiom finds that weaker ones did not.
+    fn stage(&mut self, axiom: Axiom, keep: usize) -> Stage {
+        let (layers, inside) = self.settle(axiom);
+        let named = self.name(axiom, &inside);
+        let mut known = self.known.clone();
+        known.extend(&inside);
+        let tracer = Tracer::new(self.history, self.resolved, &known);
+        let mut by_name: FxHashMap<(Anomaly, Against), Vec<Named>> = FxHashMap::default();
+        for &one in &named {
+            by_name.entry((one.anomaly, one.against)).or_default().push(one);
+        }
+        let initial = layers.components.sizes.len() as u32;
+        let mut stage = Stage { component: layers.components.of.clone(), initial, named, shown: Vec::new() };
+        for all in by_name.into_values() {
+            let tried = turns(all.into_iter(), |one| stage.component_of(self.resolved, one))
+                .take(keep.saturating_mul(EVIDENCE_FACTOR));
+            let shown: Vec<(Named, Evidence)> =
+                tried.filter_map(|one| Some((one, self.evidence(&tracer, &layers, &one)?))).collect();
+            stage.shown.extend(shown);
+        }
+        stage.shown.sort_by_key(|(one, _)| one.forced);
+        stage
+    }
+
+    /// Makes forced edges known until the components no longer change, and returns those inside components
+    /// and into the initial state.
+    fn settle(&mut self, axiom: Axiom) -> (Layers, Vec<Forced>) {
+        for round in 0.. {
+            let layers = self.layers();
+            let rank = &layers.components.of;
+            let ranking = Ranking { order: &self.causal_order, rank };
+            let opposing = if round == ROUNDS {
+                let flat = vec![0; self.history.txn_count()];
+                let everything = all_reads(self.history, self.resolved, &layers.order);
+                self.search.opposing(axiom, Ranking { order: &self.causal_order, rank: &flat }, &everything)
+            } else {
+                self.search.opposing(axiom, ranking, &self.stale(&layers))
+            };
+            let downwards = |forced: &Forced| {
+                forced.target(self.resolved).is_some_and(|to| {
+                    rank[forced.seen.index()] > rank[to.index()]
+                })
+            };
+            let new: Vec<Forced> = if round == ROUNDS {
+                opposing.iter().copied().filter(|forced| forced.target(self.resolved).is_some()).collect()
+            } else {
+                opposing.iter().copied().filter(downwards).collect()
+            };
+            if new.is_empty() {
+                return (layers, opposing);
+            }
+            self.known.extend(new);
+            self.known.sort_unstable();
+            self.known.dedup();
+        }
+        unreachable!("every round makes an edge known, and there are finitely many")
+    }
+
+    fn layers(&self) -> Layers {
+        let mut edges = cycles::edges(self.history, self.resolved, Relations::COMMIT);
+        let forced = self.known.iter().filter_map(|f| Some((f.seen.0, f.target(self.resolved)?.0)));
+        edges.extend(forced);
+        let graph = Graph::from_edges(self.history.txn_count(), &edges);
+        let mut components = Components::find(&graph);
+        components.sort_by(&graph, &self.causal_place);
+        let mut order = self.causal_order.clone();
+        order.sort_by_key(|&txn| components.of[txn as usize]);
+        Layers { components, order }
+    }
+
+    /// The reads that an axiom may have something to say about: all but those which return the latest version
+    /// in the order of the layers, from and by transactions that are on no cycle.
+    fn stale(&self, layers: &Layers) -> Vec<Stale> {
+        let mut current = vec![Link::INITIAL; self.history.key_count()];
+        let mut stale = Vec::new();
+        let cyclic = |txn: Txn| layers.components.cyclic(txn.0);
+        let layer = |txn: &u32| layers.components.of[*txn as usize];
+        let ops = |txn: Txn| self.history.op_range(txn).map(|op| (Op::at(op), self.resolved.links[op]));
+        for group in layers.order.chunk_by(|a, b| layer(a) == layer(b)) {
+            for &txn in group {
+                for (op, link) in ops(Txn(txn)).filter(|(_, link)| link.is_read()) {
+                    let latest = current[self.history.key_of(op).index()] == link;
+                    if !latest || cyclic(Txn(txn)) || link.txn().is_some_and(cyclic) {
+                        stale.push(Stale { reader: Txn(txn), read: op });
+                    }
+                }
+            }
+            for &txn in group {
+                for (op, _) in ops(Txn(txn)).filter(|&(_, link)| link == Link::WRITE) {
+                    current[self.history.key_of(op).index()] = Link::from(Txn(txn));
+                }
+            }
+        }
+        stale
+    }
+
+    /// Names the instances that have no name yet.
+    fn name(&mut self, axiom: Axiom, inside: &[Forced]) -> Vec<Named> {
+        let mut new: Vec<Forced> = inside.to_vec();
+        new.retain(|forced| {
+            let session = self.history.session_of(forced.seen);
+            (axiom == Axiom::ReadCommitted || !self.same_key_only(*forced))
+                && self.counted.insert((forced.read, session))
+        });
+        let target = |forced: &Forced| forced.target(self.resolved);
+        let clocks = self.search.clocks(&self.causal_order);
+        let there: Vec<(Txn, Txn)> = new.iter().map(|f| (f.seen, target(f).unwrap_or(f.seen))).collect();
+        let back: Vec<(Txn, Txn)> = there.iter().map(|&(seen, target)| (target, seen)).collect();
+        // An edge that causality asks for anyway is not what is wrong with its cycle.
+        let innocent = precedes(self.history, clocks, &there);
+        let causal = precedes(self.history, clocks, &back);
+        let guilty = new.into_iter().zip(causal).zip(innocent).filter(|(_, innocent)| !innocent);
+        let named = guilty.map(|((forced, causal), _)| {
+            let against =
+                if causal || target(&forced).is_none() { Against::Causal } else { Against::Commit };
+            let anomaly = match axiom {
+                Axiom::ReadCommitted => Anomaly::NonMonotonicRead,
+                Axiom::ReadAtomic if self.reads_from(forced) => Anomaly::FracturedRead,
+                Axiom::ReadAtomic => Anomaly::StaleSessionRead,
+                Axiom::Causal if against == Against::Causal => Anomaly::CausalityViolation,
+                Axiom::Causal => Anomaly::ConflictingCommitOrder,
+            };
+            Named { anomaly, against, forced }
+        });
+        named.collect()
+    }
+
+    fn reads_from(&self, forced: Forced) -> bool {
+        self.keys_read(forced).next().is_some()
+    }
+
+    /// The keys that the reader of a forced edge reads from its source.
+    fn keys_read(&self, forced: Forced) -> impl Iterator<Item = Key> + '_ {
+        let ops = self.history.op_range(forced.reader);
+        let reads = ops.filter(move |&op| self.resolved.links[op].txn() == Some(forced.seen));
+        reads.map(|op| self.history.key_of(Op::at(op)))
+    }
+
+    /// Whether the reader saw the source of a forced edge by another read of the same key and in no other way:
+    /// then the two reads are a non-repeatable read, which is reported as that.
+    fn same_key_only(&self, forced: Forced) -> bool {
+        let key = self.history.key_of(forced.read);
+        let mut keys = self.keys_read(forced).peekable();
+        keys.peek().is_some() && keys.all(|other| other == key)
+    }
+
+    /// The cycle that shows an instance: the forced edge, and a shortest way back.
+    fn evidence(&self, tracer: &Tracer<'_>, layers: &Layers, one: &Named) -> Option<Evidence> {
+        let edge = tracer.forced_edge(one.forced);
+        let from = one.forced.seen;
+        let back = match edge.to {
+            Node::Initial => {
+                vec![Edge { from: Node::Initial, to: Node::Txn(from), why: Why::Session }]
+            }
+            Node::Txn(to) => match one.against {
+                Against::Causal => {
+                    let latest = self.causal_place[from.index()];
+                    let earliest = self.causal_place[to.index()];
+                    let between = |txn: Txn| {
+                        (earliest..=latest).contains(&self.causal_place[txn.index()])
+                    };
+                    tracer.path(to, from, Relations::CAUSAL, between)?
+                }
+                Against::Commit => {
+                    let component = layers.components.of[to.index()];
+                    let within = |txn: Txn| layers.components.of[txn.index()] == component;
+                    tracer.path(to, from, Relations::COMMIT, within)?
+                }
+            },
+        };
+        let mut cycle = vec![edge];
+        cycle.extend(back);
+        Some(Evidence::Cycle(cycle))
+    }
+}
+
+/// The first of each group, then the second of each, and so on.
+fn turns<T>(all: impl Iterator<Item = T>, group: impl Fn(&T) -> u32) -> impl Iterator<Item = T> {
+    let mut seen: FxHashMap<u32, u32> = FxHashMap::default();
+    let mut turns: Vec<(u32, T)> = all
+        .map(|one| {
+            let turn = seen.entry(group(&one)).or_insert(0);
+            *turn += 1;
+            (*turn, one)
+        })
+        .collect();
+    turns.sort_by_key(|(turn, _)| *turn);
+    turns.into_iter().map(|(_, one)| one)
+}
+
+/// How many steps it takes to tell.
+fn length(evidence: &Evidence) -> usize {
+    let steps = |edge: &Edge| match &edge.why {
+        Why::Forced { seen: Seen::Causal(path), .. } => 1 + path.len(),
+        _ => 1,
+    };
+    match evidence {
+        Evidence::Cycle(cycle) => cycle.iter().map(steps).sum(),
+        Evidence::Read { .. } | Evidence::Pair { .. } => 1,
+    }
+}

@@ -1,0 +1,125 @@
+//! The axioms of read committed, read atomic and causal consistency, on demand.
+//!
+//! All three have one shape (levels.md, Framework 1; Biswas and Enea 2019, Section 2): when t3 reads x from
+//! t1, and t2 also writes x, and t3 must have seen t2, then t2 is before t1. They differ in what "must have
+//! seen" means, and none of them asks about the commit order itself, so what they force is a fixed set of edges
+//! from t2 to t1. That set is never computed: given an order, only those of its edges that the order does not
+//! respect are looked for, and only at the reads that could have one.
+//!
+//! Of the transactions of one session that t3 must have seen because of their session or by causality, only the
+//! last one that writes x is named: the others come before it anyway.
+
+mod causal;
+mod direct;
+
+use std::cell::OnceCell;
+
+pub(crate) use causal::{CausalClocks, Causality, precedes};
+use isoscope_history::{History, Op, Txn};
+use isoscope_levels::Anomaly;
+
+use crate::resolve::{Link, Resolved};
+use crate::schedule::Stale;
+
+/// What "t3 must have seen t2" means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Axiom {
+    /// t3 reads from t2 before the read in question.
+    ReadCommitted,
+    /// t3 reads from t2, or t2 is earlier in the session.
+    ReadAtomic,
+    /// A path of sessions and reads leads from t2 to t3.
+    Causal,
+}
+
+impl Axiom {
+    /// All axioms, weaker ones first.
+    pub(crate) const ALL: [Axiom; 3] = [Axiom::ReadCommitted, Axiom::ReadAtomic, Axiom::Causal];
+
+    /// Whether this axiom gives instances a name.
+    pub(crate) fn names(self, anomaly: Anomaly) -> bool {
+        match self {
+            Axiom::ReadCommitted => anomaly == Anomaly::NonMonotonicRead,
+            Axiom::ReadAtomic => matches!(anomaly, Anomaly::FracturedRead | Anomaly::StaleSessionRead),
+            Axiom::Causal => {
+                matches!(anomaly, Anomaly::CausalityViolation | Anomaly::ConflictingCommitOrder)
+            }
+        }
+    }
+}
+
+/// An edge that an axiom forces: from `seen` (t2) to the transaction that `read` reads from (t1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Forced {
+    /// t3.
+    pub(crate) reader: Txn,
+    pub(crate) read: Op,
+    /// t2.
+    pub(crate) seen: Txn,
+}
+
+impl Forced {
+    /// t1; `None` is the initial state.
+    pub(crate) fn target(&self, resolved: &Resolved) -> Option<Txn> {
+        resolved.links[self.read.index()].txn()
+    }
+}
+
+/// A topological order of sessions and reads, and a rank that grows along it.
+#[derive(Clone, Copy)]
+pub(crate) struct Ranking<'a> {
+    pub(crate) order: &'a [u32],
+    pub(crate) rank: &'a [u32],
+}
+
+impl Ranking<'_> {
+    /// Whether an edge from `seen` to what a link reads from would lead downwards or stay on one level.
+    #[inline]
+    fn opposes(&self, seen: Txn, link: Link) -> bool {
+        link.txn().is_none_or(|writer| {
+            writer != seen && self.rank[seen.index()] >= self.rank[writer.index()]
+        })
+    }
+}
+
+/// What the search for forced edges works on.
+pub(crate) struct Search<'a> {
+    pub(crate) causality: &'a Causality<'a>,
+    /// Made when a question needs them, since many do not.
+    clocks: OnceCell<CausalClocks<'a>>,
+}
+
+impl<'a> Search<'a> {
+    pub(crate) fn new(causality: &'a Causality<'a>) -> Self {
+        Search { causality, clocks: OnceCell::new() }
+    }
+
+    /// The clocks of the causal order, given a topological order of it.
+    pub(crate) fn clocks(&self, order: &[u32]) -> &CausalClocks<'a> {
+        self.clocks.get_or_init(|| CausalClocks::new(self.causality, order.to_vec()))
+    }
+
+    /// The edges that an axiom forces at some reads and that do not lead upwards. The reads are grouped by
+    /// reader.
+    pub(crate) fn opposing(&self, axiom: Axiom, ranking: Ranking<'_>, reads: &[Stale]) -> Vec<Forced> {
+        let Causality { history, resolved } = *self.causality;
+        if reads.is_empty() {
+            return Vec::new();
+        }
+        match axiom {
+            Axiom::ReadCommitted | Axiom::ReadAtomic => {
+                direct::opposing(history, resolved, axiom, ranking, reads)
+            }
+            Axiom::Causal => causal::opposing(history, resolved, self.clocks(ranking.order), ranking, reads),
+        }
+    }
+}
+
+/// All reads of present transactions whose writer is known, in an order of transactions.
+pub(crate) fn all_reads(history: &History, resolved: &Resolved, order: &[u32]) -> Vec<Stale> {
+    let reads_of = |txn: Txn| {
+        let reads = history.op_range(txn).filter(|&op| resolved.links[op].is_read());
+        reads.map(move |op| Stale { reader: txn, read: Op::at(op) })
+    };
+    order.iter().flat_map(|&txn| reads_of(Txn(txn))).collect()
+}

@@ -1,0 +1,105 @@
+//! Read committed and read atomic: t3 itself reads from t2, or t2 is earlier in its session.
+//!
+//! At a read of x, either the transactions that t3 reads from are tried for whether they write x, or the
+//! writers of x for whether t3 reads from them, whichever are fewer; so a history of n operations costs at most
+//! about n√n steps (the bound of AWDIT, 2025), and usually a handful for each stale read.
+
+use isoscope_history::{History, Op, Txn};
+use rayon::prelude::*;
+
+use super::{Axiom, Forced, Ranking};
+use crate::resolve::Resolved;
+use crate::schedule::Stale;
+
+pub(crate) fn opposing(
+    history: &History,
+    resolved: &Resolved,
+    axiom: Axiom,
+    ranking: Ranking<'_>,
+    reads: &[Stale],
+) -> Vec<Forced> {
+    let groups: Vec<&[Stale]> = reads.chunk_by(|a, b| a.reader == b.reader).collect();
+    let found: Vec<Vec<Forced>> = groups
+        .par_iter()
+        .with_min_len(64)
+        .fold(Vec::new, |mut found, group| {
+            Reader::new(history, resolved, axiom, ranking, group[0].reader).search(group, &mut found);
+            found
+        })
+        .collect();
+    found.concat()
+}
+
+/// A transaction and all it reads from.
+struct Reader<'a> {
+    history: &'a History,
+    resolved: &'a Resolved,
+    axiom: Axiom,
+    ranking: Ranking<'a>,
+    txn: Txn,
+    /// Each transaction it reads from with the first such read, by transaction.
+    sources: Vec<(Txn, Op)>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(
+        history: &'a History,
+        resolved: &'a Resolved,
+        axiom: Axiom,
+        ranking: Ranking<'a>,
+        txn: Txn,
+    ) -> Self {
+        let ops = history.op_range(txn);
+        let mut sources: Vec<(Txn, Op)> =
+            ops.filter_map(|op| Some((resolved.links[op].txn()?, Op::at(op)))).collect();
+        sources.sort_unstable();
+        sources.dedup_by_key(|source| source.0);
+        Reader { history, resolved, axiom, ranking, txn, sources }
+    }
+
+    fn search(&self, reads: &[Stale], found: &mut Vec<Forced>) {
+        for &Stale { reader, read } in reads {
+            let mut add = |seen| found.push(Forced { reader, read, seen });
+            self.among_sources(read, &mut add);
+            if self.axiom == Axiom::ReadAtomic {
+                self.in_session(read, &mut add);
+            }
+        }
+    }
+
+    fn among_sources(&self, read: Op, add: &mut impl FnMut(Txn)) {
+        let link = self.resolved.links[read.index()];
+        let writers = self.history.writers(self.history.key_of(read));
+        let early = |first: Op| self.axiom != Axiom::ReadCommitted || first < read;
+        if self.sources.len() <= writers.len() {
+            for &(seen, first) in &self.sources {
+                if early(first) && self.ranking.opposes(seen, link) && writers.binary_search(&seen).is_ok() {
+                    add(seen);
+                }
+            }
+        } else {
+            for &seen in writers.iter().filter(|&&seen| self.ranking.opposes(seen, link)) {
+                let place = self.sources.binary_search_by_key(&seen, |source| source.0);
+                if place.is_ok_and(|i| early(self.sources[i].1)) {
+                    add(seen);
+                }
+            }
+        }
+    }
+
+    /// The last writer of the key that is earlier in the session, unless the reader reads from it as well.
+    fn in_session(&self, read: Op, add: &mut impl FnMut(Txn)) {
+        let link = self.resolved.links[read.index()];
+        let writers = self.history.writers(self.history.key_of(read));
+        let session = self.history.txn_range(self.history.session_of(self.txn));
+        let before = &writers[..writers.partition_point(|&writer| writer < self.txn)];
+        let mut earlier = before.iter().rev().take_while(|writer| writer.0 >= session.start);
+        let last = earlier.find(|writer| self.resolved.present[writer.index()]);
+        if let Some(&seen) = last
+            && self.ranking.opposes(seen, link)
+            && self.sources.binary_search_by_key(&seen, |source| source.0).is_err()
+        {
+            add(seen);
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Resolving reads: who wrote what each read returned?
+//!
+//! Everything that needs no order is settled here, in parallel passes: reads of own writes, reads that no
+//! order can mend (patterns a to f of the Plume paper, Table 1), reads of one key that contradict each other
+//! (pattern j), which transactions of unknown outcome took effect, and what lists say about the order of
+//! versions. What is left for the engines is one [`Link`] for each operation.
+//!
+//! - A read after a write of the same transaction must return the last such write; it tells nothing about
+//!   other transactions.
+//! - Any other read has as candidates the final writes of that value by other transactions that did not
+//!   abort, and the initial state if the value is the initial one. One candidate: the link. Several: the read
+//!   is ambiguous, and the engines ignore it, so what they call a violation is one under every choice. None:
+//!   the read is wrong.
+//! - A transaction of unknown outcome is present when a present transaction reads from it. Any other one is
+//!   absent, since leaving it out can only help; aborted ones are absent too. Operations of absent
+//!   transactions have no links.
+
+mod final_writes;
+mod lists;
+mod presence;
+mod registers;
+mod wrong;
+
+use isoscope_history::{History, Op, Txn};
+use isoscope_levels::Anomaly;
+use rayon::prelude::*;
+
+pub(crate) use lists::VersionEdge;
+
+/// What an operation has to do with other transactions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub(crate) struct Link(u32);
+
+impl Link {
+    /// Nothing, as far as the engines are concerned.
+    pub(crate) const NOTHING: Link = Link(u32::MAX);
+    /// It reads the initial state.
+    pub(crate) const INITIAL: Link = Link(u32::MAX - 1);
+    /// It is a final write of a present transaction.
+    pub(crate) const WRITE: Link = Link(u32::MAX - 2);
+    /// It reads from one of several transactions.
+    pub(crate) const AMBIGUOUS: Link = Link(u32::MAX - 3);
+
+    /// It reads from a transaction.
+    pub(crate) fn from(txn: Txn) -> Link {
+        debug_assert!(txn.0 < Link::AMBIGUOUS.0);
+        Link(txn.0)
+    }
+
+    /// The transaction it reads from.
+    #[inline]
+    pub(crate) fn txn(self) -> Option<Txn> {
+        if self.0 < Link::AMBIGUOUS.0 { Some(Txn(self.0)) } else { None }
+    }
+
+    /// Whether it is a read whose writer is known, the initial state included.
+    #[inline]
+    pub(crate) fn is_read(self) -> bool {
+        self.0 < Link::AMBIGUOUS.0 || self == Link::INITIAL
+    }
+}
+
+/// A read that no order can mend.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WrongRead {
+    pub(crate) anomaly: Anomaly,
+    pub(crate) read: Op,
+    pub(crate) write: Option<Op>,
+}
+
+/// So many operations, and the first of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tally {
+    pub(crate) count: u64,
+    pub(crate) first: Op,
+}
+
+impl Tally {
+    fn of(ops: &[Op]) -> Option<Tally> {
+        ops.iter().min().map(|&first| Tally { count: ops.len() as u64, first })
+    }
+}
+
+/// A history with its reads resolved; see the module.
+#[derive(Clone)]
+pub(crate) struct Resolved {
+    /// One for each operation.
+    pub(crate) links: Vec<Link>,
+    /// One for each transaction: whether it took effect.
+    pub(crate) present: Vec<bool>,
+    /// Reads that no order can mend, by operation.
+    pub(crate) wrong: Vec<WrongRead>,
+    /// Two reads of one key in one transaction that return the writes of two others.
+    pub(crate) unrepeatable: Vec<(Op, Op)>,
+    /// Pairs of list reads, neither a prefix of the other.
+    pub(crate) incompatible: Vec<(Op, Op)>,
+    /// What lists say about the order of versions.
+    pub(crate) versions: Vec<VersionEdge>,
+    pub(crate) ambiguous: Option<Tally>,
+    pub(crate) unsupported: Option<Tally>,
+}
+
+impl Resolved {
+    pub(crate) fn new(history: &History) -> Resolved {
+        let table = final_writes::FinalWrites::new(history);
+        let mut links = vec![Link::NOTHING; history.op_count()];
+        let mixed = lists::mixed_keys(history);
+        let parts = pieces(history, &mut links);
+        let mut found = parts
+            .into_par_iter()
+            .map(|(txns, links)| registers::resolve(history, &table, &mixed, txns, links))
+            .reduce(registers::Found::default, registers::Found::join);
+        drop(table);
+        let mut lists = lists::Lists::new(history, &found.list_reads);
+        let present = presence::settle(history, &mut links, &mut lists);
+        found.retain(|op| present[history.txn_of(op).index()]);
+        lists.retain(|txn| present[txn.index()]);
+
+        let mut wrong = wrong::classify(history, &found.open);
+        let repeated = wrong::repeated(history, &links, &present, &wrong);
+        found.unrepeatable.extend(repeated);
+        let listed = lists.resolve(&mut links, &present);
+        wrong.extend(listed.wrong);
+        wrong.sort_unstable_by_key(|wrong| (wrong.read, wrong.anomaly));
+        found.unrepeatable.extend(listed.unrepeatable);
+        found.unrepeatable.sort_unstable();
+        found.ambiguous.extend(listed.ambiguous);
+        found.unsupported.extend(listed.unsupported);
+        Resolved {
+            links,
+            present,
+            wrong,
+            unrepeatable: found.unrepeatable,
+            incompatible: listed.incompatible,
+            versions: listed.versions,
+            ambiguous: Tally::of(&found.ambiguous),
+            unsupported: Tally::of(&found.unsupported),
+        }
+    }
+}
+
+/// Cuts the transactions into pieces of about equal numbers of operations, each with its links.
+fn pieces<'l>(history: &History, mut links: &'l mut [Link]) -> Vec<(std::ops::Range<u32>, &'l mut [Link])> {
+    let wanted = (history.op_count() / (8 * rayon::current_num_threads())).max(1 << 12);
+    let txns = history.txn_count() as u32;
+    let mut parts = Vec::new();
+    let (mut start, mut first_op) = (0, 0);
+    for txn in 0..txns {
+        let end_op = history.op_range(Txn(txn)).end;
+        if end_op - first_op >= wanted || txn + 1 == txns {
+            let (part, rest) = links.split_at_mut(end_op - first_op);
+            parts.push((start..txn + 1, part));
+            (links, start, first_op) = (rest, txn + 1, end_op);
+        }
+    }
+    parts
+}

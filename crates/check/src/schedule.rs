@@ -1,0 +1,163 @@
+//! A commit order by guessing: let the sessions run side by side, each transaction as soon as what it depends
+//! on is there, and note the reads that are not of the latest version.
+//!
+//! A topological order of `so`, `wr` and the forced edges found so far, without ever building that graph:
+//! sessions are chains already, and what a transaction reads from stands in its own links. A session whose
+//! next transaction lacks a predecessor waits for it, and is woken by it. All sessions waiting is a cycle.
+//! Every link is looked at once, and links and keys are read in the order they are stored.
+//!
+//! On the way the current writer of every key is kept, so it costs one look to see that a read returns the
+//! version that is current in this order. Such a read satisfies every axiom of the form "whatever the reader
+//! must have seen comes before what it reads from": nobody wrote the key in between. The other reads, the
+//! *stale* ones, are left to the axiom of the level.
+
+use std::collections::VecDeque;
+
+use isoscope_history::{History, Op, Session, Txn};
+use isoscope_order::Graph;
+
+use crate::resolve::{Link, Resolved};
+
+/// A read that is not of the latest version in the order of a schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stale {
+    pub(crate) reader: Txn,
+    pub(crate) read: Op,
+}
+
+/// A commit order and the reads that are stale in it, in that order.
+pub(crate) struct Schedule {
+    pub(crate) order: Vec<u32>,
+    /// The place of each transaction in the order; `u32::MAX` for absent ones.
+    pub(crate) place: Vec<u32>,
+    pub(crate) stale: Vec<Stale>,
+}
+
+const UNPLACED: u32 = u32::MAX;
+const NOBODY: u32 = u32::MAX;
+
+/// Runs the sessions. `forced` has the edges beyond `so` and `wr`, reversed: from a transaction to those that
+/// must come before it. `None` when these relations have a cycle.
+pub(crate) fn schedule(history: &History, resolved: &Resolved, forced: &Graph) -> Option<Schedule> {
+    let mut run = Run {
+        history,
+        resolved,
+        forced,
+        sessions: history.sessions().map(|session| Progress::start(history, session)).collect(),
+        waiting_for: vec![NOBODY; history.txn_count()],
+        current: vec![Link::INITIAL; history.key_count()],
+        schedule: Schedule {
+            order: Vec::with_capacity(history.txn_count()),
+            place: vec![UNPLACED; history.txn_count()],
+            stale: Vec::new(),
+        },
+    };
+    let mut ready: VecDeque<u32> = (0..history.session_count() as u32).collect();
+    while let Some(session) = ready.pop_front() {
+        run.advance(session, &mut ready);
+    }
+    let expected = resolved.present.iter().filter(|&&present| present).count();
+    (run.schedule.order.len() == expected).then_some(run.schedule)
+}
+
+/// How far a session is.
+struct Progress {
+    next: u32,
+    end: u32,
+    /// The operation of the next transaction whose link is to be looked at next.
+    op: usize,
+    /// The forced predecessor of the next transaction to be looked at next.
+    forced: usize,
+    /// The session that waits for the same transaction as this one.
+    fellow: u32,
+}
+
+impl Progress {
+    fn start(history: &History, session: Session) -> Progress {
+        let txns = history.txn_range(session);
+        Progress { next: txns.start, end: txns.end, op: usize::MAX, forced: 0, fellow: NOBODY }
+    }
+}
+
+struct Run<'a> {
+    history: &'a History,
+    resolved: &'a Resolved,
+    forced: &'a Graph,
+    sessions: Vec<Progress>,
+    /// For each transaction, one session that waits for it.
+    waiting_for: Vec<u32>,
+    /// The current writer of each key.
+    current: Vec<Link>,
+    schedule: Schedule,
+}
+
+impl Run<'_> {
+    /// Lets a session run its next transaction, or wait.
+    fn advance(&mut self, session: u32, ready: &mut VecDeque<u32>) {
+        let progress = &mut self.sessions[session as usize];
+        while progress.next < progress.end && !self.resolved.present[progress.next as usize] {
+            progress.next += 1;
+        }
+        if progress.next == progress.end {
+            return;
+        }
+        let txn = Txn(progress.next);
+        if progress.op == usize::MAX {
+            (progress.op, progress.forced) = (self.history.op_range(txn).start, 0);
+        }
+        if let Some(missing) = self.missing(session, txn) {
+            self.sessions[session as usize].fellow = self.waiting_for[missing.index()];
+            self.waiting_for[missing.index()] = session;
+            return;
+        }
+        self.run(txn);
+        let progress = &mut self.sessions[session as usize];
+        (progress.next, progress.op) = (txn.0 + 1, usize::MAX);
+        ready.push_back(session);
+        let mut waiting = std::mem::replace(&mut self.waiting_for[txn.index()], NOBODY);
+        while waiting != NOBODY {
+            ready.push_back(waiting);
+            waiting = std::mem::replace(&mut self.sessions[waiting as usize].fellow, NOBODY);
+        }
+    }
+
+    /// A predecessor of the next transaction of a session that has not run.
+    fn missing(&mut self, session: u32, txn: Txn) -> Option<Txn> {
+        let progress = &mut self.sessions[session as usize];
+        let links = &self.resolved.links[progress.op..self.history.op_range(txn).end];
+        for link in links {
+            if let Some(writer) = link.txn()
+                && self.schedule.place[writer.index()] == UNPLACED
+            {
+                return Some(writer);
+            }
+            progress.op += 1;
+        }
+        if self.forced.is_empty() {
+            return None;
+        }
+        let forced = &self.forced.successors(txn.0)[progress.forced..];
+        let missing = forced.iter().position(|&before| self.schedule.place[before as usize] == UNPLACED);
+        progress.forced += missing.unwrap_or(0);
+        missing.map(|i| Txn(forced[i]))
+    }
+
+    /// Appends a transaction to the order.
+    fn run(&mut self, txn: Txn) {
+        self.schedule.place[txn.index()] = self.schedule.order.len() as u32;
+        self.schedule.order.push(txn.0);
+        let ops = self.history.op_range(txn);
+        for (i, &link) in self.resolved.links[ops.clone()].iter().enumerate() {
+            if link == Link::NOTHING || link == Link::AMBIGUOUS {
+                continue;
+            }
+            let op = Op::at(ops.start + i);
+            let current = &mut self.current[self.history.key_of(op).index()];
+            if link == Link::WRITE {
+                *current = Link::from(txn);
+            } else if *current != link {
+                self.schedule.stale.push(Stale { reader: txn, read: op });
+            }
+        }
+    }
+}

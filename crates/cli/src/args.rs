@@ -1,11 +1,14 @@
 //! The command line: one definition for parser, help, man pages and completions.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use clap::builder::PossibleValue;
+use clap::builder::{PossibleValue, TypedValueParser};
+use clap::error::ErrorKind;
 use clap::{ArgAction, Parser, Subcommand, ValueEnum, ValueHint};
 use isoscope_formats::Format;
-use isoscope_workload::{Anomaly, Distribution, Duplication, Injection, Level};
+use isoscope_levels::{Anomaly, Level, Topic};
+use isoscope_workload::{Distribution, Duplication, Injection, SpecError, Store};
 
 const EXIT_CODES: &str = "Exit codes:
   0    done; for checks: the level holds
@@ -74,6 +77,10 @@ pub(crate) enum Command {
     Generate(Box<GenerateArgs>),
     /// List the history formats
     Formats,
+    /// List the isolation levels and the anomalies, and draw which level implies which
+    Levels(LevelsArgs),
+    /// Explain an isolation level or an anomaly: what it is, an example, who promises or forbids it
+    Explain(ExplainArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
     /// Print the manual page, or write all of them to a directory
@@ -178,6 +185,43 @@ pub(crate) struct DemoArgs {
     pub(crate) seed: u64,
 }
 
+/// How the catalogue is shown.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CatalogueStyle {
+    /// A drawing and tables for people
+    Full,
+    /// JSON: everything the catalogue knows
+    Json,
+}
+
+/// Arguments of `levels`.
+#[derive(clap::Args, Debug)]
+#[command(after_long_help = "Examples:
+  isoscope levels
+  isoscope levels --format json
+  isoscope explain snapshot-isolation")]
+pub(crate) struct LevelsArgs {
+    /// How to show the catalogue
+    #[arg(long, value_name = "STYLE", default_value = "full")]
+    pub(crate) format: CatalogueStyle,
+}
+
+/// Arguments of `explain`.
+#[derive(clap::Args, Debug)]
+#[command(after_long_help = "Examples:
+  isoscope explain                      list what can be explained
+  isoscope explain si                   a level, by its name or an alias
+  isoscope explain 'repeatable read'    as SQL and Adya call it
+  isoscope explain write-skew           an anomaly
+  isoscope explain G-single             as Adya and Elle call it
+
+Names are taken in any case; `_` and a space are a `-`.")]
+pub(crate) struct ExplainArgs {
+    /// An isolation level or an anomaly [default: list all]
+    #[arg(value_name = "LEVEL|ANOMALY", value_parser = TopicParser, hide_possible_values = true)]
+    pub(crate) topic: Option<Topic>,
+}
+
 /// Arguments of `completions`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct CompletionsArgs {
@@ -206,8 +250,8 @@ pub(crate) struct GenerateArgs {
     #[command(flatten)]
     pub(crate) write: WriteArgs,
     /// The level the store runs at
-    #[arg(long, default_value = "serializable")]
-    pub(crate) level: LevelArg,
+    #[arg(long, default_value = "serializable", value_parser = StoreLevelParser)]
+    pub(crate) level: Level,
     /// Sessions, which run at the same time
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) sessions: u32,
@@ -251,33 +295,57 @@ pub(crate) struct GenerateArgs {
     pub(crate) seed: Option<u64>,
 }
 
-/// A level on the command line.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LevelArg(pub(crate) Level);
+/// Takes the levels the store runs at, by any of their names.
+#[derive(Clone)]
+struct StoreLevelParser;
 
-impl ValueEnum for LevelArg {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[
-            LevelArg(Level::ReadCommitted),
-            LevelArg(Level::ReadAtomic),
-            LevelArg(Level::Causal),
-            LevelArg(Level::Prefix),
-            LevelArg(Level::Snapshot),
-            LevelArg(Level::Serializable),
-        ]
+impl TypedValueParser for StoreLevelParser {
+    type Value = Level;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        _arg: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<Level, clap::Error> {
+        let level = Level::parse(&value.to_string_lossy()).map_err(|unknown| {
+            let names = Store::LEVELS.map(Level::name).join(", ");
+            invalid(command, &format!("{unknown}\n  the store runs {names}"))
+        })?;
+        let runs = Store::LEVELS.contains(&level);
+        if runs { Ok(level) } else { Err(invalid(command, &SpecError::Level { level }.to_string())) }
     }
 
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        let alias = match self.0 {
-            Level::ReadCommitted => "rc",
-            Level::ReadAtomic => "ra",
-            Level::Causal => "cc",
-            Level::Prefix => "pc",
-            Level::Snapshot => "si",
-            Level::Serializable => "ser",
-        };
-        Some(PossibleValue::new(self.0.name()).alias(alias))
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(Store::LEVELS.into_iter().map(|level| PossibleValue::new(level.name()))))
     }
+}
+
+/// Takes every name of the catalogue.
+#[derive(Clone)]
+struct TopicParser;
+
+impl TypedValueParser for TopicParser {
+    type Value = Topic;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        _arg: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<Topic, clap::Error> {
+        Topic::parse(&value.to_string_lossy()).map_err(|unknown| {
+            invalid(command, &format!("{unknown}\n  `isoscope explain` lists what can be explained"))
+        })
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(Topic::all().map(|topic| PossibleValue::new(topic.name()))))
+    }
+}
+
+fn invalid(command: &clap::Command, message: &str) -> clap::Error {
+    clap::Error::raw(ErrorKind::ValueValidation, format!("{message}\n")).with_cmd(command)
 }
 
 /// What the keys hold.
@@ -323,8 +391,12 @@ fn number(text: &str) -> Result<f64, String> {
 fn injection(text: &str) -> Result<Injection, String> {
     let (name, count) = text.split_once('=').unwrap_or((text, "1"));
     let count = count.parse().map_err(|_| format!("`{count}` is not a number of times"))?;
-    let anomaly = Anomaly::ALL.into_iter().find(|anomaly| anomaly.name() == name);
-    let names = Anomaly::ALL.map(Anomaly::name).join(", ");
-    let anomaly = anomaly.ok_or_else(|| format!("no anomaly `{name}`; there are: {names}"))?;
+    let anomaly = Anomaly::parse(name).map_err(|unknown| {
+        let names = Injection::ANOMALIES.map(Anomaly::name).join(", ");
+        format!("{unknown}; these can be injected: {names}")
+    })?;
+    if !Injection::ANOMALIES.contains(&anomaly) {
+        return Err(SpecError::Anomaly { anomaly }.to_string());
+    }
     Ok(Injection { kind: anomaly, count })
 }

@@ -44,6 +44,8 @@ fn run(command: Command, terminal: &Terminal) -> Exit {
         Command::Generate(args) => commands::generate::run(&args, terminal),
         Command::Demo(args) => commands::demo::run(&args, terminal),
         Command::Formats => commands::formats::run(terminal),
+        Command::Levels(args) => commands::levels::run(&args, terminal),
+        Command::Explain(args) => commands::explain::run(&args, terminal),
         Command::Completions(args) => commands::manual::completions(&args, terminal),
         Command::Man(args) => commands::manual::man(&args, terminal),
     }

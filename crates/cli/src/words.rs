@@ -53,6 +53,27 @@ pub(crate) fn value(history: &History, value: Value) -> String {
     if text.chars().count() <= 40 { text } else { text.chars().take(39).chain(['…']).collect() }
 }
 
+/// A text in lines of at most `width` characters, each indented.
+pub(crate) fn wrap(text: &str, indent: usize, width: usize) -> String {
+    let mut out = String::new();
+    let mut column = width;
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if column + 1 + length > width {
+            out.push_str(if out.is_empty() { "" } else { "\n" });
+            out.push_str(&" ".repeat(indent));
+            column = indent;
+        } else {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += length;
+    }
+    out.push('\n');
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,5 +84,12 @@ mod tests {
             [0, 7, 999, 1_000, 12_345, 1_234_567].map(count),
             ["0", "7", "999", "1,000", "12,345", "1,234,567"]
         );
+    }
+
+    #[test]
+    fn texts_are_wrapped_at_the_width() {
+        assert_eq!(wrap("one two three four", 2, 10), "  one two\n  three\n  four\n");
+        assert_eq!(wrap("exactly ten", 0, 11), "exactly ten\n");
+        assert_eq!(wrap("muchlongerthanthat", 1, 5), " muchlongerthanthat\n");
     }
 }

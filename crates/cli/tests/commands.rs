@@ -330,3 +330,73 @@ fn damaged_zstd_data_is_an_error() {
     assert_eq!(run.code, 255, "{}", run.out);
     assert!(run.err.contains("corrupt"), "{}", run.err);
 }
+
+#[test]
+fn levels_are_listed_and_drawn() {
+    let d = directory(&[]);
+    let run = isoscope(d.path(), "levels");
+    assert_eq!((run.code, run.err.as_str()), (0, ""));
+    assert!(run.out.contains("                strict-serializable\n                 ╭"), "{}", run.out);
+    assert!(run.out.contains("\nsnapshot-isolation           si       as prefix, and"), "{}", run.out);
+    assert!(run.out.contains("\nlost-update                psi, pl-2.99     two update"), "{}", run.out);
+    assert!(run.out.lines().all(|line| line.chars().count() <= 100), "{}", run.out);
+    assert!(!run.out.lines().any(|line| line.ends_with(' ')), "{}", run.out);
+}
+
+#[test]
+fn levels_speak_json() {
+    let d = directory(&[]);
+    let json: serde_json::Value =
+        serde_json::from_str(&isoscope(d.path(), "levels --format json").out).unwrap();
+    let (levels, anomalies) = (json["levels"].as_array().unwrap(), json["anomalies"].as_array().unwrap());
+    assert_eq!((levels.len(), anomalies.len()), (13, 22));
+    let si = levels.iter().find(|level| level["level"] == "snapshot-isolation").unwrap();
+    assert_eq!((&si["short"], &si["engine"]), (&"si".into(), &"solver".into()));
+    assert_eq!(si["covers"], serde_json::json!(["prefix", "parallel-snapshot-isolation"]));
+    let skew = anomalies.iter().find(|anomaly| anomaly["anomaly"] == "write-skew").unwrap();
+    assert_eq!(skew["forbidden_from"], serde_json::json!(["adya-pl-2.99"]));
+    assert_eq!(
+        skew["examples"][0]["violated"],
+        serde_json::json!(["adya-pl-2.99", "serializable", "strict-serializable"])
+    );
+}
+
+#[test]
+fn every_topic_is_explained() {
+    let d = directory(&[]);
+    let all = isoscope(d.path(), "explain");
+    assert_eq!(all.code, 0);
+    let topics = all.out.lines().filter_map(|line| line.split_whitespace().next());
+    let topics: Vec<&str> = topics.filter(|name| name.contains('-') || *name == "causal").collect();
+    assert_eq!(topics.len(), 13 + 22 - 2, "`serializable` and `prefix` have no hyphen: {topics:?}");
+    for topic in topics.into_iter().chain(["serializable", "prefix"]) {
+        let run = isoscope(d.path(), &format!("explain {topic}"));
+        assert_eq!((run.code, run.err.as_str()), (0, ""), "{topic}");
+        assert!(run.out.starts_with(topic) && run.out.contains("    session 1   T1"), "{}", run.out);
+        assert!(run.out.lines().all(|line| line.chars().count() <= 92), "{}", run.out);
+    }
+    let page = isoscope(d.path(), "explain Strong_Session_Serializable").out;
+    assert!(page.starts_with("serializable  isolation level\n"), "{page}");
+    let sessions = "    session 1   T1: w(y,1)  ;  T2: r(x,0)\n    session 2   T3: r(y,0) w(x,2)\n";
+    assert!(page.contains(sessions), "{page}");
+    assert!(page.contains("  PostgreSQL      SERIALIZABLE: by serializable snapshot"), "{page}");
+}
+
+#[test]
+fn unknown_names_are_254_and_get_the_nearest_one() {
+    let d = directory(&[]);
+    for (args, message) in [
+        ("explain serialisable", "is called `serialisable`; did you mean `serializable`?"),
+        ("explain wombat", "no isolation level or anomaly is called `wombat`\n"),
+        ("generate --level snapshot_isolatoin", "did you mean `snapshot-isolation`?"),
+        ("generate --level ci", "the store cannot run cut-isolation; it runs read-committed, read-atomic,"),
+        ("generate --inject G0", "dirty-write cannot be injected; these can: lost-update, write-skew,"),
+        ("generate --inject write-skwe", "did you mean `write-skew`?"),
+    ] {
+        let run = isoscope(d.path(), args);
+        assert_eq!((run.code, run.out.as_str()), (254, ""), "{args}");
+        assert!(run.err.contains(message), "{args}: {}", run.err);
+    }
+    let by_alias = |name| isoscope(d.path(), &format!("generate --seed 1 --level {name}")).out;
+    assert_eq!(by_alias("SI"), by_alias("snapshot-isolation"));
+}

@@ -1,6 +1,10 @@
 //! The anomalies.
 
+mod table;
+
 use std::fmt;
+
+use crate::{Called, Citation, Example, Level};
 
 /// A known violation of isolation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -51,6 +55,22 @@ pub enum Anomaly {
     WriteSkew,
 }
 
+/// What the catalogue knows about an anomaly.
+struct Row {
+    anomaly: Anomaly,
+    name: &'static str,
+    about: &'static str,
+    aliases: &'static [&'static str],
+    called: &'static [Called],
+    definition: &'static str,
+    cause: &'static str,
+    /// The weakest levels that forbid it, none of which implies another.
+    forbidden_from: &'static [Level],
+    examples: &'static [Example],
+    sources: &'static [Citation],
+    see_also: &'static [Anomaly],
+}
+
 impl Anomaly {
     /// All anomalies, those of weaker levels first.
     pub const ALL: [Anomaly; 22] = [
@@ -78,32 +98,59 @@ impl Anomaly {
         Anomaly::WriteSkew,
     ];
 
+    const fn row(self) -> &'static Row {
+        &table::ROWS[self as usize]
+    }
+
     /// The name.
     pub const fn name(self) -> &'static str {
-        match self {
-            Anomaly::ThinAirRead => "thin-air-read",
-            Anomaly::AbortedRead => "aborted-read",
-            Anomaly::FutureRead => "future-read",
-            Anomaly::NotMyOwnWrite => "not-my-own-write",
-            Anomaly::NotMyLastWrite => "not-my-last-write",
-            Anomaly::IntermediateRead => "intermediate-read",
-            Anomaly::CyclicCausality => "cyclic-causality",
-            Anomaly::NonMonotonicRead => "non-monotonic-read",
-            Anomaly::NonRepeatableRead => "non-repeatable-read",
-            Anomaly::FracturedRead => "fractured-read",
-            Anomaly::StaleSessionRead => "stale-session-read",
-            Anomaly::CausalityViolation => "causality-violation",
-            Anomaly::ConflictingCommitOrder => "conflicting-commit-order",
-            Anomaly::IncompatibleOrder => "incompatible-order",
-            Anomaly::DuplicateElements => "duplicate-elements",
-            Anomaly::LostAppend => "lost-append",
-            Anomaly::DirtyWrite => "dirty-write",
-            Anomaly::CircularInformationFlow => "circular-information-flow",
-            Anomaly::LostUpdate => "lost-update",
-            Anomaly::ReadSkew => "read-skew",
-            Anomaly::LongFork => "long-fork",
-            Anomaly::WriteSkew => "write-skew",
-        }
+        self.row().name
+    }
+
+    /// What it is, in a few words.
+    pub const fn about(self) -> &'static str {
+        self.row().about
+    }
+
+    /// Other names with the same meaning, or for a part of it.
+    pub const fn aliases(self) -> &'static [&'static str] {
+        self.row().aliases
+    }
+
+    /// What others call it, or call nearly the same.
+    pub const fn called(self) -> &'static [Called] {
+        self.row().called
+    }
+
+    /// What it is, in a sentence or two.
+    pub const fn definition(self) -> &'static str {
+        self.row().definition
+    }
+
+    /// How real systems come to show it.
+    pub const fn cause(self) -> &'static str {
+        self.row().cause
+    }
+
+    /// The weakest levels that forbid it; all that imply one of them do too.
+    pub const fn forbidden_from(self) -> &'static [Level] {
+        self.row().forbidden_from
+    }
+
+    /// Histories that show it, the simplest first. Of an anomaly that comes in two forms, the first is
+    /// against the causal order and the second against the commit order.
+    pub const fn examples(self) -> &'static [Example] {
+        self.row().examples
+    }
+
+    /// Where it was defined.
+    pub const fn sources(self) -> &'static [Citation] {
+        self.row().sources
+    }
+
+    /// Its relatives.
+    pub const fn see_also(self) -> &'static [Anomaly] {
+        self.row().see_also
     }
 }
 
@@ -112,3 +159,14 @@ impl fmt::Display for Anomaly {
         f.pad(self.name())
     }
 }
+
+const _: () = {
+    let mut i = 0;
+    while i < Anomaly::ALL.len() {
+        assert!(
+            Anomaly::ALL[i] as usize == i && table::ROWS[i].anomaly as usize == i,
+            "a row for each anomaly"
+        );
+        i += 1;
+    }
+};

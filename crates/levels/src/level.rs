@@ -1,8 +1,12 @@
 //! The levels.
 
+mod table;
+
 use std::fmt;
 
-/// An isolation level, weaker ones before stronger ones.
+use crate::{Anomaly, Called, Citation, Example};
+
+/// An isolation level; each stands after those it implies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
     /// A transaction that reads a key twice finds one value.
@@ -33,6 +37,121 @@ pub enum Level {
     StrictSerializable,
 }
 
+/// What decides a level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Engine {
+    /// Every transaction is looked at by itself.
+    Direct,
+    /// Cycles of the dependency graph, Adya's way.
+    Graph,
+    /// The commit order is saturated with what the axiom forces; polynomial time.
+    CommitOrder,
+    /// A search over version orders; NP-hard.
+    Solver,
+}
+
+impl Engine {
+    /// The name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Engine::Direct => "direct",
+            Engine::Graph => "graph",
+            Engine::CommitOrder => "commit-order",
+            Engine::Solver => "solver",
+        }
+    }
+
+    /// What it does.
+    pub const fn about(self) -> &'static str {
+        match self {
+            Engine::Direct => "looks at every transaction by itself",
+            Engine::Graph => "looks for cycles in the dependency graph",
+            Engine::CommitOrder => "derives the commit order step by step, in polynomial time",
+            Engine::Solver => "searches for a version order; the problem is NP-hard",
+        }
+    }
+}
+
+/// A way to define levels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Framework {
+    /// One transaction alone.
+    Transaction,
+    /// A total order `co` with `so` and `wr` inside it (Biswas and Enea).
+    CommitOrder,
+    /// Visibility `vis` inside a total order `ar` (Cerone, Bernardi and Gotsman).
+    Visibility,
+    /// Dependencies `wr`, `ww`, `rw` (Adya; Cerone and Gotsman).
+    Dependencies,
+}
+
+impl Framework {
+    /// The name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Framework::Transaction => "transaction",
+            Framework::CommitOrder => "commit order",
+            Framework::Visibility => "visibility",
+            Framework::Dependencies => "dependencies",
+        }
+    }
+
+    /// What its axioms take for granted; may be empty.
+    pub const fn setting(self) -> &'static str {
+        match self {
+            Framework::Transaction => "",
+            Framework::CommitOrder => {
+                "there is a total order co of the committed transactions with so and wr inside it such that, \
+                 when t3 reads x from t1 and t2 also writes x, PHI(t2, t3) implies co(t2, t1)"
+            }
+            Framework::Visibility => {
+                "there is a total order ar and vis inside it; INT: a transaction reads its own last access; \
+                 EXT: any other read returns what the ar-last visible writer of the key wrote"
+            }
+            Framework::Dependencies => {
+                "there is a total order ww of the writers of each key; rw leads from a reader of a version \
+                 to the writers of later ones"
+            }
+        }
+    }
+}
+
+/// The condition of a level in one framework.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Axiom {
+    /// The framework.
+    pub framework: Framework,
+    /// The condition.
+    pub text: &'static str,
+}
+
+/// A database and the setting under which it promises a level, whatever the setting is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Product {
+    /// The database.
+    pub name: &'static str,
+    /// What it calls the level.
+    pub setting: &'static str,
+    /// What one should know; may be empty.
+    pub note: &'static str,
+}
+
+/// What the catalogue knows about a level.
+struct Row {
+    level: Level,
+    name: &'static str,
+    about: &'static str,
+    /// The short name first.
+    aliases: &'static [&'static str],
+    called: &'static [Called],
+    definition: &'static str,
+    engine: Engine,
+    axioms: &'static [Axiom],
+    examples: &'static [Example],
+    products: &'static [Product],
+    sources: &'static [Citation],
+}
+
 impl Level {
     /// All levels, each after those it implies.
     pub const ALL: [Level; 13] = [
@@ -51,23 +170,69 @@ impl Level {
         Level::StrictSerializable,
     ];
 
+    const fn row(self) -> &'static Row {
+        &table::ROWS[self as usize]
+    }
+
     /// The canonical name.
     pub const fn name(self) -> &'static str {
-        match self {
-            Level::CutIsolation => "cut-isolation",
-            Level::AdyaPl1 => "adya-pl-1",
-            Level::AdyaPl2 => "adya-pl-2",
-            Level::AdyaPl299 => "adya-pl-2.99",
-            Level::ReadCommitted => "read-committed",
-            Level::ReadAtomic => "read-atomic",
-            Level::Causal => "causal",
-            Level::Prefix => "prefix",
-            Level::ParallelSnapshot => "parallel-snapshot-isolation",
-            Level::Snapshot => "snapshot-isolation",
-            Level::Serializable => "serializable",
-            Level::StrictSnapshot => "strict-snapshot-isolation",
-            Level::StrictSerializable => "strict-serializable",
-        }
+        self.row().name
+    }
+
+    /// The short name.
+    pub const fn short(self) -> &'static str {
+        self.row().aliases[0]
+    }
+
+    /// What it is, in a few words.
+    pub const fn about(self) -> &'static str {
+        self.row().about
+    }
+
+    /// Other names with the same meaning, the short one first.
+    pub const fn aliases(self) -> &'static [&'static str] {
+        self.row().aliases
+    }
+
+    /// What others call it, or call nearly the same.
+    pub const fn called(self) -> &'static [Called] {
+        self.row().called
+    }
+
+    /// What it promises, in a sentence or two.
+    pub const fn definition(self) -> &'static str {
+        self.row().definition
+    }
+
+    /// What decides it.
+    pub const fn engine(self) -> Engine {
+        self.row().engine
+    }
+
+    /// What it asks of a history. All axioms of a level are equivalent.
+    pub const fn axioms(self) -> &'static [Axiom] {
+        self.row().axioms
+    }
+
+    /// Histories it forbids and the levels directly below allow, the simplest first.
+    pub const fn examples(self) -> &'static [Example] {
+        self.row().examples
+    }
+
+    /// Who promises it, under which name.
+    pub const fn products(self) -> &'static [Product] {
+        self.row().products
+    }
+
+    /// Where it was defined.
+    pub const fn sources(self) -> &'static [Citation] {
+        self.row().sources
+    }
+
+    /// Whether no history that satisfies the level shows the anomaly. Adya's levels leave out the order of
+    /// sessions: of an anomaly that can come from it, they forbid the forms that do not.
+    pub fn forbids(self, anomaly: Anomaly) -> bool {
+        anomaly.forbidden_from().iter().any(|&weakest| self.implies(weakest))
     }
 }
 
@@ -76,3 +241,11 @@ impl fmt::Display for Level {
         f.pad(self.name())
     }
 }
+
+const _: () = {
+    let mut i = 0;
+    while i < Level::ALL.len() {
+        assert!(Level::ALL[i] as usize == i && table::ROWS[i].level as usize == i, "a row for each level");
+        i += 1;
+    }
+};

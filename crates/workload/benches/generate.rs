@@ -6,11 +6,11 @@
 
 use std::time::Instant;
 
-use isoscope_workload::{Distribution, Level, Shape, Spec, run};
+use isoscope_workload::{Distribution, Shape, Spec, Store, run};
 
 fn main() {
     println!("{:<20} {:<12} {:<24} {:>8} {:>8} {:>8}", "level", "shape", "keys", "run s", "all s", "M ops/s");
-    for level in Level::ALL {
+    for level in Store::LEVELS {
         for (shape, txns_per_session, distribution) in [
             (Shape::Register, 10_000, Distribution::Uniform),
             (Shape::Register, 10_000, Distribution::Zipfian { theta: 0.99 }),

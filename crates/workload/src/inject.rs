@@ -1,6 +1,6 @@
 //! Anomalies on order: a few transactions that violate exactly the levels meant to forbid them.
 //!
-//! Each anomaly is a small history in the one-line notation. Injecting it appends its transactions to the
+//! Each anomaly is a small history: the first example of its entry in the catalogue. Injecting it appends its transactions to the
 //! ends of sessions, one a session, on keys and with values nobody else uses, all of them overlapping in
 //! time. So no dependency leads from it back to an earlier transaction, and every cycle lies inside it: the
 //! whole history satisfies a level exactly when the workload and each anomaly alone do.
@@ -8,35 +8,24 @@
 //! In a workload of lists, a write of 1 is an append of 1, and a read of 1 the read of the list `[1]`.
 
 use isoscope_history::{DraftTxn, History, Key, OpKind, Session, Txn, notation};
+use isoscope_levels::Anomaly;
 
-use crate::level::Level;
 use crate::run::{Recorder, small};
 use crate::spec::Shape;
 
-/// A known violation of isolation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Anomaly {
-    /// Two transactions read the same version of a key and both overwrite it.
-    LostUpdate,
-    /// Two transactions read both of two keys, and each overwrites another one.
-    WriteSkew,
-    /// Two readers see two writes in opposite order.
-    LongFork,
-    /// A transaction sees one write of another and misses a second one.
-    FracturedRead,
-    /// A transaction reads what an aborted one wrote.
-    AbortedRead,
-    /// A transaction reads what another one later overwrote itself.
-    IntermediateRead,
-    /// A transaction reads one key twice and finds two values.
-    NonRepeatableRead,
-    /// A transaction sees an effect and misses its cause.
-    CausalityViolation,
+/// An anomaly, so many times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Injection {
+    /// What to add, one of [`Injection::ANOMALIES`].
+    pub kind: Anomaly,
+    /// How often.
+    pub count: u32,
 }
 
-impl Anomaly {
-    /// All anomalies.
-    pub const ALL: [Anomaly; 8] = [
+impl Injection {
+    /// The anomalies that can be injected: those whose first example in the catalogue reads and writes
+    /// registers, in a session for each transaction, so that it can be told in lists as well.
+    pub const ANOMALIES: [Anomaly; 8] = [
         Anomaly::LostUpdate,
         Anomaly::WriteSkew,
         Anomaly::LongFork,
@@ -47,75 +36,24 @@ impl Anomaly {
         Anomaly::CausalityViolation,
     ];
 
-    /// The name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Anomaly::LostUpdate => "lost-update",
-            Anomaly::WriteSkew => "write-skew",
-            Anomaly::LongFork => "long-fork",
-            Anomaly::FracturedRead => "fractured-read",
-            Anomaly::AbortedRead => "aborted-read",
-            Anomaly::IntermediateRead => "intermediate-read",
-            Anomaly::NonRepeatableRead => "non-repeatable-read",
-            Anomaly::CausalityViolation => "causality-violation",
-        }
-    }
-
-    /// The weakest level that forbids it; all stronger ones do too.
-    pub const fn forbidden_from(self) -> Level {
-        match self {
-            Anomaly::AbortedRead | Anomaly::IntermediateRead => Level::ReadCommitted,
-            Anomaly::FracturedRead | Anomaly::NonRepeatableRead => Level::ReadAtomic,
-            Anomaly::CausalityViolation => Level::Causal,
-            Anomaly::LongFork => Level::Prefix,
-            Anomaly::LostUpdate => Level::Snapshot,
-            Anomaly::WriteSkew => Level::Serializable,
-        }
-    }
-
-    /// The anomaly in the notation of [`isoscope_history::notation`]. Where read committed is to hold, the
-    /// old value is read before the new one.
-    pub const fn notation(self) -> &'static str {
-        match self {
-            Anomaly::LostUpdate => "T1: r(x,0) w(x,1)  T2: r(x,0) w(x,2)",
-            Anomaly::WriteSkew => "T1: r(x,0) r(y,0) w(x,1)  T2: r(x,0) r(y,0) w(y,2)",
-            Anomaly::LongFork => "T1: w(x,1)  T2: w(y,2)  T3: r(x,1) r(y,0)  T4: r(x,0) r(y,2)",
-            Anomaly::FracturedRead => "T1: w(x,1) w(y,2)  T2: r(x,0) r(y,2)",
-            Anomaly::AbortedRead => "T1!: w(x,1)  T2: r(x,1)",
-            Anomaly::IntermediateRead => "T1: w(x,1) w(x,2)  T2: r(x,1)",
-            Anomaly::NonRepeatableRead => "T1: w(x,1)  T2: r(x,0) r(x,1)",
-            Anomaly::CausalityViolation => "T1: w(x,1)  T2: r(x,1) w(y,2)  T3: r(y,2) r(x,0)",
-        }
-    }
-
     fn history(self) -> History {
-        notation::parse(self.notation()).expect("the notation of every anomaly is tested")
+        let example = &self.kind.examples()[0];
+        notation::parse(example.notation).expect("the notation of every example is tested")
     }
-}
 
-/// An anomaly, so many times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Injection {
-    /// What to add.
-    pub kind: Anomaly,
-    /// How often.
-    pub count: u32,
-}
-
-impl Injection {
     /// How many keys it adds.
     pub(crate) fn keys(self) -> u64 {
-        u64::from(self.count) * self.kind.history().key_count() as u64
+        u64::from(self.count) * self.history().key_count() as u64
     }
 
     /// How many transactions it adds.
     pub(crate) fn txns(self) -> u64 {
-        u64::from(self.count) * self.kind.history().txn_count() as u64
+        u64::from(self.count) * self.history().txn_count() as u64
     }
 
     /// How many operations it adds.
     pub(crate) fn ops(self) -> u64 {
-        u64::from(self.count) * self.kind.history().op_count() as u64
+        u64::from(self.count) * self.history().op_count() as u64
     }
 }
 
@@ -134,7 +72,7 @@ pub(crate) struct Injector<'a> {
 impl Injector<'_> {
     /// Appends an anomaly as often as asked.
     pub(crate) fn inject(&mut self, injection: Injection) {
-        let gadget = injection.kind.history();
+        let gadget = injection.history();
         for _ in 0..injection.count {
             self.append(&gadget);
         }

@@ -1,13 +1,14 @@
 //! Workloads and the store that runs them.
 //!
 //! A [`Spec`] says how many sessions run how many transactions of what kind; [`run()`] lets them run against
-//! an in-memory multi-version [`Store`] at a chosen isolation [`Level`] and returns the recorded history.
+//! an in-memory multi-version [`Store`] at a chosen isolation level ([`Store::LEVELS`]) and returns the recorded history.
 //! The history satisfies the level because of how the store chooses the versions a transaction sees, not
 //! because anybody checked it; in general it does not satisfy the next stronger level. Known anomalies can
 //! be added at the end ([`Injection`]), so that the answer a checker must give is known beforehand.
 //!
 //! ```
-//! use isoscope_workload::{Level, Spec, run};
+//! use isoscope_levels::Level;
+//! use isoscope_workload::{Spec, run};
 //!
 //! let spec = Spec { sessions: 4, txns_per_session: 25, level: Level::Snapshot, ..Spec::default() };
 //! let history = run(&spec, &mut |_done, _total| {}).unwrap();
@@ -19,14 +20,12 @@
 //! This crate does no IO, prints nothing and sees no clock.
 
 mod inject;
-mod level;
 mod run;
 mod sample;
 mod spec;
 mod store;
 
-pub use inject::{Anomaly, Injection};
-pub use level::Level;
+pub use inject::Injection;
 pub use run::run;
 pub use spec::{Distribution, Duplication, Shape, Spec, SpecError};
 pub use store::{Conflict, Store, Transaction};

@@ -7,10 +7,10 @@
 //! going to write, none ever conflicts.
 
 use isoscope_history::{Draft, DraftTxn, History, Key, NO_EVENT, OpKind, Outcome, Session, Value};
+use isoscope_levels::Level;
 use rustc_hash::FxHashSet;
 
 use crate::inject::Injector;
-use crate::level::Level;
 use crate::sample::{AliasTable, Dice};
 use crate::spec::{Distribution, Duplication, Shape, Spec, SpecError, hot_keys};
 use crate::store::{Store, Transaction};
@@ -196,7 +196,7 @@ impl<'a> Runner<'a> {
         self.intent.clear();
         self.appended.clear();
         let lists = self.spec.shape == Shape::ListAppend;
-        let whole = self.spec.level >= Level::Snapshot;
+        let whole = self.spec.level.implies(Level::Snapshot);
         for _ in 0..self.spec.ops_per_txn {
             let reads = self.dice.chance(self.spec.read_ratio);
             let key = self.keys.draw(&mut self.dice);

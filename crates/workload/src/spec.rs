@@ -6,10 +6,11 @@
 use std::fmt;
 
 use isoscope_history::Limit;
+use isoscope_levels::{Anomaly, Level};
 
 use crate::inject::Injection;
-use crate::level::Level;
 use crate::sample::zipf_weights;
+use crate::store::Store;
 
 /// A workload.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,13 +31,13 @@ pub struct Spec {
     pub duplication: Option<Duplication>,
     /// Registers or lists.
     pub shape: Shape,
-    /// The level the store runs at.
+    /// The level the store runs at, one of [`Store::LEVELS`].
     pub level: Level,
     /// The share of transactions that abort.
     pub abort_rate: f64,
     /// The share of transactions whose outcome is recorded as unknown; half of them committed.
     pub unknown_rate: f64,
-    /// Anomalies to add at the end.
+    /// Anomalies to add at the end, of [`Injection::ANOMALIES`].
     pub injections: Vec<Injection>,
     /// What all chance depends on.
     pub seed: u64,
@@ -112,6 +113,16 @@ pub enum Shape {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum SpecError {
+    /// The store has no way to run at this level and not at a stronger one.
+    Level {
+        /// The level.
+        level: Level,
+    },
+    /// The anomaly cannot be injected.
+    Anomaly {
+        /// The anomaly.
+        anomaly: Anomaly,
+    },
     /// There must be at least one of these.
     Zero {
         /// The field.
@@ -156,6 +167,17 @@ pub enum SpecError {
 impl fmt::Display for SpecError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            SpecError::Level { level } => {
+                write!(
+                    f,
+                    "the store cannot run {level}; it runs {}",
+                    Store::LEVELS.map(Level::name).join(", ")
+                )
+            }
+            SpecError::Anomaly { anomaly } => {
+                let names = Injection::ANOMALIES.map(Anomaly::name).join(", ");
+                write!(f, "{anomaly} cannot be injected; these can: {names}")
+            }
             SpecError::Zero { field } => write!(f, "{field} must be at least 1"),
             SpecError::OutOfRange { field, value, most } => {
                 write!(f, "{field} must be between 0 and {most}, not {value}")
@@ -200,6 +222,13 @@ const MOST_ELEMENTS: f64 = 4e9;
 impl Spec {
     /// Says why the workload cannot be run, if it cannot.
     pub fn validate(&self) -> Result<(), SpecError> {
+        if !Store::LEVELS.contains(&self.level) {
+            return Err(SpecError::Level { level: self.level });
+        }
+        let known = |injection: &&Injection| Injection::ANOMALIES.contains(&injection.kind);
+        if let Some(unknown) = self.injections.iter().find(|injection| !known(injection)) {
+            return Err(SpecError::Anomaly { anomaly: unknown.kind });
+        }
         for (field, count) in
             [("sessions", self.sessions), ("ops per txn", self.ops_per_txn), ("keys", self.keys)]
         {

@@ -33,18 +33,44 @@ mod visible;
 use std::fmt;
 
 use isoscope_history::{Key, Session, Value};
+use isoscope_levels::Level;
 use rustc_hash::FxHashMap;
 
-use crate::level::Level;
 use crate::sample::Dice;
 use versions::{Version, Versions};
 use visible::{HORIZON, Visible, horizon};
+
+/// The levels the store can run at: how it chooses what is visible, and what it checks at commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rule {
+    ReadCommitted,
+    ReadAtomic,
+    Causal,
+    Prefix,
+    Snapshot,
+    Serializable,
+}
+
+impl Rule {
+    fn of(level: Level) -> Option<Rule> {
+        Some(match level {
+            Level::ReadCommitted => Rule::ReadCommitted,
+            Level::ReadAtomic => Rule::ReadAtomic,
+            Level::Causal => Rule::Causal,
+            Level::Prefix => Rule::Prefix,
+            Level::Snapshot => Rule::Snapshot,
+            Level::Serializable => Rule::Serializable,
+            _ => return None,
+        })
+    }
+}
 
 /// A multi-version store; see the module. Its methods panic when given a key or session it was not made
 /// with, or a register to be read as a list.
 #[derive(Debug)]
 pub struct Store {
     level: Level,
+    rule: Rule,
     versions: Versions,
     /// The elements of every list.
     elements: Vec<Vec<Value>>,
@@ -102,10 +128,25 @@ impl fmt::Display for Conflict {
 impl std::error::Error for Conflict {}
 
 impl Store {
+    /// The levels a store can run at, weakest first.
+    pub const LEVELS: [Level; 6] = [
+        Level::ReadCommitted,
+        Level::ReadAtomic,
+        Level::Causal,
+        Level::Prefix,
+        Level::Snapshot,
+        Level::Serializable,
+    ];
+
     /// A store of registers that hold 0 and of empty lists. What the level leaves open is chosen by `seed`.
+    ///
+    /// # Panics
+    /// When the level is none of [`Store::LEVELS`].
     pub fn new(level: Level, sessions: u32, keys: u32, seed: u64) -> Store {
+        let Some(rule) = Rule::of(level) else { panic!("the store cannot run at {level}") };
         Store {
             level,
+            rule,
             versions: Versions::new(keys),
             elements: Vec::new(),
             now: 0,
@@ -142,12 +183,12 @@ impl Store {
 
     fn choose(&mut self, session: Session, intent: &[Key]) -> Visible {
         let past = self.past[session.index()];
-        match self.level {
-            Level::Serializable if !intent.is_empty() => Visible::prefix(self.now),
-            Level::Serializable | Level::Snapshot | Level::Prefix => self.choose_prefix(past.floor, intent),
-            Level::ReadCommitted => self.choose_prefix(0, intent),
-            Level::Causal => self.choose_closed(past, intent),
-            Level::ReadAtomic => self.choose_any(past, intent),
+        match self.rule {
+            Rule::Serializable if !intent.is_empty() => Visible::prefix(self.now),
+            Rule::Serializable | Rule::Snapshot | Rule::Prefix => self.choose_prefix(past.floor, intent),
+            Rule::ReadCommitted => self.choose_prefix(0, intent),
+            Rule::Causal => self.choose_closed(past, intent),
+            Rule::ReadAtomic => self.choose_any(past, intent),
         }
     }
 
@@ -217,10 +258,10 @@ impl Store {
 
     /// Finds the version of a key that the transaction reads.
     fn observe(&mut self, txn: &mut Transaction, key: Key) -> Version {
-        if self.level == Level::ReadCommitted && self.dice.chance(0.5) {
+        if self.rule == Rule::ReadCommitted && self.dice.chance(0.5) {
             txn.visible = Visible::prefix(self.dice.between(txn.visible.floor, self.now));
         }
-        if self.level == Level::Serializable {
+        if self.rule == Rule::Serializable {
             txn.reads.push(key);
         }
         self.versions.read(key, txn.visible)
@@ -261,9 +302,9 @@ impl Store {
             return None;
         }
         let stale = |key: &Key| self.versions.last_commit(*key) > txn.visible.floor;
-        let conflict = match self.level {
-            Level::Serializable => txn.reads.iter().copied().find(stale),
-            Level::Snapshot => txn.writes.iter().map(|write| write.0).find(stale),
+        let conflict = match self.rule {
+            Rule::Serializable => txn.reads.iter().copied().find(stale),
+            Rule::Snapshot => txn.writes.iter().map(|write| write.0).find(stale),
             _ => None,
         };
         let misread =
@@ -274,15 +315,15 @@ impl Store {
     fn publish(&mut self, txn: &Transaction) {
         let past = &mut self.past[txn.session.index()];
         if txn.writes.is_empty() {
-            if self.level != Level::ReadAtomic {
+            if self.rule != Rule::ReadAtomic {
                 *past = txn.visible;
             }
             return;
         }
         self.now += 1;
-        *past = match self.level {
-            Level::ReadAtomic => past.raised(horizon(self.now)).with(self.now),
-            Level::Causal => txn.visible.raised(horizon(self.now)).with(self.now),
+        *past = match self.rule {
+            Rule::ReadAtomic => past.raised(horizon(self.now)).with(self.now),
+            Rule::Causal => txn.visible.raised(horizon(self.now)).with(self.now),
             _ => Visible::prefix(self.now),
         };
         self.saw[(self.now % HORIZON) as usize] = *past;

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use isoscope_formats::{Format, Target, write};
 use isoscope_history::{History, Stats, Txn, notation};
-use isoscope_workload::{Anomaly, Injection, Level, Spec, run as run_workload};
+use isoscope_levels::{Anomaly, Level};
+use isoscope_workload::{Injection, Spec, run as run_workload};
 
 use crate::args::DemoArgs;
 use crate::exit::Exit;

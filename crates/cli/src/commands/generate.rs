@@ -51,7 +51,7 @@ fn spec(args: &GenerateArgs, seed: u64) -> Spec {
             ShapeArg::Register => Shape::Register,
             ShapeArg::ListAppend => Shape::ListAppend,
         },
-        level: args.level.0,
+        level: args.level,
         abort_rate: args.aborts,
         unknown_rate: args.unknowns,
         injections: args.inject.clone(),

@@ -1,7 +1,8 @@
 //! Small random runs satisfy the level they ran at, and not always the next stronger one.
 
 use isoscope_history::notation;
-use isoscope_workload::{Level, Shape, Spec, run};
+use isoscope_levels::Level;
+use isoscope_workload::{Shape, Spec, Store, run};
 
 use crate::axioms::{satisfies, strictly_serializable};
 
@@ -32,7 +33,7 @@ fn check(level: Level, shape: Shape) {
         let spec = small(number, level, shape);
         let history = run(&spec, &mut |_, _| {}).expect("the spec is valid");
         assert!(satisfies(&history, level), "{spec:?}\n{}", notation::print(&history));
-        let stronger = Level::ALL.into_iter().find(|&other| other > level);
+        let stronger = Store::LEVELS.into_iter().find(|&other| other > level);
         let stronger_holds = match stronger {
             Some(stronger) => satisfies(&history, stronger),
             None => strictly_serializable(&history),

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use isoscope_history::{Datum, History, NO_EVENT, OpKind, Outcome, Stats, Value, notation};
-use isoscope_workload::{Anomaly, Distribution, Duplication, Injection, Level, Shape, Spec, SpecError, run};
+use isoscope_levels::{Anomaly, Level};
+use isoscope_workload::{Distribution, Duplication, Injection, Shape, Spec, SpecError, Store, run};
 
 fn must_run(spec: &Spec) -> History {
     run(spec, &mut |_, _| {}).expect("the spec is valid")
@@ -103,7 +104,7 @@ fn a_share_of_the_keys_repeats_values() {
 
 #[test]
 fn outcomes_follow_their_rates() {
-    for level in Level::ALL {
+    for level in Store::LEVELS {
         let history = must_run(&Spec { abort_rate: 0.1, unknown_rate: 0.2, level, ..middling() });
         let stats = Stats::of(&history);
         assert_near(stats.aborted as f64, 200.0, 50.0);
@@ -136,7 +137,7 @@ fn outcomes_follow_their_rates() {
 /// off where it did not commit; and what a transaction appends to one list stands together.
 #[test]
 fn lists_are_prefixes_of_one_another() {
-    for level in Level::ALL {
+    for level in Store::LEVELS {
         let spec = Spec {
             shape: Shape::ListAppend,
             level,
@@ -180,7 +181,7 @@ fn lists_are_prefixes_of_one_another() {
 /// The store lags, but not for ever: towards the end nobody reads initial values any more.
 #[test]
 fn reads_lag_within_the_horizon() {
-    for level in Level::ALL {
+    for level in Store::LEVELS {
         let spec = Spec { level, keys: 10, ..middling() };
         let history = must_run(&spec);
         let late = |txn| history.txn_name(txn).as_small() > Some(500);
@@ -191,7 +192,7 @@ fn reads_lag_within_the_horizon() {
 
 #[test]
 fn a_run_is_a_function_of_its_spec() {
-    for level in Level::ALL {
+    for level in Store::LEVELS {
         for shape in [Shape::Register, Shape::ListAppend] {
             let spec = Spec { level, shape, txns_per_session: 20, ..middling() };
             let print = |spec: &Spec| notation::print(&must_run(spec));
@@ -224,7 +225,7 @@ fn golden_runs() {
         "init=nil  T3@4-5: a(2,5) a(0,6) r(2,[2 3 4 5]) ; T4@6-7: r(0,[1 6]) a(1,7) r(0,[1 6])  \
          T1@0-1: a(0,1) a(2,2) a(2,3) ; T2@2-3: a(2,4) r(1,[]) r(2,[2 3 4])"
     );
-    let hashes = Level::ALL.map(|level| {
+    let hashes = Store::LEVELS.map(|level| {
         [Shape::Register, Shape::ListAppend].map(|shape| {
             let zipfian = Distribution::Zipfian { theta: 0.8 };
             let spec =
@@ -277,6 +278,16 @@ fn specs_that_make_no_sense_are_refused() {
     let lists = Shape::ListAppend;
     let many = vec![Injection { kind: Anomaly::LongFork, count: u32::MAX }];
     for (spec, message) in [
+        (
+            Spec { level: Level::CutIsolation, ..ok() },
+            "the store cannot run cut-isolation; it runs read-committed, read-atomic, causal, prefix, \
+             snapshot-isolation, serializable",
+        ),
+        (
+            Spec { injections: vec![Injection { kind: Anomaly::DirtyWrite, count: 1 }], ..ok() },
+            "dirty-write cannot be injected; these can: lost-update, write-skew, long-fork, fractured-read, \
+             aborted-read, intermediate-read, non-repeatable-read, causality-violation",
+        ),
         (Spec { keys: 0, ..ok() }, "keys must be at least 1"),
         (Spec { sessions: 0, ..ok() }, "sessions must be at least 1"),
         (Spec { ops_per_txn: 0, ..ok() }, "ops per txn must be at least 1"),

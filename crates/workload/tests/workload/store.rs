@@ -1,7 +1,8 @@
 //! The store driven by hand: transactions that overlap, conflicts, own writes.
 
 use isoscope_history::{Builder, History, Key, Outcome, Session, Value, notation};
-use isoscope_workload::{Conflict, Level, Shape, Store, Transaction};
+use isoscope_levels::Level;
+use isoscope_workload::{Conflict, Shape, Store, Transaction};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
@@ -135,7 +136,7 @@ impl Drive {
 /// Whatever overlaps, what commits satisfies the level.
 #[test]
 fn overlapping_transactions_satisfy_the_level() {
-    for level in Level::ALL {
+    for level in Store::LEVELS {
         for shape in [Shape::Register, Shape::ListAppend] {
             for seed in 0..1000 {
                 let mut drive = Drive::new(level, shape, 2 + (seed % 3) as u32, seed);
@@ -211,7 +212,7 @@ fn write_skew_commits_under_snapshot_only() {
 
 #[test]
 fn a_list_read_after_an_append_must_come_true() {
-    for level in Level::ALL {
+    for level in Store::LEVELS {
         let mut store = Store::new(level, 2, 2, 1);
         let mut one = store.begin(Session(0), &[X]);
         store.append(&mut one, X, value(1));

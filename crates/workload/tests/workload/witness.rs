@@ -5,7 +5,8 @@
 //! what it read and its session allow.
 
 use isoscope_history::{History, Txn};
-use isoscope_workload::{Distribution, Level, Shape, Spec, run};
+use isoscope_levels::Level;
+use isoscope_workload::{Distribution, Shape, Spec, Store, run};
 
 use crate::axioms::{Abstract, abstracted, committed};
 
@@ -54,6 +55,7 @@ fn holds(a: &Abstract, level: Level, place: &[usize]) -> bool {
                     Level::Prefix => Some(place[t2]) <= direct,
                     Level::Snapshot => Some(place[t2]) <= direct.max(conflict),
                     Level::Serializable => place[t2] < place[t3],
+                    _ => unreachable!("the store runs no other level"),
                 };
                 (0..n).all(|t2| t2 == t1 || !a.writes[t2].contains(&x) || !phi(t2) || place[t2] < place[t1])
             })
@@ -64,7 +66,7 @@ fn holds(a: &Abstract, level: Level, place: &[usize]) -> bool {
 /// tell them apart.
 #[test]
 fn long_runs_satisfy_the_level_in_their_commit_order() {
-    for level in Level::ALL {
+    for level in Store::LEVELS {
         for (shape, read_ratio, seed) in
             [(Shape::Register, 0.5, 1), (Shape::Register, 0.8, 2), (Shape::ListAppend, 0.5, 3)]
         {
@@ -85,7 +87,7 @@ fn long_runs_satisfy_the_level_in_their_commit_order() {
             let a = abstracted(&history).expect("reads are of committed, final writes");
             let place = places(&history, &a);
             assert!(holds(&a, level, &place), "{spec:?}");
-            if let Some(stronger) = Level::ALL.into_iter().find(|&other| other > level) {
+            if let Some(stronger) = Store::LEVELS.into_iter().find(|&other| other > level) {
                 assert!(!holds(&a, stronger, &place), "{level} is as strong as {stronger}: {spec:?}");
             }
         }

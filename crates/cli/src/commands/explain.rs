@@ -1,0 +1,193 @@
+//! `isoscope explain`: all that the catalogue knows about a level or an anomaly, as a page to read.
+
+use std::fmt::Display;
+
+use isoscope_levels::{Anomaly, Called, Citation, Example, Framework, Level, Product, Topic};
+
+use crate::args::ExplainArgs;
+use crate::commands::levels;
+use crate::exit::Exit;
+use crate::terminal::{BOLD, DIM, ERROR, FRAME, NOTE, Terminal, styled};
+use crate::words::wrap;
+
+/// The widest line of a page.
+const WIDTH: usize = 92;
+/// Where the text of a page begins.
+const INDENT: usize = 2;
+/// Where the second column begins.
+const COLUMN: usize = 18;
+
+pub(crate) fn run(args: &ExplainArgs, terminal: &Terminal) -> Exit {
+    let text = match args.topic {
+        None => topics(),
+        Some(Topic::Level(level)) => level_page(level),
+        Some(Topic::Anomaly(anomaly)) => anomaly_page(anomaly),
+    };
+    terminal.print(&text);
+    if terminal.lost_output() { Exit::Failed } else { Exit::Holds }
+}
+
+fn topics() -> String {
+    format!(
+        "{}\n{}\n{}",
+        levels::level_table(),
+        levels::anomaly_table(),
+        styled(
+            DIM,
+            "Choose one: `isoscope explain NAME`. Aliases such as `repeatable-read` or `G1a` work too.\n"
+        )
+    )
+}
+
+fn level_page(level: Level) -> String {
+    let mut page = title(level.name(), "isolation level");
+    page += &wrap(level.definition(), INDENT, WIDTH);
+    page += &heading("Names");
+    page += &names(level.aliases(), level.called());
+    page += &heading("Axioms");
+    for axiom in level.axioms() {
+        page += &row(axiom.framework.name(), axiom.text);
+        page += &setting(axiom.framework);
+    }
+    page += &row("decided by", &format!("{}: {}", level.engine().name(), level.engine().about()));
+    page += &heading("Place");
+    page += &list("implies", level.covers());
+    page += &list("and so", indirectly_implied(level));
+    page += &list("implied by", level.covered_by());
+    page += &list("forbids", Anomaly::ALL.into_iter().filter(|&anomaly| level.forbids(anomaly)));
+    page += &examples(level.examples());
+    page += &products(level.products());
+    page += &sources(level.sources());
+    page + &see_also(level.covers().chain(level.covered_by()).map(Level::name))
+}
+
+fn indirectly_implied(level: Level) -> impl Iterator<Item = Level> {
+    let below = Level::ALL.into_iter().rev().filter(move |&other| other != level && level.implies(other));
+    below.filter(move |&other| level.covers().all(|direct| direct != other))
+}
+
+/// What the symbols of an axiom stand for.
+fn setting(framework: Framework) -> String {
+    match framework.setting() {
+        "" => String::new(),
+        setting => styled(DIM, wrap(&format!("({setting})"), COLUMN, WIDTH)),
+    }
+}
+
+fn anomaly_page(anomaly: Anomaly) -> String {
+    let mut page = title(anomaly.name(), "anomaly");
+    page += &wrap(anomaly.definition(), INDENT, WIDTH);
+    page += &heading("Why it happens");
+    page += &wrap(anomaly.cause(), INDENT, WIDTH);
+    page += &heading("Names");
+    page += &names(anomaly.aliases(), anomaly.called());
+    page += &heading("Place");
+    let forbids = |level: &Level| level.forbids(anomaly);
+    page += &list("forbidden from", anomaly.forbidden_from().iter());
+    page +=
+        &list("and so by", Level::ALL.into_iter().filter(forbids).filter(not_in(anomaly.forbidden_from())));
+    page += &list("possible under", Level::ALL.into_iter().filter(|level| !forbids(level)));
+    page += &examples(anomaly.examples());
+    page += &sources(anomaly.sources());
+    page + &see_also(anomaly.see_also().iter().map(|other| other.name()))
+}
+
+fn not_in(levels: &[Level]) -> impl Fn(&Level) -> bool {
+    move |level| !levels.contains(level)
+}
+
+fn title(name: &str, kind: &str) -> String {
+    format!("{}  {}\n\n", styled(BOLD, name), styled(DIM, kind))
+}
+
+fn heading(text: &str) -> String {
+    format!("\n{}\n", styled(BOLD, text))
+}
+
+/// A label and a text beside it.
+fn row(name: &str, text: &str) -> String {
+    format!("{}{}", label(name), wrap(text, COLUMN, WIDTH).trim_start())
+}
+
+fn label(name: &str) -> String {
+    format!("{:INDENT$}{}", "", styled(FRAME, format!("{name:<width$}", width = COLUMN - INDENT)))
+}
+
+/// A label and names beside it; nothing where there are none.
+fn list(name: &str, items: impl Iterator<Item = impl Display>) -> String {
+    let items: Vec<String> = items.map(|item| item.to_string()).collect();
+    if items.is_empty() { String::new() } else { row(name, &items.join(", ")) }
+}
+
+fn names(aliases: &[&str], called: &[Called]) -> String {
+    let mut out = list("also", aliases.iter());
+    for (i, called) in called.iter().enumerate() {
+        out += &row(if i == 0 { "elsewhere" } else { "" }, &format!("{}: {}", called.by, called.name));
+    }
+    out
+}
+
+fn examples(examples: &[Example]) -> String {
+    let mut out = heading(if examples.len() == 1 { "Example" } else { "Examples" });
+    for (i, example) in examples.iter().enumerate() {
+        out += if i > 0 { "\n" } else { "" };
+        out += &sessions(example.notation);
+        out += &wrap(example.story, INDENT, WIDTH);
+        out += &verdict(&styled(NOTE, "allowed by   "), example.holds, ["all it implies", "all they imply"]);
+        let above = ["all that imply it", "all that imply them"];
+        out += &verdict(&styled(ERROR, "forbidden by "), example.violated, above);
+    }
+    out
+}
+
+/// An example with a line for each session. In the catalogue, two spaces stand between sessions and nowhere
+/// else.
+fn sessions(notation: &str) -> String {
+    let (settings, sessions): (Vec<&str>, Vec<&str>) =
+        notation.split("  ").partition(|part| part.starts_with("init"));
+    let mut out = String::new();
+    for (number, session) in (1..).zip(sessions) {
+        let name = styled(DIM, format!("session {number}"));
+        out += &format!("    {name}   {}\n", session.replace(" ; ", "  ;  "));
+    }
+    for setting in settings {
+        let meaning = setting.replace("init=nil", "keys begin as empty lists");
+        out += &format!("    {}\n", styled(DIM, meaning));
+    }
+    out
+}
+
+/// The levels of a verdict, and the others it reaches, told of one level and of several.
+fn verdict(name: &str, levels: &[Level], others: [&str; 2]) -> String {
+    let names: Vec<&str> = levels.iter().map(|level| level.name()).collect();
+    let others = others[usize::from(levels.len() > 1)];
+    let text = format!("{} and {others}", names.join(", "));
+    format!("{:INDENT$}{name}{}", "", wrap(&text, INDENT + 13, WIDTH).trim_start())
+}
+
+fn products(products: &[Product]) -> String {
+    if products.is_empty() {
+        return String::new();
+    }
+    let mut out = heading("Who promises it");
+    for product in products {
+        let note = if product.note.is_empty() { String::new() } else { format!(": {}", product.note) };
+        out += &row(product.name, &format!("{}{note}", product.setting));
+    }
+    out
+}
+
+fn sources(sources: &[Citation]) -> String {
+    let mut out = heading("Sources");
+    for source in sources {
+        // The second line of a source stands further in, so that the next one is seen to begin.
+        let text = wrap(&source.to_string(), INDENT + 2, WIDTH);
+        out += &format!("{:INDENT$}{}", "", text.trim_start());
+    }
+    out
+}
+
+fn see_also(names: impl Iterator<Item = &'static str>) -> String {
+    let names: Vec<&str> = names.collect();
+    format!("{}{}", heading("See also"), wrap(&names.join(", "), INDENT, WIDTH))
+}

@@ -1,0 +1,551 @@
+//! What is known about each anomaly, a row each: first those inside and between two transactions, then those
+//! of order, of lists, and of dependency cycles.
+//!
+//! The letters are those of Plume's transactional anomalous patterns (TAP). The patterns of order come in two
+//! forms that differ in how it is known that the version read is the older one: by causality alone, or only
+//! by the commit order, that is, by what other readers force.
+//!
+//! In the examples that the workload can inject (`isoscope generate --inject`), the first of its row, each
+//! transaction is a session and the values written are 1, 2, 3, ...
+
+use super::{Anomaly, Row};
+use crate::Anomaly::{
+    AbortedRead, CausalityViolation, CircularInformationFlow, ConflictingCommitOrder, CyclicCausality,
+    DirtyWrite, DuplicateElements, FracturedRead, FutureRead, IncompatibleOrder, IntermediateRead, LongFork,
+    LostAppend, LostUpdate, NonMonotonicRead, NonRepeatableRead, NotMyLastWrite, NotMyOwnWrite, ReadSkew,
+    StaleSessionRead, ThinAirRead, WriteSkew,
+};
+use crate::Level::{
+    AdyaPl1, AdyaPl2, AdyaPl299, Causal, CutIsolation, ParallelSnapshot, Prefix, ReadAtomic, ReadCommitted,
+    Serializable, Snapshot,
+};
+use crate::citation::{
+    ADYA, BAILIS_HAT, BAILIS_RAMP, BERENSON, BISWAS_ENEA, CERONE_BERNARDI_GOTSMAN, ELLE, FEKETE, PLUME,
+    TERRY, WALTER,
+};
+use crate::{Called, Citation, Example};
+
+const fn called(by: &'static str, name: &'static str) -> Called {
+    Called { by, name }
+}
+
+const fn cite(paper: &'static str, place: &'static str) -> Citation {
+    Citation::new(paper, place)
+}
+
+pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
+    Row {
+        anomaly: ThinAirRead,
+        name: "thin-air-read",
+        about: "a value nobody wrote is read",
+        aliases: &["TAP-a", "thin-air"],
+        called: &[called("Elle", "reported as a read of a value that was never written")],
+        definition: "A transaction reads a value that nobody wrote and that was not there at the beginning.",
+        cause: "Corrupted or mixed-up data, a test that does not know all writers, or a write whose \
+                transaction is missing from the record.",
+        forbidden_from: &[AdyaPl2],
+        examples: &[Example {
+            notation: "T1: r(x,7)",
+            story: "x begins as 0 and is never written; where does the 7 come from?",
+            holds: &[CutIsolation, AdyaPl1],
+            violated: &[AdyaPl2],
+        }],
+        sources: &[cite(PLUME, "TAP-a")],
+        see_also: &[AbortedRead, FutureRead],
+    },
+    Row {
+        anomaly: AbortedRead,
+        name: "aborted-read",
+        about: "what was rolled back is read",
+        aliases: &["TAP-b", "G1a"],
+        called: &[
+            called("Elle", ":G1a"),
+            called("ANSI SQL", "a case of P1, dirty read, which also counts reads that turn out well"),
+        ],
+        definition: "A transaction reads what another one wrote that then rolled back. It acts on something \
+                     that never happened.",
+        cause: "Writes go to shared data before the commit, and readers do not wait: no read locks, or no \
+                versions.",
+        forbidden_from: &[AdyaPl2],
+        examples: &[Example {
+            notation: "T1!: w(x,1)  T2: r(x,1)",
+            story: "T1 aborts; T2 has read its 1.",
+            holds: &[CutIsolation, AdyaPl1],
+            violated: &[AdyaPl2],
+        }],
+        sources: &[cite(ADYA, "chapter 3, G1a"), cite(PLUME, "TAP-b")],
+        see_also: &[IntermediateRead, ThinAirRead],
+    },
+    Row {
+        anomaly: FutureRead,
+        name: "future-read",
+        about: "a transaction reads what it writes only later",
+        aliases: &["TAP-c"],
+        called: &[called("Elle", ":future-read, or :internal")],
+        definition: "A transaction reads a value that it itself writes only afterwards.",
+        cause: "Operations of a transaction are reordered or retried: a client library that sends a batch \
+                twice, or a record whose order is not that of execution.",
+        forbidden_from: &[AdyaPl2],
+        examples: &[Example {
+            notation: "T1: r(x,1) w(x,1)",
+            story: "T1 finds the 1 in x before it has put it there.",
+            holds: &[CutIsolation, AdyaPl1],
+            violated: &[AdyaPl2],
+        }],
+        sources: &[cite(PLUME, "TAP-c")],
+        see_also: &[NotMyOwnWrite, CyclicCausality],
+    },
+    Row {
+        anomaly: NotMyOwnWrite,
+        name: "not-my-own-write",
+        about: "instead of the own write, another one is read",
+        aliases: &["TAP-d"],
+        called: &[called("Elle", ":internal")],
+        definition: "A transaction has written a key, reads it, and finds somebody else's value.",
+        cause: "Writes are buffered where the transaction's own reads do not look, or its reads go to a \
+                replica.",
+        forbidden_from: &[AdyaPl2],
+        examples: &[Example {
+            notation: "T1: w(x,1)  T2: w(x,2) r(x,1)",
+            story: "T2 has just written 2 and reads the 1 of T1.",
+            holds: &[CutIsolation, AdyaPl1],
+            violated: &[AdyaPl2],
+        }],
+        sources: &[cite(PLUME, "TAP-d"), cite(CERONE_BERNARDI_GOTSMAN, "section 3, INT")],
+        see_also: &[NotMyLastWrite, FutureRead],
+    },
+    Row {
+        anomaly: NotMyLastWrite,
+        name: "not-my-last-write",
+        about: "instead of the last own write, an earlier one is read",
+        aliases: &["TAP-e"],
+        called: &[called("Elle", ":internal")],
+        definition: "A transaction has written a key more than once, reads it, and finds an earlier write of \
+                     its own.",
+        cause: "The transaction's own writes are buffered without an order, or a cache in the client keeps \
+                the first.",
+        forbidden_from: &[AdyaPl2],
+        examples: &[Example {
+            notation: "T1: w(x,1) w(x,2) r(x,1)",
+            story: "T1 has replaced its 1 by 2 and still finds the 1.",
+            holds: &[CutIsolation, AdyaPl1],
+            violated: &[AdyaPl2],
+        }],
+        sources: &[cite(PLUME, "TAP-e"), cite(CERONE_BERNARDI_GOTSMAN, "section 3, INT")],
+        see_also: &[NotMyOwnWrite, IntermediateRead],
+    },
+    Row {
+        anomaly: IntermediateRead,
+        name: "intermediate-read",
+        about: "what its writer then overwrote itself is read",
+        aliases: &["TAP-f", "G1b"],
+        called: &[called("Elle", ":G1b")],
+        definition: "A transaction reads a value that its writer went on to overwrite in the same \
+                     transaction: a state that was never meant to be seen.",
+        cause: "Writes become visible one by one and not when the transaction commits.",
+        forbidden_from: &[AdyaPl2],
+        examples: &[Example {
+            notation: "T1: w(x,1) w(x,2)  T2: r(x,1)",
+            story: "T2 catches T1 between its two writes.",
+            holds: &[CutIsolation, AdyaPl1],
+            violated: &[AdyaPl2],
+        }],
+        sources: &[cite(ADYA, "chapter 3, G1b"), cite(PLUME, "TAP-f")],
+        see_also: &[AbortedRead, NotMyLastWrite],
+    },
+    Row {
+        anomaly: CyclicCausality,
+        name: "cyclic-causality",
+        about: "transactions read from each other in a circle",
+        aliases: &["TAP-g"],
+        called: &[called("Elle", ":G1c, where no write is overwritten; :G1c-process with sessions")],
+        definition: "Transactions read from each other in a circle, so that each must have committed before \
+                     the other read. From read-committed up, the order of sessions is part of the circle; \
+                     Adya's levels count reads alone.",
+        cause: "Transactions see each other's writes before they commit.",
+        forbidden_from: &[AdyaPl2],
+        examples: &[
+            Example {
+                notation: "T1: r(x,2) w(y,1)  T2: r(y,1) w(x,2)",
+                story: "T1 has read what T2 wrote, and T2 what T1 wrote: neither can have been first.",
+                holds: &[CutIsolation, AdyaPl1],
+                violated: &[AdyaPl2],
+            },
+            Example {
+                notation: "T1: r(x,1) ; T2: w(x,1)",
+                story: "A session reads what only its next transaction writes.",
+                holds: &[AdyaPl299],
+                violated: &[ReadCommitted],
+            },
+        ],
+        sources: &[cite(PLUME, "TAP-g"), cite(ADYA, "chapter 3, G1c")],
+        see_also: &[CircularInformationFlow, FutureRead],
+    },
+    Row {
+        anomaly: NonMonotonicRead,
+        name: "non-monotonic-read",
+        about: "a transaction is seen, and then what it had overwritten",
+        aliases: &["TAP-h", "TAP-i"],
+        called: &[
+            called("Bailis et al.", "OTV, observed transaction vanishes"),
+            called("Adya", "close to G-monotonic"),
+        ],
+        definition: "A transaction reads from another one and then, from a second key, a version older than \
+                     what that one wrote there. It has gone back in time while it ran.",
+        cause: "Each read goes to whichever replica answers first, and replicas are not equally far.",
+        forbidden_from: &[ReadCommitted, AdyaPl299],
+        examples: &[
+            Example {
+                notation: "T1: w(x,1) w(y,2)  T2: r(y,2) r(x,0)",
+                story: "T2 sees T1 on y, and then reads x as it was before T1.",
+                holds: &[CutIsolation, AdyaPl2],
+                violated: &[ReadCommitted, AdyaPl299],
+            },
+            Example {
+                notation: "T1: w(x,1) w(z,2)  T2: w(x,3) w(y,4)  T3: r(y,4) r(x,1)  T4: r(z,2) r(x,3)",
+                story: "T3 sees T2 and then the x of T1, so T1 wrote last; T4 sees T1 and then the x of T2, \
+                        so T2 did. One of them went back.",
+                holds: &[CutIsolation, AdyaPl2],
+                violated: &[ReadCommitted, AdyaPl299],
+            },
+        ],
+        sources: &[
+            cite(PLUME, "TAP-h and TAP-i"),
+            cite(BISWAS_ENEA, "section 2, read committed"),
+            cite(BAILIS_HAT, "section 5.1, monotonic atomic view"),
+        ],
+        see_also: &[FracturedRead, NonRepeatableRead],
+    },
+    Row {
+        anomaly: NonRepeatableRead,
+        name: "non-repeatable-read",
+        about: "two reads of a key find two values",
+        aliases: &["TAP-j", "unrepeatable-read", "fuzzy-read", "P2"],
+        called: &[
+            called("Elle", ":internal"),
+            called("ANSI SQL", "P2"),
+            called("Bailis et al.", "IMP, item many preceders"),
+        ],
+        definition: "A transaction reads one key twice and finds two values, neither of them its own.",
+        cause: "Every statement gets a snapshot of its own; this is what READ COMMITTED means in most \
+                databases.",
+        forbidden_from: &[CutIsolation],
+        examples: &[Example {
+            notation: "T1: w(x,1)  T2: r(x,0) r(x,1)",
+            story: "T1 commits between the two reads of T2.",
+            holds: &[ReadCommitted],
+            violated: &[CutIsolation],
+        }],
+        sources: &[cite(PLUME, "TAP-j"), cite(BERENSON, "P2"), cite(BAILIS_HAT, "section 5.1")],
+        see_also: &[NonMonotonicRead, FracturedRead],
+    },
+    Row {
+        anomaly: FracturedRead,
+        name: "fractured-read",
+        about: "one write of a transaction is seen, another missed",
+        aliases: &["TAP-k", "TAP-l"],
+        called: &[called("Elle", ":G-single, with one reader and one writer")],
+        definition: "A transaction sees one write of another and misses a second one: it reads a key in a \
+                     version older than what a transaction wrote there that it has read from, before or \
+                     after.",
+        cause: "The writes of a transaction reach shards or replicas one after the other, and readers look \
+                in between; or every statement gets a snapshot of its own.",
+        forbidden_from: &[ReadAtomic, AdyaPl299],
+        examples: &[
+            Example {
+                notation: "T1: w(x,1) w(y,2)  T2: r(x,0) r(y,2)",
+                story: "T2 sees the y of T1 and misses its x.",
+                holds: &[ReadCommitted, CutIsolation],
+                violated: &[ReadAtomic, AdyaPl299],
+            },
+            Example {
+                notation: "T1: w(x,1) w(z,2)  T2: w(x,3) w(y,4)  T3: r(x,1) r(y,4)  T4: r(x,3) r(z,2)",
+                story: "T3 sees T2 and the x of T1, so T1 wrote last; T4 sees T1 and the x of T2, so T2 did. \
+                        One of them missed a write.",
+                holds: &[ReadCommitted, CutIsolation],
+                violated: &[ReadAtomic, AdyaPl299],
+            },
+        ],
+        sources: &[
+            cite(PLUME, "TAP-k and TAP-l"),
+            cite(BAILIS_RAMP, "section 3, fractured reads"),
+            cite(BISWAS_ENEA, "section 2, read atomic"),
+        ],
+        see_also: &[ReadSkew, NonMonotonicRead, CausalityViolation],
+    },
+    Row {
+        anomaly: StaleSessionRead,
+        name: "stale-session-read",
+        about: "a write of the own session is missed",
+        aliases: &["stale-session"],
+        called: &[
+            called("Elle", ":G-single-process"),
+            called("Terry et al.", "a read that lacks read-your-writes"),
+        ],
+        definition: "A transaction reads a key in a version older than what an earlier transaction of its \
+                     own session wrote there.",
+        cause: "A session writes to the primary and reads from a replica, or is moved to another server.",
+        forbidden_from: &[ReadAtomic],
+        examples: &[
+            Example {
+                notation: "T1: w(x,1) ; T2: r(x,0)",
+                story: "The session has written 1 and no longer finds it.",
+                holds: &[ReadCommitted, AdyaPl299],
+                violated: &[ReadAtomic],
+            },
+            Example {
+                notation: "T1: r(x,0) w(x,1) ; T2: r(x,0)",
+                story: "The same; that T1 knows its predecessor changes nothing, and with one key this is \
+                        no other pattern.",
+                holds: &[ReadCommitted, AdyaPl299],
+                violated: &[ReadAtomic],
+            },
+        ],
+        sources: &[cite(TERRY, "read your writes"), cite(BISWAS_ENEA, "section 2, read atomic")],
+        see_also: &[CausalityViolation, FracturedRead],
+    },
+    Row {
+        anomaly: CausalityViolation,
+        name: "causality-violation",
+        about: "an effect is seen and its cause missed",
+        aliases: &["TAP-m", "causal-violation"],
+        called: &[called("Elle", ":G-single, or :G-single-process, through other transactions")],
+        definition: "A transaction sees an effect and misses its cause: it reads a key in a version older \
+                     than what a transaction wrote there that is causally before it, over any number of \
+                     reads and sessions.",
+        cause: "Replicas apply writes as they arrive and do not wait for those they depend on.",
+        forbidden_from: &[Causal, AdyaPl299],
+        examples: &[Example {
+            notation: "T1: w(x,1)  T2: r(x,1) w(y,2)  T3: r(y,2) r(x,0)",
+            story: "T2 answers to T1; T3 finds the answer and not what it answers.",
+            holds: &[ReadAtomic],
+            violated: &[Causal, AdyaPl299],
+        }],
+        sources: &[cite(PLUME, "TAP-m"), cite(BISWAS_ENEA, "section 2, causal consistency")],
+        see_also: &[ConflictingCommitOrder, StaleSessionRead, LongFork],
+    },
+    Row {
+        anomaly: ConflictingCommitOrder,
+        name: "conflicting-commit-order",
+        about: "readers contradict each other on who wrote first",
+        aliases: &["TAP-n"],
+        called: &[called("Elle", ":cyclic-versions, where the versions of one key are in a circle")],
+        definition: "Readers saw concurrent writes of a key in orders that contradict each other: what some \
+                     must have seen makes one writer the earlier, and what others must have seen, the other.",
+        cause: "Replicas resolve concurrent writes each in its own way, for instance by time of arrival.",
+        forbidden_from: &[Causal, AdyaPl299],
+        examples: &[
+            Example {
+                notation: "T1: w(x,1)  T2: w(x,2)  T3: r(x,1) ; T4: r(x,2)  T5: r(x,2) ; T6: r(x,1)",
+                story: "One session sees 1 become 2, another sees 2 become 1.",
+                holds: &[ReadAtomic, AdyaPl299],
+                violated: &[Causal],
+            },
+            Example {
+                notation: "T1: w(x,1)  T2: w(x,2)  T3: r(x,1) w(y,3)  T4: r(y,3) r(x,2)  \
+                           T5: r(x,2) w(z,4)  T6: r(z,4) r(x,1)",
+                story: "The same without sessions: T4 knows of 1 through T3 and finds 2, T6 knows of 2 \
+                        through T5 and finds 1.",
+                holds: &[ReadAtomic],
+                violated: &[Causal, AdyaPl299],
+            },
+        ],
+        sources: &[cite(PLUME, "TAP-n"), cite(BISWAS_ENEA, "section 2, causal consistency")],
+        see_also: &[CausalityViolation, IncompatibleOrder, LongFork],
+    },
+    Row {
+        anomaly: IncompatibleOrder,
+        name: "incompatible-order",
+        about: "two reads of a list, neither a beginning of the other",
+        aliases: &[],
+        called: &[called("Elle", ":incompatible-order")],
+        definition: "Two reads of a list, neither of which is a beginning of the other. Lists only grow at \
+                     the end, so at least one of them shows a state that never was.",
+        cause: "A partitioned cluster with two primaries, or replicas that diverged and were merged.",
+        forbidden_from: &[AdyaPl2],
+        examples: &[Example {
+            notation: "init=nil  T1: a(x,1)  T2: a(x,2)  T3: r(x,[1 2])  T4: r(x,[2 1])",
+            story: "For T3, 1 was appended before 2; for T4, after.",
+            holds: &[CutIsolation],
+            violated: &[AdyaPl2],
+        }],
+        sources: &[cite(ELLE, "incompatible orders")],
+        see_also: &[ConflictingCommitOrder, LostAppend],
+    },
+    Row {
+        anomaly: DuplicateElements,
+        name: "duplicate-elements",
+        about: "an element is in a list more often than appended",
+        aliases: &[],
+        called: &[called("Elle", ":duplicate-elements")],
+        definition: "A list holds an element more often than it was appended.",
+        cause: "A client or a coordinator retries a write that had gone through.",
+        forbidden_from: &[AdyaPl2],
+        examples: &[Example {
+            notation: "init=nil  T1: a(x,1)  T2: r(x,[1 1])",
+            story: "T1 appended once, and T2 finds the element twice.",
+            holds: &[CutIsolation],
+            violated: &[AdyaPl2],
+        }],
+        sources: &[cite(ELLE, "duplicate elements")],
+        see_also: &[LostAppend, IncompatibleOrder],
+    },
+    Row {
+        anomaly: LostAppend,
+        name: "lost-append",
+        about: "a committed append is missing from a later list",
+        aliases: &[],
+        called: &[called("Jepsen", "lost write")],
+        definition: "An append was committed, and a list that must be later does not hold it.",
+        cause: "An acknowledged write was only in memory, or on a primary that lost an election.",
+        forbidden_from: &[ReadCommitted],
+        examples: &[Example {
+            notation: "init=nil  T1: a(x,1) ; T2: a(x,2)  T3: r(x,[2])",
+            story: "The session appended 1 and then 2; the list has the second and lacks the first.",
+            holds: &[AdyaPl299],
+            violated: &[ReadCommitted],
+        }],
+        sources: &[cite(ELLE, "inconsistent version orders")],
+        see_also: &[LostUpdate, IncompatibleOrder],
+    },
+    Row {
+        anomaly: DirtyWrite,
+        name: "dirty-write",
+        about: "transactions overwrite each other in a circle",
+        aliases: &["G0", "P0"],
+        called: &[called("Elle", ":G0")],
+        definition: "Transactions overwrite each other in a circle: on one key the first is the later, on \
+                     another the second, so that what remains is a mix of both.",
+        cause: "Writers do not lock, or each shard decides by itself which of two writes is the later.",
+        forbidden_from: &[AdyaPl1],
+        examples: &[Example {
+            notation: "init=nil  T1: a(x,1) a(y,1)  T2: a(x,2) a(y,2)  T3: r(x,[1 2])  T4: r(y,[2 1])",
+            story: "T3 shows that T1 wrote x first, T4 that T2 wrote y first.",
+            holds: &[CutIsolation],
+            violated: &[AdyaPl1],
+        }],
+        sources: &[cite(ADYA, "chapter 3, G0"), cite(BERENSON, "P0")],
+        see_also: &[CircularInformationFlow, IncompatibleOrder],
+    },
+    Row {
+        anomaly: CircularInformationFlow,
+        name: "circular-information-flow",
+        about: "one reads from another that wrote after it",
+        aliases: &["G1c"],
+        called: &[called("Elle", ":G1c")],
+        definition: "Transactions depend on each other in a circle of reads and at least one overwrite: one \
+                     has read from another that wrote after it.",
+        cause: "Reads see writes of transactions that have not committed and then commit later.",
+        forbidden_from: &[AdyaPl2],
+        examples: &[Example {
+            notation: "init=nil  T1: r(y,[2]) a(x,1)  T2: a(x,2) a(y,2)  T3: r(x,[1 2])",
+            story: "T1 has read from T2, and yet on x T2 comes after T1.",
+            holds: &[CutIsolation, AdyaPl1],
+            violated: &[AdyaPl2],
+        }],
+        sources: &[cite(ADYA, "chapter 3, G1c")],
+        see_also: &[CyclicCausality, DirtyWrite],
+    },
+    Row {
+        anomaly: LostUpdate,
+        name: "lost-update",
+        about: "two update a key from the same version",
+        aliases: &["P4"],
+        called: &[called("Elle", ":lost-update, a case of :G-single")],
+        definition: "Two transactions read the same version of a key and both overwrite it. The second has \
+                     destroyed the update of the first without having seen it.",
+        cause: "Read, compute, write back, without a lock and without a check that the value is still the \
+                same.",
+        forbidden_from: &[ParallelSnapshot, AdyaPl299],
+        examples: &[Example {
+            notation: "T1: r(x,0) w(x,1)  T2: r(x,0) w(x,2)",
+            story: "Both start from 0; the sum of both updates is nowhere.",
+            holds: &[Prefix],
+            violated: &[ParallelSnapshot, AdyaPl299],
+        }],
+        sources: &[cite(BERENSON, "section 4.1, P4"), cite(CERONE_BERNARDI_GOTSMAN, "section 3, NOCONFLICT")],
+        see_also: &[WriteSkew, ReadSkew],
+    },
+    Row {
+        anomaly: ReadSkew,
+        name: "read-skew",
+        about: "a part of what had happened is seen",
+        aliases: &["G-single", "A5A"],
+        called: &[called("Elle", ":G-single")],
+        definition: "A transaction sees a part of what had happened: it depends on a transaction, directly \
+                     or through others, of which it also missed a write. A cycle of dependencies with \
+                     exactly one anti-dependency.",
+        cause: "The keys of a transaction are read at different moments, while others commit in between.",
+        forbidden_from: &[ParallelSnapshot, AdyaPl299],
+        examples: &[
+            Example {
+                notation: "T1: w(x,1) w(y,2)  T2: r(x,0) r(y,2)",
+                story: "T2 reads x before T1 and y after it. In its simplest form this is a fractured read.",
+                holds: &[ReadCommitted, CutIsolation],
+                violated: &[ReadAtomic, AdyaPl299],
+            },
+            Example {
+                notation: "init=nil  T1: a(x,1) a(z,1)  T2: a(z,2) a(y,2)  T3: r(x,[]) r(y,[2])  T4: r(z,[1 2])",
+                story: "T3 saw T2, which wrote z after T1, and missed T1. No one read from T1 on the way, so \
+                        causality has no objection.",
+                holds: &[Causal],
+                violated: &[Prefix, ParallelSnapshot, AdyaPl299],
+            },
+        ],
+        sources: &[cite(BERENSON, "section 4.2, A5A"), cite(ADYA, "chapter 4, G-single")],
+        see_also: &[FracturedRead, CausalityViolation, LostUpdate, LongFork],
+    },
+    Row {
+        anomaly: LongFork,
+        name: "long-fork",
+        about: "two readers see two writes in opposite order",
+        aliases: &[],
+        called: &[called("Elle", "a case of :G-nonadjacent"), called("Jepsen", "the long-fork workload")],
+        definition: "Two readers see two independent writes in opposite order: each has seen one of them and \
+                     not the other.",
+        cause: "Two data centres commit on their own and tell each other later.",
+        forbidden_from: &[Prefix, AdyaPl299],
+        examples: &[Example {
+            notation: "T1: w(x,1)  T2: w(y,2)  T3: r(x,1) r(y,0)  T4: r(x,0) r(y,2)",
+            story: "For T3 only T1 has happened, for T4 only T2.",
+            holds: &[ParallelSnapshot],
+            violated: &[Prefix, AdyaPl299],
+        }],
+        sources: &[cite(WALTER, "section 3"), cite(CERONE_BERNARDI_GOTSMAN, "section 3, PREFIX")],
+        see_also: &[ReadSkew, WriteSkew, CausalityViolation],
+    },
+    Row {
+        anomaly: WriteSkew,
+        name: "write-skew",
+        about: "each overwrites what the other has read",
+        aliases: &["G2-item", "A5B"],
+        called: &[called("Elle", ":G2-item")],
+        definition: "Transactions read what the others overwrite, each a key of its own, so that each would \
+                     have to come before the other. What each checked when it read no longer holds when both \
+                     have committed.",
+        cause: "Snapshots, and a check at commit of what was written but not of what was read.",
+        forbidden_from: &[AdyaPl299],
+        examples: &[
+            Example {
+                notation: "T1: r(x,0) r(y,0) w(x,1)  T2: r(x,0) r(y,0) w(y,2)",
+                story: "Both see x and y as 0. T1 changes x on the strength of y, T2 changes y on the \
+                        strength of x.",
+                holds: &[Snapshot],
+                violated: &[AdyaPl299],
+            },
+            Example {
+                notation: "T1: w(y,1) ; T2: r(x,0)  T3: r(y,0) w(x,2)",
+                story: "The same circle with a session in it: T3 missed T1, and T2, which follows T1, missed \
+                        T3. Only levels that know sessions object.",
+                holds: &[Snapshot, AdyaPl299],
+                violated: &[Serializable],
+            },
+        ],
+        sources: &[
+            cite(BERENSON, "section 4.2, A5B"),
+            cite(ADYA, "chapter 3, G2-item"),
+            cite(FEKETE, "write skew"),
+        ],
+        see_also: &[LostUpdate, LongFork],
+    },
+];

@@ -9,11 +9,12 @@
 //! more anomalies are there than the shown ones that it checks.
 //!
 //! `facts.rs` says where every read has its value from, `classify.rs` what is wrong with one, `witness.rs` and
-//! `causal.rs` check orders, `findings.rs` and `cycle.rs` evidence. All take about linear time; their files
+//! `causal.rs` check orders, `cut.rs` cut isolation, `findings.rs` and `cycle.rs` evidence. All take about linear time; their files
 //! say exactly.
 
 mod causal;
 mod classify;
+mod cut;
 mod cycle;
 mod facts;
 mod findings;
@@ -26,7 +27,7 @@ use isoscope_history::{History, Op};
 use isoscope_levels::Level;
 
 use crate::certificate::{Judgement, Unknown, Verdict};
-use facts::{Candidates, Facts, Source};
+use facts::{Facts, Source};
 
 /// Why a certificate does not prove its verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,7 +72,7 @@ pub fn verify(history: &History, judgement: &Judgement) -> Result<(), Refutation
     let facts = Facts::new(history);
     match verdict {
         Verdict::Holds(order) => match (level, order) {
-            (Level::CutIsolation, _) => witness::check_cut_isolation(&facts),
+            (Level::CutIsolation, _) => witness::check_supported(&facts).and_then(|()| cut::check(&facts)),
             (_, Some(order)) => witness::check(&facts, level, order),
             (_, None) => Err(Refutation::new(format!("{level} needs a commit order"))),
         },
@@ -90,8 +91,7 @@ fn check_unknown(facts: &Facts<'_>, unknown: &Unknown) -> Result<(), Refutation>
         },
         Unknown::Ambiguous { reads, first } => {
             ensure(present(first), || format!("{first:?} is no operation of a present transaction"))?;
-            let origin = facts.origin(facts.history.op(first), facts.history.txn_of(first));
-            let ambiguous = facts.source(first) == Source::Ambiguous || origin == Candidates::Several;
+            let ambiguous = facts.source(first) == Source::Ambiguous;
             ensure(ambiguous && reads > 0, || format!("{} is not ambiguous", facts.text(first)))
         }
         Unknown::Unsupported { operations, first } => {

@@ -6,7 +6,7 @@
 //!
 //! Cost: the operations of the reader and the elements of the list, for each read asked about.
 
-use isoscope_history::{Op, OpKind, OpView, Outcome, Txn, Value};
+use isoscope_history::{Key, Op, OpKind, OpView, Outcome, Txn, Value};
 use isoscope_levels::Anomaly;
 use rustc_hash::FxHashMap;
 
@@ -66,7 +66,23 @@ fn list_anomalies(facts: &Facts<'_>, read: OpView, reader: Txn) -> Vec<Anomaly> 
     if !external.starts_with(facts.initial_elements(read.key)) {
         found.push(Anomaly::LostAppend);
     }
+    found.extend(order_anomalies(facts, read.key, external));
     found
+}
+
+/// What is wrong with the order in which a list holds the appends of one transaction.
+fn order_anomalies(facts: &Facts<'_>, key: Key, external: &[Value]) -> Vec<Anomaly> {
+    if facts.is_repeated(key) {
+        return Vec::new();
+    }
+    let place: FxHashMap<Value, usize> = external.iter().zip(0..).map(|(&e, i)| (e, i)).collect();
+    let after = |element| facts.appends.get(&(key, element)).and_then(|entry| entry.after);
+    let anomaly = |(i, &element)| match place.get(&after(element)?) {
+        None => Some(Anomaly::LostAppend),
+        Some(&j) if j > i => Some(Anomaly::IncompatibleOrder),
+        Some(_) => None,
+    };
+    external.iter().enumerate().filter_map(anomaly).collect()
 }
 
 fn element_anomaly(facts: &Facts<'_>, read: OpView, reader: Txn, element: Value) -> Option<Anomaly> {
@@ -78,7 +94,7 @@ fn element_anomaly(facts: &Facts<'_>, read: OpView, reader: Txn, element: Value)
     }
     match entry.live {
         None => Some(Anomaly::AbortedRead),
-        Some(append) if facts.is_repeated(read.key) || facts.history.txn_of(append) != reader => None,
+        Some(append) if entry.times > 1 || facts.history.txn_of(append) != reader => None,
         // One's own earlier append stands at the end of the list; here it is one too many.
         Some(append) if append < read.id => Some(Anomaly::DuplicateElements),
         Some(_) => Some(Anomaly::FutureRead),
@@ -126,7 +142,10 @@ pub(super) fn is_write_of(
     }
     let (writer, write) = (facts.history.txn_of(write), facts.history.op(write));
     let returned = match read.kind {
-        OpKind::ReadList => facts.history.table().elements(read.value).contains(&write.value),
+        OpKind::ReadList => {
+            let elements = facts.history.table().elements(read.value);
+            elements.contains(&write.value) != (anomaly == Anomaly::LostAppend)
+        }
         _ => read.value == write.value,
     };
     let aborted = facts.history.outcome(writer) == Outcome::Aborted;
@@ -138,9 +157,20 @@ pub(super) fn is_write_of(
         Anomaly::NotMyOwnWrite if read.kind == OpKind::ReadList => true,
         Anomaly::NotMyOwnWrite => writer != reader,
         Anomaly::DuplicateElements => !aborted,
+        Anomaly::IncompatibleOrder | Anomaly::LostAppend => holds_later_append(facts, read, write, writer),
         _ => false,
     };
     write.kind.is_write() && write.key == read.key && returned && fits
+}
+
+/// Whether a list holds a later append of the writer: before the given one, or without it.
+fn holds_later_append(facts: &Facts<'_>, read: OpView, write: OpView, writer: Txn) -> bool {
+    let elements = facts.history.table().elements(read.value);
+    let up_to = elements.iter().rposition(|&element| element == write.value).unwrap_or(elements.len());
+    facts
+        .history
+        .ops_of(writer)
+        .any(|op| op.id > write.id && op.key == read.key && elements[..up_to].contains(&op.value))
 }
 
 /// Whether a read may be wrong without a write to blame.

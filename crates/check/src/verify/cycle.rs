@@ -72,7 +72,7 @@ fn fits(anomaly: Anomaly, edges: &[Edge]) -> bool {
         Anomaly::CyclicCausality => edges.iter().all(is_causal),
         Anomaly::DirtyWrite => edges.iter().all(of_versions),
         Anomaly::CircularInformationFlow => {
-            let flow = |edge: &Edge| is_causal(edge) || matches!(edge.why, Why::Versions { .. });
+            let flow = |edge: &Edge| is_causal(edge) || of_versions(edge);
             edges.iter().all(flow) && edges.iter().any(is_causal) && edges.iter().any(of_versions)
         }
         Anomaly::LostAppend => edges.iter().any(|edge| matches!(edge.why, Why::Missing { .. })),
@@ -129,21 +129,24 @@ fn check_read_from(facts: &Facts<'_>, from: Node, to: Node, read: Op) -> Result<
     })
 }
 
-/// The external part of a list read from which versions may be learned: one that is right by itself.
+/// The external part of a list read from which versions may be learned. A list that is wrong by itself still
+/// tells in which order it holds what was appended once.
 fn external_part<'h>(facts: &Facts<'h>, read: Op) -> Result<(Key, &'h [Value]), Refutation> {
     let (view, reader) = read_of(facts, read)?;
-    let right = view.kind == OpKind::ReadList && matches!(facts.source(read), Source::From(_));
+    let tells = view.kind == OpKind::ReadList && facts.is_list(view.key) && !facts.is_repeated(view.key);
     match facts.external_part(view, reader) {
-        Some(part) if right => Ok((view.key, part)),
+        Some(part) if tells && view.value != Value::UNKNOWN => Ok((view.key, part)),
         _ => Err(Refutation::new(format!("{} shows no versions", facts.text(read)))),
     }
 }
 
-/// Who appended an element of a list that is right by itself.
-fn appender(facts: &Facts<'_>, key: Key, element: Value) -> Node {
-    match facts.appends.get(&(key, element)).and_then(|entry| entry.live) {
-        Some(append) => Node::Txn(facts.history.txn_of(append)),
-        None => Node::Initial,
+/// Who appended an element that a list holds once.
+fn appender(facts: &Facts<'_>, key: Key, part: &[Value], element: Value) -> Option<Node> {
+    let entry = facts.appends.get(&(key, element))?;
+    let once = part.iter().filter(|&&other| other == element).count() == 1;
+    match entry.live {
+        Some(append) => once.then(|| Node::Txn(facts.history.txn_of(append))),
+        None => (once && entry.initial).then_some(Node::Initial),
     }
 }
 
@@ -151,7 +154,8 @@ fn check_versions(facts: &Facts<'_>, edge: &Edge, read: Op, index: usize) -> Res
     let (key, part) = external_part(facts, read)?;
     let neighbours = index.checked_sub(1).and_then(|before| part.get(before).zip(part.get(index)));
     let fits = neighbours.is_some_and(|(&before, &after)| {
-        (appender(facts, key, before), appender(facts, key, after)) == (edge.from, edge.to)
+        appender(facts, key, part, before) == Some(edge.from)
+            && appender(facts, key, part, after) == Some(edge.to)
     });
     ensure(fits && edge.from != edge.to, || {
         format!("{} does not show one after the other at {index}", facts.text(read))
@@ -160,8 +164,11 @@ fn check_versions(facts: &Facts<'_>, edge: &Edge, read: Op, index: usize) -> Res
 
 fn check_missing(facts: &Facts<'_>, edge: &Edge, read: Op, append: Op) -> Result<(), Refutation> {
     let (key, part) = external_part(facts, read)?;
-    let last = part.last().map_or(Node::Initial, |&element| appender(facts, key, element));
-    ensure(last == edge.from, || format!("{} ends with another's append", facts.text(read)))?;
+    let last = match part.last() {
+        Some(&element) => appender(facts, key, part, element),
+        None => Some(Node::Initial),
+    };
+    ensure(last == Some(edge.from), || format!("{} ends with another's append", facts.text(read)))?;
     ensure(append.index() < facts.history.op_count(), || format!("{append:?} is no operation"))?;
     let view = facts.history.op(append);
     let fits = view.kind == OpKind::Append

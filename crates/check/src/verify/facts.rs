@@ -4,7 +4,9 @@
 //! not abort and whose final write of the key has the value read, or the initial state when it has. One
 //! candidate determines the read; several leave it ambiguous, and nothing follows from it; none makes it
 //! wrong. A list read ends with what its own transaction appended before; the rest is its *external part*, and
-//! it reads from the appender of that part's last element.
+//! it reads from the appender of that part's last element. A list is wrong by itself when it holds what nobody but the
+//! reader or an aborted transaction appended, or one element twice; or when of some transaction's appends it holds
+//! one without those before it, or out of order.
 //!
 //! *Present* are the committed transactions, and those of unknown outcome from which a present one reads (or
 //! an element of whose appends stands in a list it read). The reads of all others mean nothing.
@@ -47,7 +49,7 @@ const NOBODY: u32 = u32::MAX;
 const MANY: u32 = u32::MAX - 1;
 
 impl Writers {
-    const NONE: Writers = Writers { first: NOBODY, second: NOBODY };
+    pub(super) const NONE: Writers = Writers { first: NOBODY, second: NOBODY };
 
     fn add(&mut self, txn: Txn) {
         if self.first == NOBODY {
@@ -61,7 +63,7 @@ impl Writers {
     }
 
     /// The only one besides the reader, or how many there are: none or several.
-    fn besides(self, reader: Txn) -> Candidates {
+    pub(super) fn besides(self, reader: Txn) -> Candidates {
         match (self.first, self.second) {
             (NOBODY, _) => Candidates::None,
             (_, MANY) => Candidates::Several,
@@ -86,7 +88,7 @@ pub(super) enum Candidates {
 }
 
 impl Candidates {
-    fn or(self, other: Candidates) -> Candidates {
+    pub(super) fn or(self, other: Candidates) -> Candidates {
         match (self, other) {
             (Candidates::None, c) | (c, Candidates::None) => c,
             (a, b) if a == b => a,
@@ -107,11 +109,20 @@ pub(super) struct Unreadable {
 pub(super) struct Appended {
     /// The append of a transaction that did not abort, if there is one.
     pub(super) live: Option<Op>,
+    /// How many such appends there are.
+    pub(super) times: u32,
+    /// What that transaction appended to the list just before.
+    pub(super) after: Option<Value>,
     pub(super) aborted: bool,
     /// It was in the list before any transaction.
     pub(super) initial: bool,
     /// The list read that was last found to hold it, which tells a second time in one list.
     met: u32,
+}
+
+impl Appended {
+    const NONE: Appended =
+        Appended { live: None, times: 0, after: None, aborted: false, initial: false, met: NOBODY };
 }
 
 /// What a history says by itself; see the module.
@@ -212,46 +223,6 @@ impl<'h> Facts<'h> {
         initial.or(writers.besides(reader))
     }
 
-    /// Whom the value of a read is from, be the read right or wrong: what cut isolation compares. Overwritten
-    /// values count, the reader's own do not.
-    pub(super) fn origin(&self, read: OpView, reader: Txn) -> Candidates {
-        match (read.kind, self.source(read.id)) {
-            (_, Source::Nothing | Source::Own) => Candidates::None,
-            (_, Source::From(node)) if self.is_list(read.key) => Candidates::One(node),
-            (OpKind::ReadList, Source::Ambiguous) => Candidates::Several,
-            (OpKind::ReadList, _) => match self.external_part(read, reader) {
-                Some(&[.., last]) => match self.appends.get(&(read.key, last)).and_then(|a| a.live) {
-                    Some(append) => self.present_other(self.history.txn_of(append), reader),
-                    None => Candidates::None,
-                },
-                _ => Candidates::None,
-            },
-            _ if self.wrote_before(read, reader) => Candidates::None,
-            _ => {
-                let place = (read.key, read.value);
-                let overwritten = self.unreadable.get(&place).map_or(Writers::NONE, |u| u.overwritten);
-                let finals = self.candidates(read.key, read.value, reader);
-                [finals, overwritten.besides(reader)]
-                    .map(|candidates| match candidates {
-                        Candidates::One(Node::Txn(txn)) => self.present_other(txn, reader),
-                        other => other,
-                    })
-                    .into_iter()
-                    .fold(Candidates::None, Candidates::or)
-            }
-        }
-    }
-
-    /// Whether a read returns what its own transaction wrote before, be it overwritten.
-    fn wrote_before(&self, read: OpView, reader: Txn) -> bool {
-        let own = |op: OpView| op.kind.is_write() && (op.key, op.value) == (read.key, read.value);
-        !read.external && self.history.ops_of(reader).take_while(|op| op.id < read.id).any(own)
-    }
-
-    fn present_other(&self, txn: Txn, reader: Txn) -> Candidates {
-        if txn != reader && self.is_present(txn) { Candidates::One(Node::Txn(txn)) } else { Candidates::None }
-    }
-
     /// What a list read returned without what its own transaction appended before; `None` when the list does
     /// not end with that.
     pub(super) fn external_part(&self, read: OpView, reader: Txn) -> Option<&'h [Value]> {
@@ -288,15 +259,20 @@ impl<'h> Facts<'h> {
         self.finals.reserve(readable);
         for key in self.history.keys() {
             for &element in self.initial_elements(key) {
-                self.append(key, element, None, false);
+                self.append(key, element, None, None);
             }
         }
+        let mut own = OwnWrites::new(self.history.key_count());
         for txn in self.history.txns() {
             let aborted = self.history.outcome(txn) == Outcome::Aborted;
+            own.begin(txn);
             for op in self.history.ops_of(txn).filter(|op| op.kind.is_write()) {
                 let place = (op.key, op.value);
-                if self.is_list(op.key) {
-                    self.append(op.key, op.value, Some(op.id), aborted);
+                if self.is_list(op.key) && aborted {
+                    self.appends.entry(place).or_insert(Appended::NONE).aborted = true;
+                } else if self.is_list(op.key) {
+                    self.append(op.key, op.value, Some(op.id), own.latest(op.key));
+                    own.add(op);
                 } else if op.last_write && !aborted {
                     self.finals.entry(place).or_insert(Writers::NONE).add(txn);
                 } else {
@@ -311,17 +287,15 @@ impl<'h> Facts<'h> {
         }
     }
 
-    /// Records an append, or without an operation an element that was there initially.
-    fn append(&mut self, key: Key, element: Value, op: Option<Op>, aborted: bool) {
-        let none = Appended { live: None, aborted: false, initial: false, met: NOBODY };
-        let entry = self.appends.entry((key, element)).or_insert(none);
-        if aborted {
-            entry.aborted = true;
-            return;
-        }
+    /// Records an append that did not abort, or without an operation an element that was there initially.
+    fn append(&mut self, key: Key, element: Value, op: Option<Op>, after: Option<Value>) {
+        let entry = self.appends.entry((key, element)).or_insert(Appended::NONE);
         self.repeated[key.index()] |= entry.live.is_some() || entry.initial;
         entry.initial |= op.is_none();
-        entry.live = entry.live.or(op);
+        entry.times += u32::from(op.is_some());
+        if entry.live.is_none() {
+            (entry.live, entry.after) = (op, after);
+        }
     }
 
     /// Finds the source of every read of every transaction that did not abort.
@@ -377,9 +351,14 @@ impl<'h> Facts<'h> {
         for &element in appended {
             let Some(entry) = self.appends.get_mut(&(read.key, element)) else { return Source::Wrong };
             let again = std::mem::replace(&mut entry.met, read.id.0) == read.id.0;
+            let after = entry.after;
             match entry.live {
                 Some(append) if !again && !mine.contains(&append.index()) => last = Some(append),
                 _ => return Source::Wrong,
+            }
+            // The appends of one transaction stand in its order, and none before this one is left out.
+            if after.is_some_and(|after| self.appends[&(read.key, after)].met != read.id.0) {
+                return Source::Wrong;
             }
         }
         match last {
@@ -391,25 +370,33 @@ impl<'h> Facts<'h> {
         }
     }
 
+    /// Who appended what stands in the external part of a list, be the read right or wrong.
+    fn appenders(&self, read: OpView, reader: Txn, found: &mut Vec<Txn>) {
+        if !self.is_repeated(read.key) {
+            let part = self.external_part(read, reader).unwrap_or_default();
+            let appends = part.iter().filter_map(|&element| self.appends.get(&(read.key, element))?.live);
+            found.extend(appends.map(|append| self.history.txn_of(append)));
+        }
+    }
+
     /// Follows reads from present transactions to those of unknown outcome, and forgets the reads of the
     /// others.
     fn find_present(&mut self) {
         let mut open: Vec<Txn> = self.present().collect();
         let all_known = self.history.txns().all(|txn| self.history.outcome(txn) != Outcome::Unknown);
         while let Some(reader) = open.pop().filter(|_| !all_known) {
+            let mut writers = Vec::new();
             for read in self.history.ops_of(reader) {
-                let Source::From(node) = self.source(read.id) else { continue };
-                let list = self.external_part(read, reader).filter(|_| read.kind == OpKind::ReadList);
-                let appends = list.into_iter().flatten().filter_map(|&e| self.appends[&(read.key, e)].live);
-                let mut writers: Vec<Txn> = appends.map(|append| self.history.txn_of(append)).collect();
-                writers.extend(match node {
-                    Node::Initial => None,
-                    Node::Txn(txn) => Some(txn),
-                });
-                for writer in writers {
-                    if !std::mem::replace(&mut self.present[writer.index()], true) {
-                        open.push(writer);
-                    }
+                if let Source::From(Node::Txn(writer)) = self.source(read.id) {
+                    writers.push(writer);
+                }
+                if read.kind == OpKind::ReadList && self.source(read.id) != Source::Nothing {
+                    self.appenders(read, reader, &mut writers);
+                }
+            }
+            for writer in writers {
+                if !std::mem::replace(&mut self.present[writer.index()], true) {
+                    open.push(writer);
                 }
             }
         }

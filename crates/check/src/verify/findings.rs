@@ -5,7 +5,8 @@
 use isoscope_history::{Op, OpKind, OpView, Txn};
 use isoscope_levels::{Anomaly, Level};
 
-use super::facts::{Candidates, Facts};
+use super::cut::{self, Origins};
+use super::facts::Facts;
 use super::{Refutation, classify, cycle, ensure, lattice};
 use crate::certificate::{Evidence, Finding};
 
@@ -64,9 +65,8 @@ fn check_pair(facts: &Facts<'_>, anomaly: Anomaly, first: Op, second: Op) -> Res
             ensure(first_txn == second_txn && first.id < second.id, || {
                 "not an earlier and a later read of one transaction".to_owned()
             })?;
-            let origins = (facts.origin(first, first_txn), facts.origin(second, second_txn));
-            let differ = matches!(origins, (Candidates::One(a), Candidates::One(b)) if a != b);
-            ensure(differ, || "the reads are not certainly of two others".to_owned())
+            let origins = cut::compare(facts, first_txn, first, second);
+            ensure(origins == Origins::Differ, || "the reads are not certainly of two others".to_owned())
         }
         Anomaly::IncompatibleOrder => {
             let lists = [first, second].iter().all(|read| read.kind == OpKind::ReadList);

@@ -16,7 +16,7 @@ use isoscope_history::{History, Key, Op, OpKind, OpView, Txn, Value};
 use isoscope_levels::Level;
 
 use super::causal;
-use super::facts::{Candidates, Facts, Source};
+use super::facts::{Facts, Source};
 use super::{Refutation, ensure};
 use crate::certificate::Node;
 
@@ -42,39 +42,8 @@ pub(super) fn check(facts: &Facts<'_>, level: Level, order: &[Txn]) -> Result<()
     }
 }
 
-/// Checks cut isolation, which asks for no order: all reads of a key by one transaction that do not return its
-/// own writes are of one transaction.
-pub(super) fn check_cut_isolation(facts: &Facts<'_>) -> Result<(), Refutation> {
-    check_supported(facts)?;
-    let mut first = vec![(u32::MAX, Op(0)); facts.history.key_count()];
-    for txn in facts.present() {
-        for read in facts.history.ops_of(txn).filter(|op| op.kind.is_read()) {
-            let origin = facts.origin(read, txn);
-            if origin == Candidates::None {
-                continue;
-            }
-            let entry = &mut first[read.key.index()];
-            if entry.0 != txn.0 {
-                *entry = (txn.0, read.id);
-                continue;
-            }
-            let before = facts.history.op(entry.1);
-            let one = origin != Candidates::Several && origin == facts.origin(before, txn);
-            ensure(one || same_value(facts.history, before, read), || {
-                let (before, read) = (facts.text(before.id), facts.text(read.id));
-                format!("{before} and {read} may be of two transactions")
-            })?;
-        }
-    }
-    Ok(())
-}
-
-fn same_value(history: &History, a: OpView, b: OpView) -> bool {
-    let elements = |op: OpView| history.table().elements(op.value);
-    a.value == b.value || (a.kind == OpKind::ReadList && b.kind == a.kind && elements(a) == elements(b))
-}
-
-fn check_supported(facts: &Facts<'_>) -> Result<(), Refutation> {
+/// Nothing holds where operations are that no axiom covers.
+pub(super) fn check_supported(facts: &Facts<'_>) -> Result<(), Refutation> {
     let mut ops = facts.present().flat_map(|txn| facts.history.ops_of(txn));
     match ops.find(|&op| facts.is_unsupported(op)) {
         None => Ok(()),
@@ -85,19 +54,34 @@ fn check_supported(facts: &Facts<'_>) -> Result<(), Refutation> {
     }
 }
 
-/// For each list, the read with the longest external part of those that are right by themselves.
+/// For each list that nobody read wrongly, and no two in contradiction, the read with the longest external part:
+/// it shows all that is known of the order of versions.
 fn longest_lists(facts: &Facts<'_>) -> impl Iterator<Item = Op> {
-    let mut longest: Vec<Option<(usize, Op)>> = vec![None; facts.history.key_count()];
+    let mut longest: Vec<Option<(&[Value], Op)>> = vec![None; facts.history.key_count()];
+    let mut contradicted = vec![false; facts.history.key_count()];
     for txn in facts.present() {
         for read in facts.history.ops_of(txn).filter(|op| op.kind == OpKind::ReadList) {
-            if let (Source::From(_), Some(part)) = (facts.source(read.id), facts.external_part(read, txn))
-                && longest[read.key.index()].is_none_or(|(len, _)| part.len() > len)
-            {
-                longest[read.key.index()] = Some((part.len(), read.id));
+            let key = read.key.index();
+            let part = match (facts.source(read.id), facts.external_part(read, txn)) {
+                (Source::Nothing, _) => continue,
+                (Source::From(_), Some(part)) => part,
+                _ => {
+                    contradicted[key] = true;
+                    continue;
+                }
+            };
+            let (known, _) = *longest[key].get_or_insert((part, read.id));
+            contradicted[key] |= !known.starts_with(part) && !part.starts_with(known);
+            if part.len() > known.len() {
+                longest[key] = Some((part, read.id));
             }
         }
     }
-    longest.into_iter().flatten().map(|(_, read)| read)
+    longest
+        .into_iter()
+        .zip(contradicted)
+        .filter(|&(_, bad)| !bad)
+        .filter_map(|(l, _)| l.map(|(_, read)| read))
 }
 
 /// A commit order, and the position of every transaction in it.

@@ -333,6 +333,11 @@ impl<'h> World<'h> {
         if history.ops_of(txn).any(own) {
             return 0;
         }
+        // The writers a read may have, or when it is wrong whoever wrote the value at all.
+        let possible = possible_reads(history, &self.txns, txn, read).unwrap_or_default();
+        if !possible.is_empty() {
+            return possible.iter().fold(0, |set, read| set | bit(read.from));
+        }
         let writes = |t: Txn| history.ops_of(t).any(|op| is_write_of(&op, read.key) && op.value == value);
         let others = self.txns.iter().enumerate().filter(|&(_, &t)| t != txn && writes(t));
         let initial = u32::from(is_initial(history, read, value));
@@ -467,7 +472,7 @@ pub(crate) fn lists_contradict(history: &History) -> bool {
     })
 }
 
-/// Whether a list holds each element once, all of others, and ends with a final append.
+/// Whether a list holds each element once, all of others, in their order, and ends with a final append.
 fn is_right(history: &History, txns: &[Txn], txn: Txn, read: OpView, part: &[Value]) -> bool {
     let distinct = (1..part.len()).all(|i| !part[..i].contains(&part[i]));
     let of_others = part.iter().all(|&element| {
@@ -478,7 +483,14 @@ fn is_right(history: &History, txns: &[Txn], txn: Txn, read: OpView, part: &[Val
     let whole = part
         .last()
         .is_none_or(|&last| txns.iter().any(|&other| final_write(history, other, read.key) == Some(last)));
-    distinct && of_others && whole
+    // Of each transaction it holds the first so many appends, in order.
+    let in_order = txns.iter().all(|&other| {
+        let appends: Vec<Value> =
+            history.ops_of(other).filter(|op| is_write_of(op, read.key)).map(|op| op.value).collect();
+        let held: Vec<Value> = part.iter().copied().filter(|element| appends.contains(element)).collect();
+        appends.starts_with(&held)
+    });
+    distinct && of_others && whole && in_order
 }
 
 /// The classics of levels.md and of the literature, each with the levels that it violates.

@@ -26,7 +26,7 @@ pub(crate) fn agree(plan: Vec<Plan>, what: impl std::fmt::Display) {
     }
 }
 
-fn complain(plan: &[Plan]) -> Option<String> {
+pub(crate) fn complain(plan: &[Plan]) -> Option<String> {
     let history = build(plan);
     compare(&history).err().map(|complaint| format!("{complaint}\n    {}", notation::print(&history)))
 }

@@ -1,0 +1,113 @@
+//! Cut isolation, which asks for no order: all reads of a key by one transaction that do not return its own
+//! writes are of one other transaction (Plume, Definition 3).
+//!
+//! Whom a read is from is here asked of wrong reads too: of a value that its writer overwrote, and of one read in
+//! place of one's own. Final writes of two values to one key are of two transactions, whoever they are, so even
+//! ambiguous reads may contradict each other.
+
+use isoscope_history::{Op, OpKind, OpView, Txn};
+
+use super::facts::{Candidates, Facts, Source, Writers};
+use super::{Refutation, ensure};
+use crate::certificate::Node;
+
+/// Whether two reads of one key by one transaction are of one other transaction.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origins {
+    /// They are, or one of them is of nobody.
+    Agree,
+    /// They are not, whoever the writers are.
+    Differ,
+    /// It depends on who the writers are.
+    Open,
+}
+
+/// Checks that cut isolation holds.
+pub(super) fn check(facts: &Facts<'_>) -> Result<(), Refutation> {
+    let mut first = vec![(u32::MAX, Op(0)); facts.history.key_count()];
+    for txn in facts.present() {
+        for read in facts.history.ops_of(txn).filter(|op| op.kind.is_read()) {
+            if origin(facts, read, txn) == Candidates::None {
+                continue;
+            }
+            let entry = &mut first[read.key.index()];
+            if entry.0 != txn.0 {
+                *entry = (txn.0, read.id);
+                continue;
+            }
+            // What agrees with the first of them agrees with all.
+            let before = facts.history.op(entry.1);
+            ensure(compare(facts, txn, before, read) == Origins::Agree, || {
+                let (before, read) = (facts.text(before.id), facts.text(read.id));
+                format!("{before} and {read} may be of two transactions")
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Compares the origins of two reads of one key by one transaction.
+pub(super) fn compare(facts: &Facts<'_>, reader: Txn, a: OpView, b: OpView) -> Origins {
+    let resolved = |read: OpView| matches!(facts.source(read.id), Source::From(_) | Source::Ambiguous);
+    match (origin(facts, a, reader), origin(facts, b, reader)) {
+        (Candidates::None, _) | (_, Candidates::None) => Origins::Agree,
+        (Candidates::One(a), Candidates::One(b)) if a == b => Origins::Agree,
+        (Candidates::One(_), Candidates::One(_)) => Origins::Differ,
+        _ if facts.is_register(a.key) => match a.value == b.value {
+            true => Origins::Agree,
+            false if resolved(a) && resolved(b) => Origins::Differ,
+            false => Origins::Open,
+        },
+        _ => {
+            let initial = facts.initial_elements(a.key);
+            let parts = [a, b].map(|read| facts.external_part(read, reader).unwrap_or_default());
+            match parts[0] == parts[1] {
+                true => Origins::Agree,
+                false if parts.contains(&initial) && resolved(a) && resolved(b) => Origins::Differ,
+                false => Origins::Open,
+            }
+        }
+    }
+}
+
+/// Whom a read is from, be it right or wrong. One's own values are of nobody.
+fn origin(facts: &Facts<'_>, read: OpView, reader: Txn) -> Candidates {
+    match (facts.source(read.id), read.kind) {
+        (Source::Nothing | Source::Own, _) => Candidates::None,
+        (Source::From(node), _) => Candidates::One(node),
+        (Source::Ambiguous, _) => Candidates::Several,
+        (Source::Wrong, OpKind::ReadList) => last_appender(facts, read, reader),
+        (Source::Wrong, _) if wrote_before(facts, read, reader) => Candidates::None,
+        (Source::Wrong, _) => {
+            let unreadable = facts.unreadable.get(&(read.key, read.value));
+            let overwritten = unreadable.map_or(Writers::NONE, |writes| writes.overwritten).besides(reader);
+            let finals = facts.candidates(read.key, read.value, reader);
+            if_present(facts, finals).or(if_present(facts, overwritten))
+        }
+    }
+}
+
+fn if_present(facts: &Facts<'_>, candidates: Candidates) -> Candidates {
+    match candidates {
+        Candidates::One(Node::Txn(txn)) if !facts.is_present(txn) => Candidates::None,
+        other => other,
+    }
+}
+
+/// Who appended the last element of the external part of a wrong list, if it is certain.
+fn last_appender(facts: &Facts<'_>, read: OpView, reader: Txn) -> Candidates {
+    let last = facts.external_part(read, reader).and_then(<[_]>::last);
+    let append = last.and_then(|&element| facts.appends.get(&(read.key, element))?.live);
+    match append.map(|append| facts.history.txn_of(append)) {
+        Some(txn) if txn != reader && !facts.is_repeated(read.key) => {
+            if_present(facts, Candidates::One(Node::Txn(txn)))
+        }
+        _ => Candidates::None,
+    }
+}
+
+/// Whether a read returns what its own transaction wrote before, be it overwritten.
+fn wrote_before(facts: &Facts<'_>, read: OpView, reader: Txn) -> bool {
+    let own = |op: OpView| op.kind.is_write() && (op.key, op.value) == (read.key, read.value);
+    !read.external && facts.history.ops_of(reader).take_while(|op| op.id < read.id).any(own)
+}

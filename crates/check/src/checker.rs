@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use isoscope_history::{History, Op, Txn};
-use isoscope_levels::{Anomaly, Level};
+use isoscope_levels::{Anomaly, Engine, Level};
 use rustc_hash::FxHashMap;
 
 use crate::analysis::Analysis;
@@ -48,19 +48,17 @@ impl<'h> Checker<'h> {
 
     /// Decides a level.
     pub fn check(&mut self, level: Level) -> Judgement {
-        let (decided, implied_by) = match level {
-            Level::AdyaPl299 => (Level::AdyaPl2, Some(Level::AdyaPl2)),
-            level if level > Level::Causal => (Level::Causal, Some(Level::Causal)),
-            level => (level, None),
-        };
-        let verdict = self.verdict(decided);
-        match (verdict, implied_by) {
-            (verdict, None) => Judgement { level, verdict, implied_by: None },
-            (verdict @ (Verdict::Violated(_) | Verdict::Unknown(Unknown::NothingToCheck)), implied_by) => {
-                Judgement { level, verdict, implied_by }
-            }
-            _ => Judgement { level, verdict: Verdict::Unknown(Unknown::NoEngine), implied_by: None },
+        if level.engine() != Engine::Solver {
+            return Judgement { level, verdict: self.verdict(level), implied_by: None };
         }
+        let weaker = [Level::Causal, Level::AdyaPl2, Level::CutIsolation].into_iter();
+        for weaker in weaker.filter(|&weaker| level.implies(weaker)) {
+            let verdict = self.verdict(weaker);
+            if matches!(verdict, Verdict::Violated(_) | Verdict::Unknown(Unknown::NothingToCheck)) {
+                return Judgement { level, verdict, implied_by: Some(weaker) };
+            }
+        }
+        Judgement { level, verdict: Verdict::Unknown(Unknown::NoEngine), implied_by: None }
     }
 
     /// The verdict for a level that has an engine.

@@ -1,8 +1,8 @@
 //! Cut isolation, which asks for no order: all reads of a key by one transaction that do not return its own
 //! writes are of one other transaction (Plume, Definition 3).
 //!
-//! Whom a read is from is here asked of wrong reads too: of a value that its writer overwrote, and of one read in
-//! place of one's own. Final writes of two values to one key are of two transactions, whoever they are, so even
+//! Whom a read is from is here asked of wrong reads too: of one in place of one's own,
+//! and of a value that its writer overwrote, where no final write has it. Final writes of two values to one key are of two transactions, whoever they are, so even
 //! ambiguous reads may contradict each other.
 
 use isoscope_history::{Op, OpKind, OpView, Txn};
@@ -53,18 +53,16 @@ pub(super) fn compare(facts: &Facts<'_>, reader: Txn, a: OpView, b: OpView) -> O
         (Candidates::None, _) | (_, Candidates::None) => Origins::Agree,
         (Candidates::One(a), Candidates::One(b)) if a == b => Origins::Agree,
         (Candidates::One(_), Candidates::One(_)) => Origins::Differ,
-        _ if facts.is_register(a.key) => match a.value == b.value {
-            true => Origins::Agree,
-            false if resolved(a) && resolved(b) => Origins::Differ,
-            false => Origins::Open,
-        },
+        _ if facts.is_register(a.key) && a.value == b.value => Origins::Agree,
+        _ if facts.is_register(a.key) && resolved(a) && resolved(b) => Origins::Differ,
+        _ if facts.is_register(a.key) => Origins::Open,
         _ => {
-            let initial = facts.initial_elements(a.key);
             let parts = [a, b].map(|read| facts.external_part(read, reader).unwrap_or_default());
-            match parts[0] == parts[1] {
-                true => Origins::Agree,
-                false if parts.contains(&initial) && resolved(a) && resolved(b) => Origins::Differ,
-                false => Origins::Open,
+            let certain = parts.contains(&facts.initial_elements(a.key)) && resolved(a) && resolved(b);
+            match parts {
+                [a, b] if a == b => Origins::Agree,
+                _ if certain => Origins::Differ,
+                _ => Origins::Open,
             }
         }
     }
@@ -82,7 +80,10 @@ fn origin(facts: &Facts<'_>, read: OpView, reader: Txn) -> Candidates {
             let unreadable = facts.unreadable.get(&(read.key, read.value));
             let overwritten = unreadable.map_or(Writers::NONE, |writes| writes.overwritten).besides(reader);
             let finals = facts.candidates(read.key, read.value, reader);
-            if_present(facts, finals).or(if_present(facts, overwritten))
+            match if_present(facts, finals) {
+                Candidates::None => if_present(facts, overwritten),
+                finals => finals,
+            }
         }
     }
 }

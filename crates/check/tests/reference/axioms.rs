@@ -266,7 +266,7 @@ impl<'h> World<'h> {
     fn lists_agree(&self, co: &Co, counts: impl Fn(&Read) -> bool) -> bool {
         self.reads.iter().flatten().filter(|read| counts(read)).all(|read| {
             let Some(list) = &read.list else { return true };
-            let upto = co.order.iter().position(|&t| t == read.from).unwrap();
+            let upto = co.order.iter().position(|&t| t == read.from).expect("the order is total");
             let mut version = self.history.table().elements(self.history.initial(read.key)).to_vec();
             for &t in co.order[..=upto].iter().filter(|&&t| t > 0) {
                 let appends = self.history.ops_of(self.txns[t - 1]);
@@ -324,24 +324,31 @@ impl<'h> World<'h> {
         })
     }
 
-    /// The other present transactions that wrote, finally or not, what a read returned.
+    /// The other present transactions whose final write a read returned; when there is none, those that wrote
+    /// the value at all. Of a list the last element counts that is not the reader's.
     fn origins(&self, txn: Txn, read: OpView) -> u32 {
         let history = self.history;
-        let Some(value) = external_value(history, txn, read) else { return 0 };
-        let Some(value) = value else { return bit(0) };
-        let own = |op: OpView| op.id < read.id && is_write_of(&op, read.key) && op.value == value;
-        if history.ops_of(txn).any(own) {
+        let value = match read.kind {
+            OpKind::ReadList => match external_part(history, txn, read).as_deref() {
+                Some([.., last]) => *last,
+                Some([]) => return bit(0),
+                None => return 0,
+            },
+            _ => read.value,
+        };
+        if own_before(history, txn, read).contains(&value) {
             return 0;
         }
-        // The writers a read may have, or when it is wrong whoever wrote the value at all.
-        let possible = possible_reads(history, &self.txns, txn, read).unwrap_or_default();
-        if !possible.is_empty() {
-            return possible.iter().fold(0, |set, read| set | bit(read.from));
+        let set_of = |writes: &dyn Fn(Txn) -> bool| {
+            let others = self.txns.iter().enumerate().filter(|&(_, &t)| t != txn && writes(t));
+            others.fold(0, |set, (i, _)| set | bit(i + 1))
+        };
+        let finals = u32::from(is_initial(history, read, value))
+            | set_of(&|t| final_write(history, t, read.key) == Some(value));
+        match finals {
+            0 => set_of(&|t| history.ops_of(t).any(|op| is_write_of(&op, read.key) && op.value == value)),
+            finals => finals,
         }
-        let writes = |t: Txn| history.ops_of(t).any(|op| is_write_of(&op, read.key) && op.value == value);
-        let others = self.txns.iter().enumerate().filter(|&(_, &t)| t != txn && writes(t));
-        let initial = u32::from(is_initial(history, read, value));
-        others.fold(initial, |set, (i, _)| set | bit(i + 1))
     }
 }
 
@@ -366,15 +373,6 @@ fn own_before(history: &History, txn: Txn, read: OpView) -> Vec<Value> {
 fn external_part(history: &History, txn: Txn, read: OpView) -> Option<Vec<Value>> {
     let list = history.table().elements(read.value);
     list.strip_suffix(&own_before(history, txn, read)[..]).map(<[Value]>::to_vec)
-}
-
-/// The value of a register, or the last element of the external part of a list. `None` when a list is not even
-/// that; `Some(None)` when the external part is empty.
-fn external_value(history: &History, txn: Txn, read: OpView) -> Option<Option<Value>> {
-    match read.kind {
-        OpKind::ReadList => external_part(history, txn, read).map(|part| part.last().copied()),
-        _ => Some(Some(read.value)),
-    }
 }
 
 /// All that a read may be from, given who is present: empty when it is wrong in every order, `None` when it
@@ -411,29 +409,28 @@ fn possible_reads(history: &History, txns: &[Txn], txn: Txn, read: OpView) -> Op
 
 /// A transaction's last write of a key.
 fn final_write(history: &History, txn: Txn, key: Key) -> Option<Value> {
-    history.ops_of(txn).filter(|op| is_write_of(op, key)).last().map(|op| op.value)
+    history.ops_of(txn).rfind(|op| is_write_of(op, key)).map(|op| op.value)
 }
 
 /// Whether those present explain what can be explained: who is read from did commit. A world without it would
 /// take a read for a wrong one though it need not be.
 fn is_admissible(history: &History, txns: &[Txn]) -> bool {
     let live: Vec<Txn> = history.txns().filter(|&txn| history.outcome(txn) != Outcome::Aborted).collect();
-    let explains = |among: &[Txn], reader: Txn, key: Key, value: Value, finally: bool| {
-        among.iter().any(|&writer| match finally {
-            true => writer != reader && final_write(history, writer, key) == Some(value),
-            false => history.ops_of(writer).any(|op| is_write_of(&op, key) && op.value == value),
-        })
+    let finally = |writer, key, value| final_write(history, writer, key) == Some(value);
+    let at_all = |writer, key, value| {
+        history.ops_of(writer).any(|op: OpView| is_write_of(&op, key) && op.value == value)
     };
     txns.iter().all(|&txn| {
         history.ops_of(txn).filter(|op| op.kind.is_read() && op.value != Value::UNKNOWN).all(|read| {
-            let (values, finally) = match read.kind {
-                OpKind::ReadList => (external_part(history, txn, read).unwrap_or_default(), false),
+            let (values, writes): (_, &dyn Fn(Txn, Key, Value) -> bool) = match read.kind {
+                OpKind::ReadList => (external_part(history, txn, read).unwrap_or_default(), &at_all),
                 _ if !own_before(history, txn, read).is_empty() => return true,
                 _ if history.is_initial(read.key, read.value) => return true,
-                _ => (vec![read.value], true),
+                _ => (vec![read.value], &finally),
             };
             values.iter().all(|&value| {
-                let explained = |among| explains(among, txn, read.key, value, finally);
+                let explained =
+                    |among: &[Txn]| among.iter().any(|&other| other != txn && writes(other, read.key, value));
                 !explained(&live) || explained(txns)
             })
         })
@@ -460,7 +457,7 @@ pub(crate) fn lists_contradict(history: &History) -> bool {
             for read in history.ops_of(txn).filter(|op| op.kind == OpKind::ReadList) {
                 match external_part(history, txn, read) {
                     Some(part) if is_right(history, &world.txns, txn, read, &part) => {
-                        parts.push((read.key, part))
+                        parts.push((read.key, part));
                     }
                     _ => return true,
                 }

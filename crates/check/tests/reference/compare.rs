@@ -26,7 +26,7 @@ pub(crate) fn agree(plan: Vec<Plan>, what: impl std::fmt::Display) {
     }
 }
 
-pub(crate) fn complain(plan: &[Plan]) -> Option<String> {
+fn complain(plan: &[Plan]) -> Option<String> {
     let history = build(plan);
     compare(&history).err().map(|complaint| format!("{complaint}\n    {}", notation::print(&history)))
 }
@@ -91,5 +91,6 @@ pub(crate) fn verify_that_holds(
 
 /// Runs a test on one thread: small histories gain nothing from more.
 pub(crate) fn alone(test: impl FnOnce() + Send) {
-    rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap().install(test);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("one thread starts");
+    pool.install(test);
 }

@@ -80,7 +80,7 @@ fn for_each_history(shape: &Shape, beyond: usize, mut visit: impl FnMut(Vec<Plan
         for (place, access) in txn.iter().enumerate() {
             if access.is_write {
                 written[access.key] += 1;
-                steps.push(Step::Write(access.key, written[access.key] as i32));
+                steps.push(Step::Write(access.key, written[access.key] as u32));
             } else {
                 reads.push((plan.len(), place, access.key));
                 steps.push(Step::Read(access.key, Some(0)));
@@ -92,7 +92,7 @@ fn for_each_history(shape: &Shape, beyond: usize, mut visit: impl FnMut(Vec<Plan
     for code in 0..reads.iter().map(|&(_, _, key)| values(key)).product() {
         let mut rest = code;
         for &(txn, place, key) in &reads {
-            plan[txn].steps[place] = Step::Read(key, Some((rest % values(key)) as i32));
+            plan[txn].steps[place] = Step::Read(key, Some((rest % values(key)) as u32));
             rest /= values(key);
         }
         visit(plan.clone());
@@ -114,7 +114,6 @@ fn compare_all(lengths: &[usize], beyond: usize, part: usize, parts: usize) {
             number += 1;
         });
     });
-    println!("{histories} histories of sessions {lengths:?}");
     assert!(histories > 0);
 }
 

@@ -6,14 +6,14 @@ use isoscope_history::{Builder, History, Outcome};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Reads a register; `None` when nobody learned what.
-    Read(usize, Option<i32>),
-    Write(usize, i32),
-    Insert(usize, i32),
+    Read(usize, Option<u32>),
+    Write(usize, u32),
+    Insert(usize, u32),
     Delete(usize),
     /// Reads nil from a register.
     ReadNil(usize),
-    Append(usize, i32),
-    ReadList(usize, Vec<i32>),
+    Append(usize, u32),
+    ReadList(usize, Vec<u32>),
 }
 
 /// A transaction of the session of that number.

@@ -34,7 +34,7 @@ impl Dice {
 
     /// A number below `n`.
     pub(crate) fn below(&mut self, n: usize) -> usize {
-        (u128::from(self.0.next_u64()) * n as u128 >> 64) as usize
+        ((u128::from(self.0.next_u64()) * n as u128) >> 64) as usize
     }
 
     /// True once in `n` times.
@@ -44,7 +44,7 @@ impl Dice {
 }
 
 const KEYS: usize = 3;
-const NOBODY_WROTE: i32 = 99;
+const NOBODY_WROTE: u32 = 99;
 
 fn draw(kind: Kind, dice: &mut Dice) -> Vec<Plan> {
     let sessions = 1 + dice.below(4);
@@ -55,7 +55,7 @@ fn draw(kind: Kind, dice: &mut Dice) -> Vec<Plan> {
     for step in plan.iter_mut().flat_map(|txn| &mut txn.steps) {
         if let Step::Write(key, value) | Step::Insert(key, value) | Step::Append(key, value) = step {
             next[*key] += 1;
-            *value = if kind.repeated { 1 + dice.below(3) as i32 } else { next[*key] };
+            *value = if kind.repeated { 1 + dice.below(3) as u32 } else { next[*key] };
         }
     }
     fill_reads(&mut plan, dice);
@@ -116,7 +116,7 @@ fn fill_reads(plan: &mut [Plan], dice: &mut Dice) {
 }
 
 /// A register's value, or nil.
-type Content = Option<i32>;
+type Content = Option<u32>;
 
 fn written(step: &Step, key: usize) -> Option<Content> {
     match *step {
@@ -139,7 +139,7 @@ fn register(before: &[Plan], own: &[Step], key: usize) -> Content {
     steps.find_map(|step| written(step, key)).unwrap_or(Some(0))
 }
 
-fn elements(before: &[Plan], own: &[Step], key: usize) -> Vec<i32> {
+fn elements(before: &[Plan], own: &[Step], key: usize) -> Vec<u32> {
     let appended = |step: &Step| match *step {
         Step::Append(k, value) if k == key => Some(value),
         _ => None,
@@ -160,7 +160,7 @@ fn any_read(plan: &[Plan], key: usize, dice: &mut Dice) -> Step {
 }
 
 /// Changes a list: an element lost, doubled, invented or taken from anywhere, two exchanged, the end lost.
-fn spoil(list: &mut Vec<i32>, plan: &[Plan], key: usize, dice: &mut Dice) {
+fn spoil(list: &mut Vec<u32>, plan: &[Plan], key: usize, dice: &mut Dice) {
     let at = dice.below(list.len() + 1);
     let other = dice.below(list.len() + 1);
     match dice.below(6) {

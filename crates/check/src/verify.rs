@@ -67,7 +67,8 @@ pub fn verify(history: &History, judgement: &Judgement) -> Result<(), Refutation
         ensure(weaker != level && lattice::implies(level, weaker), || {
             format!("{level} does not imply {weaker}")
         })?;
-        ensure(matches!(verdict, Verdict::Violated(_)), || "only a violation is inherited".to_owned())?;
+        let inherited = matches!(verdict, Verdict::Violated(_) | Verdict::Unknown(Unknown::NothingToCheck));
+        ensure(inherited, || "only a violation is inherited".to_owned())?;
     }
     let facts = Facts::new(history);
     match verdict {

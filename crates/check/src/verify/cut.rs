@@ -48,23 +48,31 @@ pub(super) fn check(facts: &Facts<'_>) -> Result<(), Refutation> {
 
 /// Compares the origins of two reads of one key by one transaction.
 pub(super) fn compare(facts: &Facts<'_>, reader: Txn, a: OpView, b: OpView) -> Origins {
-    let resolved = |read: OpView| matches!(facts.source(read.id), Source::From(_) | Source::Ambiguous);
+    // Neither value was overwritten by its own writer: if they differ, so do the writers.
+    let final_values = [a, b].iter().all(|read| {
+        let source = facts.source(read.id);
+        source != Source::Wrong || final_writers(facts, *read, reader) != Candidates::None
+    });
     match (origin(facts, a, reader), origin(facts, b, reader)) {
         (Candidates::None, _) | (_, Candidates::None) => Origins::Agree,
         (Candidates::One(a), Candidates::One(b)) if a == b => Origins::Agree,
         (Candidates::One(_), Candidates::One(_)) => Origins::Differ,
-        _ if facts.is_register(a.key) && a.value == b.value => Origins::Agree,
-        _ if facts.is_register(a.key) && resolved(a) && resolved(b) => Origins::Differ,
-        _ if facts.is_register(a.key) => Origins::Open,
-        _ => {
-            let parts = [a, b].map(|read| facts.external_part(read, reader).unwrap_or_default());
-            let certain = parts.contains(&facts.initial_elements(a.key)) && resolved(a) && resolved(b);
-            match parts {
-                [a, b] if a == b => Origins::Agree,
-                _ if certain => Origins::Differ,
-                _ => Origins::Open,
-            }
-        }
+        _ if facts.is_list(a.key) => compare_lists(facts, reader, a, b),
+        _ if a.value == b.value => Origins::Agree,
+        _ if final_values => Origins::Differ,
+        _ => Origins::Open,
+    }
+}
+
+/// Compares two reads of a list of which at least one is ambiguous. Who appended nothing but what was there
+/// initially is certain even then.
+fn compare_lists(facts: &Facts<'_>, reader: Txn, a: OpView, b: OpView) -> Origins {
+    let ambiguous = [a, b].iter().all(|read| facts.source(read.id) == Source::Ambiguous);
+    let parts = [a, b].map(|read| facts.external_part(read, reader).unwrap_or_default());
+    match parts {
+        [a, b] if a == b => Origins::Agree,
+        _ if ambiguous && parts.contains(&facts.initial_elements(a.key)) => Origins::Differ,
+        _ => Origins::Open,
     }
 }
 
@@ -75,17 +83,20 @@ fn origin(facts: &Facts<'_>, read: OpView, reader: Txn) -> Candidates {
         (Source::From(node), _) => Candidates::One(node),
         (Source::Ambiguous, _) => Candidates::Several,
         (Source::Wrong, OpKind::ReadList) => last_appender(facts, read, reader),
-        (Source::Wrong, _) if wrote_before(facts, read, reader) => Candidates::None,
-        (Source::Wrong, _) => {
-            let unreadable = facts.unreadable.get(&(read.key, read.value));
-            let overwritten = unreadable.map_or(Writers::NONE, |writes| writes.overwritten).besides(reader);
-            let finals = facts.candidates(read.key, read.value, reader);
-            match if_present(facts, finals) {
-                Candidates::None => if_present(facts, overwritten),
-                finals => finals,
+        (Source::Wrong, _) if writes_itself(facts, read, reader) => Candidates::None,
+        (Source::Wrong, _) => match final_writers(facts, read, reader) {
+            Candidates::None => {
+                let unreadable = facts.unreadable.get(&(read.key, read.value));
+                let overwritten = unreadable.map_or(Writers::NONE, |writes| writes.overwritten);
+                if_present(facts, overwritten.besides(reader))
             }
-        }
+            finals => finals,
+        },
     }
+}
+
+fn final_writers(facts: &Facts<'_>, read: OpView, reader: Txn) -> Candidates {
+    if_present(facts, facts.candidates(read.key, read.value, reader))
 }
 
 fn if_present(facts: &Facts<'_>, candidates: Candidates) -> Candidates {
@@ -107,8 +118,8 @@ fn last_appender(facts: &Facts<'_>, read: OpView, reader: Txn) -> Candidates {
     }
 }
 
-/// Whether a read returns what its own transaction wrote before, be it overwritten.
-fn wrote_before(facts: &Facts<'_>, read: OpView, reader: Txn) -> bool {
+/// Whether the reader itself writes the value that it read, before or after.
+fn writes_itself(facts: &Facts<'_>, read: OpView, reader: Txn) -> bool {
     let own = |op: OpView| op.kind.is_write() && (op.key, op.value) == (read.key, read.value);
-    !read.external && facts.history.ops_of(reader).take_while(|op| op.id < read.id).any(own)
+    facts.history.ops_of(reader).any(own)
 }

@@ -336,7 +336,9 @@ impl<'h> World<'h> {
             },
             _ => read.value,
         };
-        if own_before(history, txn, read).contains(&value) {
+        // A wrong read of a value that the reader itself writes is of nobody else.
+        let own = history.ops_of(txn).any(|op| is_write_of(&op, read.key) && op.value == value);
+        if own && possible_reads(history, &self.txns, txn, read).is_none_or(|possible| possible.is_empty()) {
             return 0;
         }
         let set_of = |writes: &dyn Fn(Txn) -> bool| {

@@ -216,17 +216,16 @@ macro_rules! parts {
 }
 
 parts! {
-    random_small_histories_with_all_outcomes_1: SMALL, 0..20_000;
-    random_small_histories_with_all_outcomes_2: SMALL, 20_000..40_000;
-    random_larger_histories_1: LARGE, 100_000..110_000;
-    random_larger_histories_2: LARGE, 110_000..120_000;
-    random_larger_histories_3: LARGE, 120_000..130_000;
-    random_larger_histories_4: LARGE, 130_000..140_000;
-    random_lists_1: LISTS, 200_000..210_000;
-    random_lists_2: LISTS, 210_000..220_000;
-    random_lists_and_registers: MIXED, 300_000..310_000;
-    random_repeated_values: REPEATED, 400_000..410_000;
-    random_repeated_elements: REPEATED_LISTS, 500_000..505_000;
+    random_small_histories_with_all_outcomes_1: SMALL, 0..40_000;
+    random_small_histories_with_all_outcomes_2: SMALL, 40_000..80_000;
+    random_larger_histories_1: LARGE, 100_000..130_000;
+    random_larger_histories_2: LARGE, 130_000..160_000;
+    random_larger_histories_3: LARGE, 160_000..190_000;
+    random_lists_1: LISTS, 200_000..225_000;
+    random_lists_2: LISTS, 225_000..250_000;
+    random_lists_and_registers: MIXED, 300_000..325_000;
+    random_repeated_values: REPEATED, 400_000..440_000;
+    random_repeated_elements: REPEATED_LISTS, 500_000..520_000;
 }
 
 /// The draws are worth something only if each level is often satisfied and often violated.

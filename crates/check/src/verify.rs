@@ -1,16 +1,16 @@
 //! Certificates, checked against the history: believe a verdict only when this says so.
 //!
-//! [`verify`] asks of *Holds* that its order explains every read, of *Violated* that every piece of evidence is
-//! there, and of *Unknown* that the reason it gives exists. It shares no code with the engines, only the
+//! [`verify`] asks of *Holds* that its order explains every read, of *Violated* that every piece of evidence
+//! is there, and of *Unknown* that the reason it gives exists. It shares no code with the engines, only the
 //! types of certificates and the columns of the history; so an engine and this must be wrong in the same way
 //! for a wrong verdict to pass.
 //!
 //! What it cannot know: whether a violation was missed in a history that is said to be *Unknown*, and whether
 //! more anomalies are there than the shown ones that it checks.
 //!
-//! `facts.rs` says where every read has its value from, `classify.rs` what is wrong with one, `witness.rs` and
-//! `causal.rs` check orders, `cut.rs` cut isolation, `findings.rs` and `cycle.rs` evidence. All take about linear time; their files
-//! say exactly.
+//! `facts.rs` says where every read has its value from, `classify.rs` what is wrong with one, `witness.rs`
+//! and `causal.rs` check orders, `cut.rs` cut isolation, `findings.rs` and `cycle.rs` evidence. All take
+//! about linear time; their files say exactly.
 
 mod causal;
 mod classify;

@@ -1,8 +1,8 @@
 //! Laws that verdicts obey whatever the definitions say: no reference is asked, only the engines.
 //!
-//! A stronger level implies a weaker one. What things are called, and in which order sessions are written down,
-//! changes nothing. Taking away a transaction from which nobody reads never makes a history worse, and an
-//! aborted one makes no difference. The number of threads makes none either.
+//! A stronger level implies a weaker one. What things are called, and in which order sessions are written
+//! down, changes nothing. Taking away a transaction from which nobody reads never makes a history worse, and
+//! an aborted one makes no difference. The number of threads makes none either.
 
 use isoscope_check::{Checker, Options, Verdict};
 use isoscope_history::{Builder, History, OpKind, OpView, Outcome, Txn, Value, notation};
@@ -51,8 +51,8 @@ struct Guise {
     without: Option<usize>,
 }
 
-/// Builds the history of a plan. Values are unique: the n-th write of a key writes n. A read returns the value
-/// whose number it was given, counted down from the last so far, which is mostly right.
+/// Builds the history of a plan. Values are unique: the n-th write of a key writes n. A read returns the
+/// value whose number it was given, counted down from the last so far, which is mostly right.
 fn build(made: &[Made], guise: Guise) -> History {
     let mut b = Builder::new();
     b.initial(value(0, guise));

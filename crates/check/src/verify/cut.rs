@@ -1,9 +1,9 @@
 //! Cut isolation, which asks for no order: all reads of a key by one transaction that do not return its own
 //! writes are of one other transaction (Plume, Definition 3).
 //!
-//! Whom a read is from is here asked of wrong reads too: of one in place of one's own,
-//! and of a value that its writer overwrote, where no final write has it. Final writes of two values to one key are of two transactions, whoever they are, so even
-//! ambiguous reads may contradict each other.
+//! Whom a read is from is here asked of wrong reads too: of one in place of one's own, and of a value that
+//! its writer overwrote, where no final write has it. Final writes of two values to one key are of two
+//! transactions, whoever they are, so even ambiguous reads may contradict each other.
 
 use isoscope_history::{Op, OpKind, OpView, Txn};
 

@@ -1,7 +1,8 @@
-//! A cycle of edges, checked: is every edge in every commit order, and do they form what the anomaly is called?
+//! A cycle of edges, checked: is every edge in every commit order, and do they form what the anomaly is
+//! called?
 //!
-//! An edge `from -> to` is justified by operations of the history (see [`Why`]). Which reasons count depends on
-//! the level: Adya's levels know no sessions, and an edge is forced only by what the level's axiom says a
+//! An edge `from -> to` is justified by operations of the history (see [`Why`]). Which reasons count depends
+//! on the level: Adya's levels know no sessions, and an edge is forced only by what the level's axiom says a
 //! reader must have seen (PHI of Framework 1). The name of the anomaly follows from the reasons along the
 //! cycle ([`fits`]).
 

@@ -3,10 +3,10 @@
 //! Definitions (levels.md, "Histories"). A *candidate* of an external read is another transaction that did
 //! not abort and whose final write of the key has the value read, or the initial state when it has. One
 //! candidate determines the read; several leave it ambiguous, and nothing follows from it; none makes it
-//! wrong. A list read ends with what its own transaction appended before; the rest is its *external part*, and
-//! it reads from the appender of that part's last element. A list is wrong by itself when it holds what nobody but the
-//! reader or an aborted transaction appended, or one element twice; or when of some transaction's appends it holds
-//! one without those before it, or out of order.
+//! wrong. A list read ends with what its own transaction appended before; the rest is its *external part*,
+//! and it reads from the appender of that part's last element. A list is wrong by itself when it holds what
+//! nobody but the reader or an aborted transaction appended, or one element twice; or when of some
+//! transaction's appends it holds one without those before it, or out of order.
 //!
 //! *Present* are the committed transactions, and those of unknown outcome from which a present one reads (or
 //! an element of whose appends stands in a list it read). The reads of all others mean nothing.

@@ -1,4 +1,5 @@
-//! *Violated*, checked: is every anomaly that a certificate shows in the history, and does the level forbid it?
+//! *Violated*, checked: is every anomaly that a certificate shows in the history, and does the level forbid
+//! it?
 //!
 //! One sound instance proves the verdict; all shown are checked, since people read all of them.
 

@@ -1,8 +1,8 @@
 //! Which level implies which, and the weakest levels that forbid an anomaly.
 //!
-//! The verifier has its own copy of these facts on purpose: it is to notice when the catalogue that the engines
-//! follow is wrong. Definitions: levels.md; Adya's levels leave sessions out, so those of Framework 1 imply
-//! them and not the other way round.
+//! The verifier has its own copy of these facts on purpose: it is to notice when the catalogue that the
+//! engines follow is wrong. Definitions: levels.md; Adya's levels leave sessions out, so those of Framework 1
+//! imply them and not the other way round.
 
 use isoscope_levels::{Anomaly, Level};
 

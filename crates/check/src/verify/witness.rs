@@ -1,9 +1,9 @@
 //! *Holds*, checked: does the commit order explain every read?
 //!
 //! Definition (Framework 1 of levels.md). The order `co` is total on the present transactions and contains
-//! `so` and `wr`. When t3 reads x from t1 and t2 writes x, PHI(t2, t3) implies that t2 is not after t1. Written
-//! as one number: *the latest t2 that t3 saw and that writes x is not after t1*. So it is enough to keep, for
-//! each key, the latest position seen ([`Latest`]); the initial state has position 0.
+//! `so` and `wr`. When t3 reads x from t1 and t2 writes x, PHI(t2, t3) implies that t2 is not after t1.
+//! Written as one number: *the latest t2 that t3 saw and that writes x is not after t1*. So it is enough to
+//! keep, for each key, the latest position seen ([`Latest`]); the initial state has position 0.
 //!
 //! Lists need no axiom of their own. Replaying all appends in commit order gives for each key one list, and
 //! every external part must be a beginning of it that ends where a transaction's appends end.
@@ -54,8 +54,8 @@ pub(super) fn check_supported(facts: &Facts<'_>) -> Result<(), Refutation> {
     }
 }
 
-/// For each list that nobody read wrongly, and no two in contradiction, the read with the longest external part:
-/// it shows all that is known of the order of versions.
+/// For each list that nobody read wrongly, and no two in contradiction, the read with the longest external
+/// part: it shows all that is known of the order of versions.
 fn longest_lists(facts: &Facts<'_>) -> impl Iterator<Item = Op> {
     let mut longest: Vec<Option<(&[Value], Op)>> = vec![None; facts.history.key_count()];
     let mut contradicted = vec![false; facts.history.key_count()];
@@ -93,7 +93,7 @@ pub(super) struct Order<'a> {
 
 impl<'a> Order<'a> {
     /// The order must hold every present transaction once, and nothing else.
-    fn new(facts: &Facts<'_>, txns: &'a [Txn]) -> Result<Order<'a>, Refutation> {
+    pub(super) fn new(facts: &Facts<'_>, txns: &'a [Txn]) -> Result<Order<'a>, Refutation> {
         let mut position = vec![0; facts.history.txn_count()];
         for (&txn, place) in txns.iter().zip(1..) {
             ensure(txn.index() < position.len(), || format!("{txn:?} is no transaction"))?;
@@ -183,8 +183,8 @@ impl<'a> Order<'a> {
 
 /// For each key, the latest position in the commit order of a writer that was seen.
 ///
-/// Whose eyes are meant is a *mark*, a number that grows: entries under an older mark are smaller than any under
-/// the present one, so nothing is ever cleared.
+/// Whose eyes are meant is a *mark*, a number that grows: entries under an older mark are smaller than any
+/// under the present one, so nothing is ever cleared.
 pub(super) struct Latest {
     mark: u64,
     seen: Vec<u64>,

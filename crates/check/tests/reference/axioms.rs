@@ -6,10 +6,10 @@
 //! order is given up early only where it breaks `so` or `wr`. Nothing here is meant to be fast, and nothing
 //! is shared with the crate under test.
 //!
-//! Framework 1: `co` contains `so` and `wr`, and for all `t1 != t2` that write `x` and `t3` that reads `x` from
-//! `t1`: PHI(t2, t3) implies co(t2, t1). Adya's levels: version orders whose union with `wr` (and for PL-1
-//! without it) has no cycle exist exactly when a total order contains them, and the order gives them; so these,
-//! too, ask for a total order, one that need not contain `so`. Cut isolation asks for no order.
+//! Framework 1: `co` contains `so` and `wr`, and for all `t1 != t2` that write `x` and `t3` that reads `x`
+//! from `t1`: PHI(t2, t3) implies co(t2, t1). Adya's levels: version orders whose union with `wr` (and for
+//! PL-1 without it) has no cycle exist exactly when a total order contains them, and the order gives them; so
+//! these, too, ask for a total order, one that need not contain `so`. Cut isolation asks for no order.
 //!
 //! Lists: the version that `t1` makes of a list is all appends by transactions up to `t1` in `co`, and a read
 //! of that version returns exactly this, followed by what its own transaction appended before.

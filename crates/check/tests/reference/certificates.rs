@@ -1,5 +1,5 @@
-//! The verifier by itself: certificates written by hand that it must accept, broken ones that it must refuse, and
-//! ones made for another history, of which it may accept only those that prove a violation.
+//! The verifier by itself: certificates written by hand that it must accept, broken ones that it must refuse,
+//! and ones made for another history, of which it may accept only those that prove a violation.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -221,8 +221,8 @@ fn pairs_of_reads_must_contradict_each_other() {
     refuse(&history, &other, "two reads do not show it");
 }
 
-/// A history, the weakest level it violates, and the cycle that shows it: its name, the order it contradicts, and
-/// its edges.
+/// A history, the weakest level it violates, and the cycle that shows it: its name, the order it contradicts,
+/// and its edges.
 type Shown = (&'static str, Level, Anomaly, Option<Against>, Vec<E>);
 
 /// Cycles that show what they are called.

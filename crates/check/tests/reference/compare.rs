@@ -40,7 +40,8 @@ pub(crate) fn compare(history: &History) -> Result<(), String> {
         let judgement = checker.check(level);
         verify(history, &judgement)
             .map_err(|refutation| format!("{level}: {refutation} in {judgement:?}"))?;
-        // What a list says that is wrong, or contradicts another, is no version order; PL-1 knows nothing else.
+        // What a list says that is wrong, or contradicts another, is no version order; PL-1 knows nothing
+        // else.
         if level == Level::AdyaPl1 && history.has_lists() && axioms::lists_contradict(history) {
             continue;
         }

@@ -1,13 +1,13 @@
 //! All small histories.
 //!
-//! A history is a *shape* (sessions, transactions, operations without values) and what its reads returned. The
-//! i-th write of a key writes i, so values are unique, and a read returns any of them, 0, or a value nobody
-//! wrote. Of shapes that differ only in the names of keys or the order of sessions one is taken.
+//! A history is a *shape* (sessions, transactions, operations without values) and what its reads returned.
+//! The i-th write of a key writes i, so values are unique, and a read returns any of them, 0, or a value
+//! nobody wrote. Of shapes that differ only in the names of keys or the order of sessions one is taken.
 //!
 //! In every run: all histories of up to 3 transactions, 2 keys, up to 2 operations each, in any sessions,
 //! with thin-air values (288,130), and every outcome for 2 transactions. With 4 transactions in one or two
-//! sessions, without thin-air values: four shapes in [`PIECES`]; all of them in the tests marked `ignore`, which take
-//! minutes:
+//! sessions, without thin-air values: four shapes in [`PIECES`]; all of them in the tests marked `ignore`,
+//! which take minutes:
 //!
 //! ```text
 //! cargo nextest run -p isoscope-check --release --run-ignored only exhaustive

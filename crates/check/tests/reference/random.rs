@@ -1,9 +1,9 @@
 //! Random histories: larger than all can be enumerated, drawn so that all verdicts are common.
 //!
-//! A history is drawn as a shape, a serial order of its transactions, and reads that see the state of that order
-//! some way back: none for what is nearly serializable, one distance for each transaction or each read for what
-//! is weaker. Then a few reads are replaced by anything. Values are unique unless a test wants them not to be.
-//! A failure prints its seed and the smallest history found that still shows it.
+//! A history is drawn as a shape, a serial order of its transactions, and reads that see the state of that
+//! order some way back: none for what is nearly serializable, one distance for each transaction or each read
+//! for what is weaker. Then a few reads are replaced by anything. Values are unique unless a test wants them
+//! not to be. A failure prints its seed and the smallest history found that still shows it.
 
 use isoscope_history::Outcome;
 use rand_chacha::ChaCha8Rng;

@@ -10,6 +10,7 @@ mod cycles;
 mod analysis;
 mod trace;
 mod decide;
+mod repair;
 mod resolve;
 mod schedule;
 

@@ -15,11 +15,13 @@
 //!   absent, since leaving it out can only help; aborted ones are absent too. Operations of absent
 //!   transactions have no links.
 
-mod final_writes;
+mod join;
 mod lists;
 mod presence;
 mod registers;
 mod wrong;
+
+use std::ops::Range;
 
 use isoscope_history::{History, Op, Txn};
 use isoscope_levels::Anomaly;
@@ -52,6 +54,12 @@ impl Link {
     #[inline]
     pub(crate) fn txn(self) -> Option<Txn> {
         if self.0 < Link::AMBIGUOUS.0 { Some(Txn(self.0)) } else { None }
+    }
+
+    /// Whether it is a final write of a present transaction.
+    #[inline]
+    pub(crate) fn is_write(self) -> bool {
+        self == Link::WRITE
     }
 
     /// Whether it is a read whose writer is known, the initial state included.
@@ -103,17 +111,15 @@ pub(crate) struct Resolved {
 
 impl Resolved {
     pub(crate) fn new(history: &History) -> Resolved {
-        let table = final_writes::FinalWrites::new(history);
-        let mut links = vec![Link::NOTHING; history.op_count()];
+        let pieces = pieces(history);
+        let mut links = join::join(history, &pieces);
         let mixed = lists::mixed_keys(history);
-        let parts = pieces(history, &mut links);
-        let mut found = parts
+        let mut found = split(history, &pieces, &mut links)
             .into_par_iter()
-            .map(|(txns, links)| registers::resolve(history, &table, &mixed, txns, links))
+            .map(|(txns, links)| registers::resolve(history, &mixed, txns, links))
             .reduce(registers::Found::default, registers::Found::join);
-        drop(table);
         let mut lists = lists::Lists::new(history, &found.list_reads);
-        let present = presence::settle(history, &mut links, &mut lists);
+        let present = presence::settle(history, &mut links, &lists);
         found.retain(|op| present[history.txn_of(op).index()]);
         lists.retain(|txn| present[txn.index()]);
 
@@ -140,19 +146,34 @@ impl Resolved {
     }
 }
 
-/// Cuts the transactions into pieces of about equal numbers of operations, each with its links.
-fn pieces<'l>(history: &History, mut links: &'l mut [Link]) -> Vec<(std::ops::Range<u32>, &'l mut [Link])> {
+/// Cuts the transactions into pieces of about equal numbers of operations.
+fn pieces(history: &History) -> Vec<Range<u32>> {
     let wanted = (history.op_count() / (8 * rayon::current_num_threads())).max(1 << 12);
     let txns = history.txn_count() as u32;
-    let mut parts = Vec::new();
+    let mut pieces = Vec::new();
     let (mut start, mut first_op) = (0, 0);
     for txn in 0..txns {
         let end_op = history.op_range(Txn(txn)).end;
         if end_op - first_op >= wanted || txn + 1 == txns {
-            let (part, rest) = links.split_at_mut(end_op - first_op);
-            parts.push((start..txn + 1, part));
-            (links, start, first_op) = (rest, txn + 1, end_op);
+            pieces.push(start..txn + 1);
+            (start, first_op) = (txn + 1, end_op);
         }
+    }
+    pieces
+}
+
+/// Gives each piece the links of its operations.
+fn split<'l>(
+    history: &History,
+    pieces: &[Range<u32>],
+    mut links: &'l mut [Link],
+) -> Vec<(Range<u32>, &'l mut [Link])> {
+    let mut parts = Vec::new();
+    for txns in pieces {
+        let ops = history.op_range(Txn(txns.start)).start..history.op_range(Txn(txns.end - 1)).end;
+        let (part, rest) = links.split_at_mut(ops.len());
+        parts.push((txns.clone(), part));
+        links = rest;
     }
     parts
 }

@@ -33,7 +33,8 @@ pub(crate) struct Schedule {
     pub(crate) stale: Vec<Stale>,
 }
 
-const UNPLACED: u32 = u32::MAX;
+/// The place of a transaction that is not in an order.
+pub(crate) const UNPLACED: u32 = u32::MAX;
 const NOBODY: u32 = u32::MAX;
 
 /// Runs the sessions. `forced` has the edges beyond `so` and `wr`, reversed: from a transaction to those that

@@ -1,4 +1,5 @@
-//! Reads of registers, transaction by transaction.
+//! What is left to say about registers when external reads have their links: transaction by transaction, reads of
+//! own writes, reads that have no link, reads that contradict each other.
 
 use std::ops::Range;
 
@@ -6,7 +7,6 @@ use isoscope_history::{Datum, History, Key, Op, OpKind, OpView, Outcome, Txn, Va
 use rustc_hash::FxHashMap;
 
 use super::Link;
-use super::final_writes::{FinalWrites, Writers, batches};
 
 /// What a pass over some transactions found, besides links.
 #[derive(Default)]
@@ -39,27 +39,22 @@ impl Found {
     }
 }
 
-/// Sets the links of some transactions.
+/// Looks at some transactions and marks their final writes.
 pub(crate) fn resolve(
     history: &History,
-    table: &FinalWrites<'_>,
     mixed: &[bool],
     txns: Range<u32>,
     links: &mut [Link],
 ) -> Found {
     let first = history.op_range(Txn(txns.start)).start;
-    let mut pass = Pass { history, table, mixed, first, links, found: Found::default(), memory: Memory::default() };
-    for batch in batches(history, txns) {
-        let batch = batch.map(Txn).filter(|&txn| history.outcome(txn) != Outcome::Aborted);
-        batch.clone().for_each(|txn| pass.touch(txn));
-        batch.for_each(|txn| pass.transaction(txn));
-    }
+    let mut pass = Pass { history, mixed, first, links, found: Found::default(), memory: Memory::default() };
+    let took_effect = |txn: &Txn| history.outcome(*txn) != Outcome::Aborted;
+    txns.map(Txn).filter(took_effect).for_each(|txn| pass.transaction(txn));
     pass.found
 }
 
 struct Pass<'a> {
     history: &'a History,
-    table: &'a FinalWrites<'a>,
     mixed: &'a [bool],
     /// The operation of the first link.
     first: usize,
@@ -69,21 +64,17 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    fn touch(&self, txn: Txn) {
-        let reads = self.history.ops_of(txn).filter(|op| op.kind == OpKind::Read && op.external);
-        reads.for_each(|op| self.table.touch(op.key, op.value));
-    }
-
     fn transaction(&mut self, txn: Txn) {
         let history = self.history;
         self.memory.forget(history.op_range(txn));
         for op in history.ops_of(txn) {
             if op.kind == OpKind::RangeRead || self.mixed.get(op.key.index()).is_some_and(|&mixed| mixed) {
                 self.found.unsupported.push(op.id);
+                self.links[op.id.index() - self.first] = Link::NOTHING;
                 continue;
             }
             match op.kind {
-                OpKind::Read => self.read(txn, op),
+                OpKind::Read => self.read(op),
                 OpKind::ReadList => self.found.list_reads.push(op.id),
                 _ => {
                     self.memory.write(op);
@@ -95,12 +86,13 @@ impl Pass<'_> {
         }
     }
 
-    fn read(&mut self, txn: Txn, op: OpView) {
+    fn read(&mut self, op: OpView) {
         if op.value == Value::UNKNOWN {
             return;
         }
         if op.value.row().is_some() && matches!(self.history.datum(op.value), Datum::List(_)) {
             self.found.unsupported.push(op.id);
+            self.links[op.id.index() - self.first] = Link::NOTHING;
             return;
         }
         if !op.external {
@@ -109,24 +101,18 @@ impl Pass<'_> {
             }
             return;
         }
-        let initial = op.value == self.history.initial(op.key);
-        let link = match self.table.find(op.key, op.value, txn) {
-            Writers::None if initial => Link::INITIAL,
-            Writers::One(writer) if !initial => Link::from(writer),
-            Writers::None => {
+        match self.links[op.id.index() - self.first] {
+            Link::NOTHING => {
                 self.found.open.push(op.id);
                 return;
             }
-            _ => {
-                self.found.ambiguous.push(op.id);
-                Link::AMBIGUOUS
-            }
-        };
+            Link::AMBIGUOUS => self.found.ambiguous.push(op.id),
+            _ => {}
+        }
         let resolved = |earlier: Op| self.links[earlier.index() - self.first] != Link::NOTHING;
         if let Some(earlier) = self.memory.other_value(self.history, op, resolved) {
             self.found.unrepeatable.push((earlier, op.id));
         }
-        self.links[op.id.index() - self.first] = link;
     }
 }
 

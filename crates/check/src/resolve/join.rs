@@ -1,0 +1,137 @@
+//! Who wrote this value to this key? Matches all external reads of registers with the final writes of
+//! transactions that did not abort.
+//!
+//! A hash table of all writes would be far larger than any cache, and every read a miss. So reads and writes are
+//! first dealt out by key into so many hands that the writes of one fit into a cache, and then matched hand by
+//! hand: everything that is written is written in order, and everything that is looked up at random is near.
+//! Hands do not share keys, so they are played in parallel, and what is found does not depend on who plays
+//! which.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use isoscope_history::{History, Key, Op, OpKind, Outcome, Txn, Value};
+use rayon::prelude::*;
+
+use super::Link;
+
+/// Writes that fit into a cache together, with room for the reads that pass by.
+const HAND: usize = 1 << 15;
+/// Hands that a thread can deal to without losing its own cache.
+const MOST_HANDS: usize = 256;
+
+/// A final write.
+#[derive(Clone, Copy)]
+struct Write {
+    key: Key,
+    value: Value,
+    txn: Txn,
+}
+
+/// An external read.
+#[derive(Clone, Copy)]
+struct Read {
+    key: Key,
+    value: Value,
+    txn: Txn,
+    op: Op,
+}
+
+/// The reads and writes of some keys in some transactions.
+#[derive(Clone, Default)]
+struct Hand {
+    writes: Vec<Write>,
+    reads: Vec<Read>,
+}
+
+/// The links of all external reads of registers. Those that no final write explains have none.
+pub(crate) fn join(history: &History, pieces: &[Range<u32>]) -> Vec<Link> {
+    let hands = (history.writer_count() / HAND).next_power_of_two().min(MOST_HANDS);
+    let dealt: Vec<Vec<Hand>> =
+        pieces.par_iter().map(|txns| deal(history, txns.clone(), hands)).collect();
+    let links: Vec<AtomicU32> =
+        (0..history.op_count()).into_par_iter().map(|_| AtomicU32::new(Link::NOTHING.0)).collect();
+    (0..hands).into_par_iter().for_each(|hand| {
+        let parts = || dealt.iter().map(|piece| &piece[hand]);
+        let table = Table::new(parts().flat_map(|part| &part.writes).copied());
+        for read in parts().flat_map(|part| &part.reads) {
+            let link = table.find(read, history.initial(read.key));
+            links[read.op.index()].store(link.0, Ordering::Relaxed);
+        }
+    });
+    links.into_iter().map(|link| Link(link.into_inner())).collect()
+}
+
+/// Deals out the operations of some transactions.
+fn deal(history: &History, txns: Range<u32>, count: usize) -> Vec<Hand> {
+    let mut hands = vec![Hand::default(); count];
+    let shift = 32 - count.trailing_zeros();
+    let hand_of = |key: Key| (u64::from(key.0.wrapping_mul(0x9E37_79B1)) >> shift) as usize;
+    for txn in txns.map(Txn).filter(|&txn| history.outcome(txn) != Outcome::Aborted) {
+        for op in history.ops_of(txn) {
+            let hand = &mut hands[hand_of(op.key)];
+            let (key, value) = (op.key, op.value);
+            match op.kind {
+                OpKind::Read if op.external => hand.reads.push(Read { key, value, txn, op: op.id }),
+                OpKind::Write | OpKind::Insert | OpKind::Delete if op.last_write => {
+                    hand.writes.push(Write { key, value, txn });
+                }
+                _ => {}
+            }
+        }
+    }
+    hands
+}
+
+/// The final writes of some keys, by key and value: open addressing, at most half full.
+struct Table {
+    slots: Vec<Write>,
+    shift: u32,
+}
+
+const EMPTY: Txn = Txn(u32::MAX);
+
+impl Table {
+    fn new(writes: impl Iterator<Item = Write> + Clone) -> Table {
+        let size = (2 * writes.clone().count()).next_power_of_two().max(2);
+        let empty = Write { key: Key(0), value: Value::NIL, txn: EMPTY };
+        let mut table = Table { slots: vec![empty; size], shift: 64 - size.trailing_zeros() };
+        for write in writes {
+            let mut slot = table.first(write.key, write.value);
+            while table.slots[slot].txn != EMPTY {
+                slot = (slot + 1) & (size - 1);
+            }
+            table.slots[slot] = write;
+        }
+        table
+    }
+
+    #[inline]
+    fn first(&self, key: Key, value: Value) -> usize {
+        let both = u64::from(key.0) << 32 | u64::from(value.bits());
+        (both.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize
+    }
+
+    /// Whom a read reads from.
+    #[inline]
+    fn find(&self, read: &Read, initial: Value) -> Link {
+        if read.value == Value::UNKNOWN {
+            return Link::NOTHING;
+        }
+        let mut link = if read.value == initial { Link::INITIAL } else { Link::NOTHING };
+        let mut slot = self.first(read.key, read.value);
+        loop {
+            let write = self.slots[slot];
+            if write.txn == EMPTY {
+                return link;
+            }
+            if (write.key, write.value) == (read.key, read.value) && write.txn != read.txn {
+                if link != Link::NOTHING {
+                    return Link::AMBIGUOUS;
+                }
+                link = Link::from(write.txn);
+            }
+            slot = (slot + 1) & (self.slots.len() - 1);
+        }
+    }
+}

@@ -96,3 +96,34 @@ pub(crate) fn alone(test: impl FnOnce() + Send) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("one thread starts");
     pool.install(test);
 }
+
+/// Histories that were once judged wrongly, each the smallest that showed it.
+#[test]
+fn histories_once_judged_wrongly() {
+    let mut complaints = Vec::new();
+    for text in [
+        // A list without an earlier append of a transaction whose later one it holds.
+        "T1: a(x,1) a(x,2)  T2: r(x,[2])",
+        "T1: a(x,1) a(x,2)  T2: a(x,3)  T3: r(x,[3 2])",
+        "T1: a(x,1) a(x,2)  T2: r(x,[2 1])",
+        // The same, and an edge that leans on the wrong read.
+        "T1: r(x,[2]) ; T2: a(x,1) a(x,2)",
+        // A list that holds an element twice says nothing about the order of versions.
+        "T1: a(x,1)  T2: a(x,2)  T3: r(x,[2 1 2])",
+        "T1: a(x,1) ; T2: a(x,2)  T3: r(x,[2 1 2])",
+        "T1: a(x,1) r(y,1)  T2: a(x,2) w(y,1)  T3: r(x,[1 1])",
+        // A list read twice, once in the middle of a transaction's appends.
+        "T1: a(x,1) a(x,2)  T2: r(x,[]) r(x,[1])",
+        "T1: a(x,1)  T2: r(x,[]) r(x,[1 1])",
+        // Ambiguous lists that no choice of writers makes repeatable, and that some choice does.
+        "T1: a(x,1)  T2: a(x,1)  T3: r(x,[1]) r(x,[])",
+        "T1: a(x,1)  T2: a(x,1)  T3: r(x,[1]) r(x,[1 1])",
+        // An ambiguous read and one of an overwritten value may be of one transaction.
+        "T1: w(x,2) w(x,1)  T2: w(x,1)  T3: r(x,1) r(x,2)",
+        "T1: w(x,2) w(x,1)  T2: w(x,1)  T3: r(x,1) w(x,3) r(x,2)",
+    ] {
+        let history = notation::parse(text).unwrap();
+        complaints.extend(compare(&history).err().map(|complaint| format!("{text}\n    {complaint}\n")));
+    }
+    assert!(complaints.is_empty(), "\n{}", complaints.concat());
+}

@@ -130,18 +130,19 @@ impl<'h> Checker<'h> {
 
     /// A level that holds as far as can be seen may still fail because of what cannot be seen.
     fn unless_open(&self, level: Level, verdict: Verdict) -> Verdict {
-        let Resolved { ambiguous, unsupported, .. } = self.resolved;
+        let Resolved { ambiguous, uncertain, unsupported, .. } = self.resolved;
         if let Some(Tally { count, first }) = unsupported {
             return Verdict::Unknown(Unknown::Unsupported { operations: count, first });
         }
-        // Which write a read returned does not matter to those who only compare values or order lists.
-        let indifferent =
-            level == Level::CutIsolation || (level == Level::AdyaPl1 && !self.history.has_lists());
-        match ambiguous {
-            Some(Tally { count, first }) if !indifferent => {
-                Verdict::Unknown(Unknown::Ambiguous { reads: count, first })
-            }
-            _ => verdict,
+        let open = match level {
+            Level::CutIsolation => uncertain,
+            // Who wrote what was read does not matter to the order of writes, unless lists show it.
+            Level::AdyaPl1 if !self.history.has_lists() => None,
+            _ => ambiguous,
+        };
+        match open {
+            Some(Tally { count, first }) => Verdict::Unknown(Unknown::Ambiguous { reads: count, first }),
+            None => verdict,
         }
     }
 

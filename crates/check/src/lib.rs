@@ -1,5 +1,26 @@
 //! Which isolation levels does a history satisfy? Verdicts that prove themselves.
 //!
+//! ```text
+//! history ──> resolve ──> decide (guess an order, ask the axiom, mend the order) ──> holds: the order
+//!             who wrote            │
+//!             what was read        └─ no order ──> analysis, cycles ──> violated: every anomaly, with evidence
+//! ```
+//!
+//! A [`Checker`] answers for one level at a time with a [`Judgement`], whose [`Verdict`] carries a certificate;
+//! [`verify`] checks it against the history and shares no code with the engines.
+//!
+//! ```
+//! use isoscope_check::{Checker, Options, Verdict, verify};
+//! use isoscope_levels::Level;
+//!
+//! let history = isoscope_history::notation::parse("T1: w(x,1) w(y,1)  T2: r(x,1) r(y,0)").unwrap();
+//! let mut checker = Checker::new(&history, Options::default());
+//! let judgement = checker.check(Level::ReadAtomic);
+//! assert!(matches!(judgement.verdict, Verdict::Violated(_)));
+//! assert!(verify(&history, &judgement).is_ok());
+//! assert!(matches!(checker.check(Level::AdyaPl2).verdict, Verdict::Holds(_)));
+//! ```
+//!
 //! This crate does no IO, prints nothing and sees no clock.
 
 mod analysis;
@@ -12,8 +33,10 @@ mod repair;
 mod resolve;
 mod schedule;
 mod trace;
+mod verify;
 
 pub use certificate::{
     Against, Edge, Evidence, Finding, Instance, Judgement, Node, Seen, Unknown, Verdict, Why,
 };
 pub use checker::{Checker, Options};
+pub use verify::{Refutation, verify};

@@ -105,7 +105,11 @@ pub(crate) struct Resolved {
     pub(crate) incompatible: Vec<(Op, Op)>,
     /// What lists say about the order of versions.
     pub(crate) versions: Vec<VersionEdge>,
+    /// Reads that have several possible writers.
     pub(crate) ambiguous: Option<Tally>,
+    /// Reads of which it is not certain that they repeat an earlier one.
+    pub(crate) uncertain: Option<Tally>,
+    /// Operations that the engines cannot judge.
     pub(crate) unsupported: Option<Tally>,
 }
 
@@ -124,8 +128,8 @@ impl Resolved {
         lists.retain(|txn| present[txn.index()]);
 
         let mut wrong = wrong::classify(history, &found.open);
-        let repeated = wrong::repeated(history, &links, &present, &wrong);
-        found.unrepeatable.extend(repeated);
+        let mut repeated = wrong::repeated(history, &links, &present, &wrong);
+        found.unrepeatable.append(&mut repeated.pairs);
         let listed = lists.resolve(&mut links, &present);
         wrong.extend(listed.wrong);
         wrong.sort_unstable_by_key(|wrong| (wrong.read, wrong.anomaly));
@@ -133,6 +137,7 @@ impl Resolved {
         found.unrepeatable.sort_unstable();
         found.ambiguous.extend(listed.ambiguous);
         found.unsupported.extend(listed.unsupported);
+        repeated.uncertain.extend(listed.uncertain);
         Resolved {
             links,
             present,
@@ -141,6 +146,7 @@ impl Resolved {
             incompatible: listed.incompatible,
             versions: listed.versions,
             ambiguous: Tally::of(&found.ambiguous),
+            uncertain: Tally::of(&repeated.uncertain),
             unsupported: Tally::of(&found.unsupported),
         }
     }

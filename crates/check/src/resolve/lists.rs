@@ -3,11 +3,15 @@
 //! A list that a transaction reads must end with what the transaction itself appended before; what stands in
 //! front of that is the *external part*, the version it read. The last element of the external part names the
 //! transaction it was read from, and the order of the elements is the order of versions. So the external parts
-//! of a key must be prefixes of each other, and the longest of them says everything: its neighbours are ordered
-//! as they stand, and whoever appended an element it does not hold did so later.
+//! of a key must be prefixes of each other, and the longest that is not wrong in itself says everything: its
+//! neighbours are ordered as they stand, and whoever appended an element it does not hold did so later. A list is
+//! wrong in itself when it holds what nobody can have appended, or something twice, or the appends of one
+//! transaction in another order or with a gap.
 //!
 //! A key to which one element is appended twice is ambiguous as a whole: its elements do not name their
 //! transactions.
+
+use std::cmp::Reverse;
 
 use isoscope_history::{Datum, History, Key, Op, OpKind, Outcome, Txn, Value};
 use isoscope_levels::Anomaly;
@@ -45,6 +49,8 @@ struct Append {
     op: Op,
     txn: Txn,
     times: u32,
+    /// What the transaction appended to the key just before.
+    after: Option<Op>,
 }
 
 /// A list read, taken apart.
@@ -52,8 +58,9 @@ struct ListRead<'h> {
     op: Op,
     txn: Txn,
     key: Key,
-    /// `None` when the list does not end with the transaction's own appends.
-    external: Option<&'h [Value]>,
+    /// What stands between the initial elements and the transaction's own appends; what is missing where these
+    /// are not there.
+    external: Result<&'h [Value], Anomaly>,
 }
 
 /// All list reads of a history.
@@ -75,6 +82,8 @@ pub(crate) struct Listed {
     pub(crate) incompatible: Vec<(Op, Op)>,
     pub(crate) versions: Vec<VersionEdge>,
     pub(crate) ambiguous: Vec<Op>,
+    /// Reads that may or may not be of the same transaction as an earlier one of the same key.
+    pub(crate) uncertain: Vec<Op>,
     pub(crate) unsupported: Vec<Op>,
 }
 
@@ -97,13 +106,15 @@ impl<'h> Lists<'h> {
 
     fn index_appends(&mut self) {
         for txn in self.history.txns() {
+            let mut before: FxHashMap<Key, Op> = FxHashMap::default();
             for op in self.history.ops_of(txn).filter(|op| op.kind == OpKind::Append) {
+                let after = before.insert(op.key, op.id);
                 if self.history.outcome(txn) == Outcome::Aborted {
                     self.aborted.entry((op.key, op.value)).or_insert(op.id);
                     continue;
                 }
                 let entry = self.appends.entry((op.key, op.value));
-                let append = entry.or_insert(Append { op: op.id, txn, times: 0 });
+                let append = entry.or_insert(Append { op: op.id, txn, times: 0, after });
                 append.times += 1;
                 if append.times > 1 {
                     self.ambiguous.insert(op.key);
@@ -125,13 +136,18 @@ impl<'h> Lists<'h> {
             }
         };
         let own = self.own_appends(op, txn, read.key);
-        let external = list.strip_suffix(own.as_slice()).and_then(|rest| {
-            match history.datum(history.initial(read.key)) {
-                Datum::List(initial) => rest.strip_prefix(initial),
-                _ => Some(rest),
-            }
-        });
+        let rest = list.strip_suffix(own.as_slice()).ok_or(Anomaly::NotMyOwnWrite);
+        let external =
+            rest.and_then(|rest| rest.strip_prefix(self.initial(read.key)).ok_or(Anomaly::LostAppend));
         self.reads.push(ListRead { op, txn, key: read.key, external });
+    }
+
+    /// What a list holds before any transaction.
+    fn initial(&self, key: Key) -> &'h [Value] {
+        match self.history.datum(self.history.initial(key)) {
+            Datum::List(initial) => initial,
+            _ => &[],
+        }
     }
 
     /// What a transaction appended to a key before an operation of its own.
@@ -145,8 +161,7 @@ impl<'h> Lists<'h> {
         let from = self.reads.partition_point(|read| read.txn < reader);
         let reads = self.reads[from..].iter().take_while(move |read| read.txn == reader);
         reads.filter(|read| !self.ambiguous.contains(&read.key)).flat_map(|read| {
-            let external = read.external.unwrap_or_default();
-            external.iter().filter_map(|&element| self.appends.get(&(read.key, element))).map(|a| a.txn)
+            read.part().iter().filter_map(|&element| self.appends.get(&(read.key, element))).map(|a| a.txn)
         })
     }
 
@@ -163,54 +178,52 @@ impl<'h> Lists<'h> {
         for read in &self.reads {
             links[read.op.index()] = self.resolve_read(read, &longest, &mut listed);
         }
-        self.repeated(links, &mut listed);
-        let mut keys: Vec<Key> =
-            longest.keys().copied().filter(|key| !self.ambiguous.contains(key)).collect();
+        self.repeated(links, present, &mut listed);
+        let mut keys: Vec<Key> = longest.keys().copied().filter(|key| !self.ambiguous.contains(key)).collect();
         keys.sort_unstable();
         for key in keys {
-            self.versions(longest[&key].0, present, &mut listed);
+            self.versions(longest[&key], present, &mut listed);
         }
         listed
     }
 
-    /// The longest external part of each key, the first of them where several are longest, and whether all of
-    /// its elements are right.
-    fn longest(&self) -> FxHashMap<Key, (&ListRead<'h>, bool)> {
-        let mut longest: FxHashMap<Key, (&ListRead<'h>, bool)> = FxHashMap::default();
-        for read in self.reads.iter().filter(|read| read.external.is_some()) {
-            let best = longest.entry(read.key).or_insert((read, false));
-            if read.len() > best.0.len() {
-                best.0 = read;
-            }
-        }
-        longest.values_mut().for_each(|(read, sound)| *sound = self.first_wrong(read).is_none());
-        longest
+    /// For each key the longest external part that is not wrong in itself, the first where several are longest.
+    fn longest(&self) -> FxHashMap<Key, &ListRead<'h>> {
+        let mut by_length: Vec<&ListRead<'h>> = self.reads.iter().filter(|read| read.external.is_ok()).collect();
+        by_length.sort_by_key(|read| (read.key, Reverse(read.part().len()), read.op));
+        let of_one_key = by_length.chunk_by(|a, b| a.key == b.key);
+        let longest = of_one_key.filter_map(|reads| reads.iter().find(|read| self.first_wrong(read).is_none()));
+        longest.map(|read| (read.key, *read)).collect()
     }
 
     fn resolve_read(
         &self,
         read: &ListRead<'h>,
-        longest: &FxHashMap<Key, (&ListRead<'h>, bool)>,
+        longest: &FxHashMap<Key, &ListRead<'h>>,
         listed: &mut Listed,
     ) -> Link {
-        let (Some(external), Some(&(best, sound))) = (read.external, longest.get(&read.key)) else {
-            listed.wrong.push(WrongRead { anomaly: Anomaly::NotMyOwnWrite, read: read.op, write: None });
-            return Link::NOTHING;
+        let external = match read.external {
+            Ok(external) => external,
+            Err(anomaly) => {
+                listed.wrong.push(WrongRead { anomaly, read: read.op, write: None });
+                return Link::NOTHING;
+            }
         };
-        let is_prefix = best.external.is_some_and(|longest| longest.starts_with(external));
-        // A prefix of a list whose elements are all right can only hold what its reader appends later.
-        let plain = is_prefix && sound && !self.appends_any(read);
+        let best = longest.get(&read.key);
+        let is_prefix = best.is_some_and(|best| best.part().starts_with(external));
+        // A prefix of a list that is not wrong in itself can only hold what its reader appends later.
+        let plain = is_prefix && !self.appends_any(read);
         let wrong = if plain { None } else { self.first_wrong(read) };
         listed.wrong.extend(wrong);
         if self.ambiguous.contains(&read.key) {
             listed.ambiguous.push(read.op);
             return Link::AMBIGUOUS;
         }
-        if !is_prefix {
-            listed.incompatible.push((best.op.min(read.op), best.op.max(read.op)));
-        }
         if wrong.is_some() {
             return Link::NOTHING;
+        }
+        if let Some(best) = best.filter(|_| !is_prefix) {
+            listed.incompatible.push((best.op.min(read.op), best.op.max(read.op)));
         }
         let Some(append) = external.last().and_then(|&last| self.appends.get(&(read.key, last))) else {
             return Link::INITIAL;
@@ -228,23 +241,29 @@ impl<'h> Lists<'h> {
         self.history.writers(read.key).binary_search(&read.txn).is_ok()
     }
 
-    /// The first element of a list that cannot be there.
+    /// The first element of a list that cannot be where it is.
     fn first_wrong(&self, read: &ListRead<'h>) -> Option<WrongRead> {
         let history = self.history;
         let Datum::List(list) = history.datum(history.op(read.op).value) else { return None };
         let mut times: FxHashMap<Value, u32> = FxHashMap::default();
-        for &element in list {
+        for &element in &list[self.initial(read.key).len()..] {
             *times.entry(element).or_default() += 1;
         }
-        read.external?.iter().find_map(|&element| {
+        let ambiguous = self.ambiguous.contains(&read.key);
+        let mut passed: FxHashSet<Op> = FxHashSet::default();
+        read.part().iter().find_map(|&element| {
             let (anomaly, write) = match self.appends.get(&(read.key, element)) {
-                Some(append) if times[&element] > append.times => {
-                    (Anomaly::DuplicateElements, Some(append.op))
-                }
+                Some(append) if times[&element] > append.times => (Anomaly::DuplicateElements, Some(append.op)),
                 Some(append) if append.txn == read.txn && append.times == 1 => {
                     (Anomaly::FutureRead, Some(append.op))
                 }
-                Some(_) => return None,
+                Some(append) => {
+                    passed.insert(append.op);
+                    let skipped = append.after.filter(|before| !ambiguous && !passed.contains(before))?;
+                    let later = times.contains_key(&history.op(skipped).value);
+                    let anomaly = if later { Anomaly::IncompatibleOrder } else { Anomaly::LostAppend };
+                    (anomaly, Some(skipped))
+                }
                 None => match self.aborted.get(&(read.key, element)) {
                     Some(&append) => (Anomaly::AbortedRead, Some(append)),
                     None => (Anomaly::ThinAirRead, None),
@@ -255,47 +274,55 @@ impl<'h> Lists<'h> {
     }
 
     /// Reads of one key in one transaction that return the versions of two others.
-    fn repeated(&self, links: &[Link], listed: &mut Listed) {
-        let mut first: FxHashMap<(Txn, Key), (Op, Link, bool)> = FxHashMap::default();
+    fn repeated(&self, links: &[Link], present: &[bool], listed: &mut Listed) {
+        let mut first: FxHashMap<(Txn, Key), (&ListRead<'h>, Link, bool)> = FxHashMap::default();
         for read in &self.reads {
-            let link = links[read.op.index()];
-            if link.is_read() {
-                let (op, seen, differed) =
-                    first.entry((read.txn, read.key)).or_insert((read.op, link, false));
-                if *seen != link && !*differed {
-                    *differed = true;
-                    listed.unrepeatable.push((*op, read.op));
-                }
+            let link = self.origin(read, links[read.op.index()], present);
+            if link == Link::NOTHING {
+                continue;
+            }
+            let (before, seen, done) = first.entry((read.txn, read.key)).or_insert((read, link, false));
+            let (a, b) = (before.part(), read.part());
+            let ambiguous = *seen == Link::AMBIGUOUS || link == Link::AMBIGUOUS;
+            if *done || (ambiguous && a == b) || (!ambiguous && *seen == link) {
+                continue;
+            }
+            *done = true;
+            // Whoever appended something is not the initial state, but may be the reader or be one with another.
+            let certain = |part: &[Value]| {
+                part.last().is_none_or(|&last| self.appends.contains_key(&(read.key, last)))
+            };
+            let initial = a.is_empty() || b.is_empty();
+            if !ambiguous || (initial && certain(a) && certain(b) && !self.appends_any(read)) {
+                listed.unrepeatable.push((before.op, read.op));
+            } else {
+                listed.uncertain.push(read.op);
             }
         }
+    }
+
+    /// Whom a list is from, be it wrong or not, as far as that is certain.
+    fn origin(&self, read: &ListRead<'h>, link: Link, present: &[bool]) -> Link {
+        if link != Link::NOTHING {
+            return link;
+        }
+        let append = read.part().last().and_then(|&last| self.appends.get(&(read.key, last)));
+        let other = append.filter(|append| append.txn != read.txn && present[append.txn.index()]);
+        other.map_or(Link::NOTHING, |append| Link::from(append.txn))
     }
 
     /// The order of versions that the longest list of a key shows.
     fn versions(&self, longest: &ListRead<'h>, present: &[bool], listed: &mut Listed) {
         let (read, key) = (longest.op, longest.key);
-        let Some(external) = longest.external else { return };
-        let initial = match self.history.datum(self.history.initial(key)) {
-            Datum::List(initial) => initial.len(),
-            _ => 0,
-        };
-        let appends: Vec<Option<Append>> =
-            external.iter().map(|&element| self.appends.get(&(key, element)).copied()).collect();
-        for (i, pair) in appends.windows(2).enumerate() {
-            let [Some(a), Some(b)] = pair else { continue };
-            if a.txn != b.txn {
-                let index = (initial + i + 1) as u32;
-                listed.versions.push(VersionEdge {
-                    from: a.txn,
-                    to: b.txn,
-                    why: Why::Versions { read, index },
-                });
-            } else if a.op > b.op {
-                let anomaly = Anomaly::IncompatibleOrder;
-                listed.wrong.push(WrongRead { anomaly, read, write: Some(b.op) });
-            }
+        let appends: Vec<Append> =
+            longest.part().iter().filter_map(|&element| self.appends.get(&(key, element)).copied()).collect();
+        for (i, pair) in appends.windows(2).enumerate().filter(|(_, pair)| pair[0].txn != pair[1].txn) {
+            let index = (self.initial(key).len() + i + 1) as u32;
+            let why = Why::Versions { read, index };
+            listed.versions.push(VersionEdge { from: pair[0].txn, to: pair[1].txn, why });
         }
-        let Some(Some(last)) = appends.last() else { return };
-        let seen: FxHashSet<Op> = appends.iter().flatten().map(|append| append.op).collect();
+        let Some(last) = appends.last() else { return };
+        let seen: FxHashSet<Op> = appends.iter().map(|append| append.op).collect();
         for &txn in self.history.writers(key).iter().filter(|&&txn| present[txn.index()] && txn != last.txn) {
             let mut missing = self
                 .history
@@ -309,8 +336,9 @@ impl<'h> Lists<'h> {
     }
 }
 
-impl ListRead<'_> {
-    fn len(&self) -> usize {
-        self.external.map_or(0, <[Value]>::len)
+impl<'h> ListRead<'h> {
+    /// The external part, empty when it cannot be told.
+    fn part(&self) -> &'h [Value] {
+        self.external.unwrap_or_default()
     }
 }

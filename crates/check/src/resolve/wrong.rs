@@ -3,7 +3,7 @@
 //! Wrong reads are rare, so nothing is kept for them beforehand: the writes of their values are looked up in
 //! one pass over the history.
 
-use isoscope_history::{History, Key, Op, OpView, Outcome, Txn, Value};
+use isoscope_history::{History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
 use isoscope_levels::Anomaly;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -94,76 +94,115 @@ fn classify_one(history: &History, writes: &FxHashMap<(Key, Value), Writes>, rea
     WrongRead { anomaly, read: read.id, write }
 }
 
-/// Pairs of reads of one key in one transaction that return the writes of two others, where at least one of
-/// them is wrong for another reason as well. At most one for each transaction and key.
-pub(crate) fn repeated(
-    history: &History,
-    links: &[Link],
-    present: &[bool],
-    wrong: &[WrongRead],
-) -> Vec<(Op, Op)> {
-    let sources: FxHashMap<Op, Source> =
-        wrong.iter().filter_map(|w| Some((w.read, source_of_wrong(history, present, w)?))).collect();
-    let mut done: FxHashSet<(Txn, Key)> = FxHashSet::default();
-    let mut pairs = Vec::new();
-    for one in wrong.iter().filter(|w| sources.contains_key(&w.read)) {
-        let (read, reader) = (history.op(one.read), history.txn_of(one.read));
-        if !done.insert((reader, read.key)) {
-            continue;
-        }
-        let source = |op: OpView| {
-            let link = links[op.id.index()];
-            let known = sources.get(&op.id).copied();
-            known.or((link != Link::NOTHING && link != Link::WRITE).then_some(Source::Link(link, op.value)))
-        };
-        let reads: Vec<(Op, Source)> = history
-            .ops_of(reader)
-            .filter(|op| op.kind.is_read() && op.key == read.key)
-            .filter_map(|op| Some((op.id, source(op)?)))
-            .collect();
-        // If two reads that are not wrong differ, the pass over registers has reported them.
-        let sound = |op: &Op| !sources.contains_key(op);
-        let reported =
-            reads.iter().any(|(a, s)| sound(a) && reads.iter().any(|(b, t)| sound(b) && s.differs(*t)));
-        let pair = reads
-            .iter()
-            .find_map(|&(a, s)| reads.iter().find(|&&(b, t)| a < b && s.differs(t)).map(|&(b, _)| (a, b)));
-        pairs.extend(pair.filter(|_| !reported));
-    }
-    pairs
+/// Reads of one key in one transaction that return the writes of two others, where at least one of them is wrong
+/// for another reason as well.
+#[derive(Default)]
+pub(crate) struct Repeated {
+    /// At most one pair for each transaction and key.
+    pub(crate) pairs: Vec<(Op, Op)>,
+    /// Reads of which it depends on who the writers are.
+    pub(crate) uncertain: Vec<Op>,
 }
 
 /// Whose write a read returned.
-#[derive(Clone, Copy)]
-enum Source {
-    Link(Link, Value),
-    Txn(Txn),
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// A final write: of whom, or ambiguous.
+    Final(Link),
+    /// A write that its writer then overwrote: of whom, if only one did.
+    Overwritten(Option<Txn>),
 }
 
-impl Source {
-    /// Whether two reads of one key return the writes of two transactions. Final writes of different values
-    /// are always of different transactions.
-    fn differs(self, other: Source) -> bool {
-        match (self, other) {
-            (Source::Link(_, a), Source::Link(_, b)) => a != b,
-            (Source::Txn(a), Source::Txn(b)) => a != b,
-            (Source::Txn(a), Source::Link(link, _)) | (Source::Link(link, _), Source::Txn(a)) => {
-                link.txn() != Some(a)
+impl Origin {
+    fn writer(self) -> Option<Link> {
+        match self {
+            Origin::Final(Link::AMBIGUOUS) => None,
+            Origin::Final(link) => Some(link),
+            Origin::Overwritten(txn) => txn.map(Link::from),
+        }
+    }
+
+    /// Whether two reads of one key are of two transactions; `None` when it depends on who the writers are.
+    /// Final writes of two values are of two transactions whoever they are.
+    fn differs(self, value: Value, other: Origin, other_value: Value) -> Option<bool> {
+        match (self.writer(), other.writer()) {
+            (Some(a), Some(b)) => Some(a != b),
+            _ if value == other_value => Some(false),
+            _ if matches!((self, other), (Origin::Final(_), Origin::Final(_))) => Some(true),
+            _ => None,
+        }
+    }
+}
+
+pub(crate) fn repeated(history: &History, links: &[Link], present: &[bool], wrong: &[WrongRead]) -> Repeated {
+    let reads: Vec<Op> = wrong.iter().map(|wrong| wrong.read).collect();
+    let writes = if reads.is_empty() { FxHashMap::default() } else { writes_of(history, &reads) };
+    let mut done: FxHashSet<(Txn, Key)> = FxHashSet::default();
+    let mut found = Repeated::default();
+    for &read in &reads {
+        let (key, reader) = (history.key_of(read), history.txn_of(read));
+        if !done.insert((reader, key)) {
+            continue;
+        }
+        let origin = |op: OpView| match links[op.id.index()] {
+            Link::NOTHING => origin_of_wrong(history, present, writes.get(&(op.key, op.value))?, op, reader),
+            link => Some(Origin::Final(link)),
+        };
+        let reads: Vec<(OpView, Origin)> = history
+            .ops_of(reader)
+            .filter(|op| op.kind == OpKind::Read && op.key == key && op.value != Value::UNKNOWN)
+            .filter_map(|op| Some((op, origin(op)?)))
+            .collect();
+        let Some(&(first, one)) = reads.first() else { continue };
+        // If two reads that are not wrong differ, the pass over registers has reported them.
+        let mut sound = reads.iter().filter(|(op, _)| links[op.id.index()] != Link::NOTHING);
+        let reported = sound.next().is_some_and(|(op, _)| sound.any(|(other, _)| other.value != op.value));
+        let differs = |other: &&(OpView, Origin)| one.differs(first.value, other.1, other.0.value);
+        let pair = reads.iter().find(|other| differs(other) == Some(true));
+        match pair {
+            _ if reported => {}
+            Some((second, _)) => found.pairs.push((first.id, second.id)),
+            None => {
+                let open = reads.iter().find(|other| differs(other).is_none());
+                // The read that has several possible writers is the one to blame.
+                let blamed = open.map(|&(second, _)| if one.writer().is_none() { first.id } else { second.id });
+                found.uncertain.extend(blamed);
             }
         }
     }
+    found
 }
 
-fn source_of_wrong(history: &History, present: &[bool], wrong: &WrongRead) -> Option<Source> {
-    match (wrong.anomaly, wrong.write) {
-        (Anomaly::IntermediateRead | Anomaly::NotMyOwnWrite, Some(write)) => {
-            let writer = history.txn_of(write);
-            present[writer.index()].then_some(Source::Txn(writer))
-        }
-        (Anomaly::NotMyOwnWrite, None) => {
-            let read = history.op(wrong.read);
-            Some(Source::Link(Link::INITIAL, read.value))
-        }
-        _ => None,
+fn origin_of_wrong(
+    history: &History,
+    present: &[bool],
+    writes: &Writes,
+    read: OpView,
+    reader: Txn,
+) -> Option<Origin> {
+    let own = |op: OpView| op.kind.is_write() && (op.key, op.value) == (read.key, read.value);
+    if history.ops_of(reader).any(own) {
+        return None;
     }
+    let initial = read.value == history.initial(read.key);
+    let mut last = writers(writes.last, reader);
+    if let ([txn], false) = (last.as_slice(), initial)
+        && !present[txn.index()]
+    {
+        last.clear();
+    }
+    match (last.as_slice(), initial) {
+        ([], true) => Some(Origin::Final(Link::INITIAL)),
+        ([txn], false) => Some(Origin::Final(Link::from(*txn))),
+        ([], false) => match writers(writes.intermediate, reader).as_slice() {
+            [] => None,
+            [txn] => present[txn.index()].then_some(Origin::Overwritten(Some(*txn))),
+            _ => Some(Origin::Overwritten(None)),
+        },
+        _ => Some(Origin::Final(Link::AMBIGUOUS)),
+    }
+}
+
+fn writers(sort: [Option<(Op, Txn)>; 2], reader: Txn) -> Vec<Txn> {
+    sort.into_iter().flatten().map(|(_, txn)| txn).filter(|&txn| txn != reader).collect()
 }

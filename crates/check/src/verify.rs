@@ -1,0 +1,105 @@
+//! Certificates, checked against the history: believe a verdict only when this says so.
+//!
+//! [`verify`] asks of *Holds* that its order explains every read, of *Violated* that every piece of evidence
+//! is there, and of *Unknown* that the reason it gives exists. It shares no code with the engines, only the
+//! types of certificates and the columns of the history; so an engine and this must be wrong in the same way
+//! for a wrong verdict to pass.
+//!
+//! What it cannot know: whether a violation was missed in a history that is said to be *Unknown*, and whether
+//! more anomalies are there than the shown ones that it checks.
+//!
+//! `facts.rs` says where every read has its value from, `classify.rs` what is wrong with one, `witness.rs`
+//! and `causal.rs` check orders, `cut.rs` cut isolation, `findings.rs` and `cycle.rs` evidence. All take
+//! about linear time; their files say exactly.
+
+mod causal;
+mod classify;
+mod cut;
+mod cycle;
+mod facts;
+mod findings;
+mod lattice;
+mod witness;
+
+use std::fmt;
+
+use isoscope_history::{History, Op};
+use isoscope_levels::Level;
+
+use crate::certificate::{Judgement, Unknown, Verdict};
+use facts::{Facts, Source};
+
+/// Why a certificate does not prove its verdict.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refutation {
+    /// What is wrong, as a sentence without a full stop.
+    pub message: String,
+}
+
+impl Refutation {
+    fn new(message: impl Into<String>) -> Refutation {
+        Refutation { message: message.into() }
+    }
+
+    /// The same, with what it is about in front.
+    fn about(self, what: impl fmt::Display) -> Refutation {
+        Refutation::new(format!("{what}: {}", self.message))
+    }
+}
+
+impl fmt::Display for Refutation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Refutation {}
+
+fn ensure(condition: bool, message: impl FnOnce() -> String) -> Result<(), Refutation> {
+    if condition { Ok(()) } else { Err(Refutation::new(message())) }
+}
+
+/// Checks the certificate of a verdict; see the module.
+pub fn verify(history: &History, judgement: &Judgement) -> Result<(), Refutation> {
+    let Judgement { level, verdict, implied_by } = judgement;
+    let level = *level;
+    if let Some(weaker) = *implied_by {
+        ensure(weaker != level && lattice::implies(level, weaker), || {
+            format!("{level} does not imply {weaker}")
+        })?;
+        let inherited = matches!(verdict, Verdict::Violated(_) | Verdict::Unknown(Unknown::NothingToCheck));
+        ensure(inherited, || "only a violation is inherited".to_owned())?;
+    }
+    let facts = Facts::new(history);
+    match verdict {
+        Verdict::Holds(order) => match (level, order) {
+            (Level::CutIsolation, _) => witness::check_supported(&facts).and_then(|()| cut::check(&facts)),
+            (_, Some(order)) => witness::check(&facts, level, order),
+            (_, None) => Err(Refutation::new(format!("{level} needs a commit order"))),
+        },
+        Verdict::Violated(findings) => findings::check(&facts, level, findings),
+        Verdict::Unknown(unknown) => check_unknown(&facts, unknown),
+    }
+}
+
+fn check_unknown(facts: &Facts<'_>, unknown: &Unknown) -> Result<(), Refutation> {
+    let present =
+        |op: Op| op.index() < facts.history.op_count() && facts.is_present(facts.history.txn_of(op));
+    match *unknown {
+        Unknown::NothingToCheck => match facts.present().next() {
+            None => Ok(()),
+            Some(txn) => Err(Refutation::new(format!("{} is there to be checked", facts.name(txn)))),
+        },
+        Unknown::Ambiguous { reads, first } => {
+            ensure(present(first), || format!("{first:?} is no operation of a present transaction"))?;
+            let ambiguous = facts.source(first) == Source::Ambiguous || cut::is_uncertain(facts, first);
+            ensure(ambiguous && reads > 0, || format!("{} is not ambiguous", facts.text(first)))
+        }
+        Unknown::Unsupported { operations, first } => {
+            ensure(present(first), || format!("{first:?} is no operation of a present transaction"))?;
+            let unsupported = facts.is_unsupported(facts.history.op(first));
+            ensure(unsupported && operations > 0, || format!("{} is supported", facts.text(first)))
+        }
+        Unknown::NoEngine => Ok(()),
+    }
+}

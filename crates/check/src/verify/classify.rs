@@ -1,0 +1,185 @@
+//! What is wrong with a read, whatever the order of transactions.
+//!
+//! The names are those of levels.md, "Anomalies": thin-air, aborted, future and intermediate reads, and reads
+//! of one's own keys that do not return one's own last write. A register read has at most one of them, by the
+//! precedence written out in [`register_anomaly`]. A list is many values at once and may have several.
+//!
+//! Cost: the operations of the reader and the elements of the list, for each read asked about.
+
+use isoscope_history::{Key, Op, OpKind, OpView, Outcome, Txn, Value};
+use isoscope_levels::Anomaly;
+use rustc_hash::FxHashMap;
+
+use super::facts::{Facts, Source};
+
+/// All anomalies that a read of a present transaction shows by itself.
+pub(super) fn anomalies(facts: &Facts<'_>, read: OpView, reader: Txn) -> Vec<Anomaly> {
+    match (facts.source(read.id), read.kind) {
+        (Source::Wrong, OpKind::Read) => vec![register_anomaly(facts, read, reader)],
+        // A list with repeated elements has no determined writers, and yet may hold one too often.
+        (Source::Wrong | Source::Ambiguous, OpKind::ReadList) => list_anomalies(facts, read, reader),
+        _ => Vec::new(),
+    }
+}
+
+fn register_anomaly(facts: &Facts<'_>, read: OpView, reader: Txn) -> Anomaly {
+    let place = (read.key, read.value);
+    let own = |op: &OpView| op.kind.is_write() && (op.key, op.value) == place;
+    let own_before = facts.history.ops_of(reader).any(|op| own(&op) && op.id < read.id);
+    let own_after = facts.history.ops_of(reader).any(|op| own(&op) && op.id > read.id);
+    let unreadable = facts.unreadable.get(&place);
+    if own_before {
+        Anomaly::NotMyLastWrite
+    } else if own_after {
+        Anomaly::FutureRead
+    } else if !read.external {
+        let written = facts.finals.contains_key(&place) || unreadable.is_some();
+        if written || facts.history.is_initial(read.key, read.value) {
+            Anomaly::NotMyOwnWrite
+        } else {
+            Anomaly::ThinAirRead
+        }
+    } else {
+        match unreadable {
+            Some(writes) if !writes.overwritten.is_empty() => Anomaly::IntermediateRead,
+            Some(writes) if writes.aborted => Anomaly::AbortedRead,
+            _ => Anomaly::ThinAirRead,
+        }
+    }
+}
+
+fn list_anomalies(facts: &Facts<'_>, read: OpView, reader: Txn) -> Vec<Anomaly> {
+    let Some(external) = facts.external_part(read, reader) else {
+        return vec![Anomaly::NotMyOwnWrite];
+    };
+    let mut found = Vec::new();
+    for &element in external {
+        found.extend(element_anomaly(facts, read, reader, element));
+    }
+    if holds_too_often(facts, read) {
+        found.push(Anomaly::DuplicateElements);
+    }
+    let last = external.last().and_then(|&e| facts.appends.get(&(read.key, e))).and_then(|a| a.live);
+    if last.is_some_and(|append| !facts.is_repeated(read.key) && !facts.history.op(append).last_write) {
+        found.push(Anomaly::IntermediateRead);
+    }
+    if !external.starts_with(facts.initial_elements(read.key)) {
+        found.push(Anomaly::LostAppend);
+    }
+    found.extend(order_anomalies(facts, read.key, external));
+    found
+}
+
+/// What is wrong with the order in which a list holds the appends of one transaction.
+fn order_anomalies(facts: &Facts<'_>, key: Key, external: &[Value]) -> Vec<Anomaly> {
+    if facts.is_repeated(key) {
+        return Vec::new();
+    }
+    let place: FxHashMap<Value, usize> = external.iter().zip(0..).map(|(&e, i)| (e, i)).collect();
+    let after = |element| facts.appends.get(&(key, element)).and_then(|entry| entry.after);
+    let anomaly = |(i, &element)| match place.get(&after(element)?) {
+        None => Some(Anomaly::LostAppend),
+        Some(&j) if j > i => Some(Anomaly::IncompatibleOrder),
+        Some(_) => None,
+    };
+    external.iter().enumerate().filter_map(anomaly).collect()
+}
+
+fn element_anomaly(facts: &Facts<'_>, read: OpView, reader: Txn, element: Value) -> Option<Anomaly> {
+    let Some(entry) = facts.appends.get(&(read.key, element)) else {
+        return Some(Anomaly::ThinAirRead);
+    };
+    if entry.initial {
+        return None;
+    }
+    match entry.live {
+        None => Some(Anomaly::AbortedRead),
+        Some(append) if entry.times > 1 || facts.history.txn_of(append) != reader => None,
+        // One's own earlier append stands at the end of the list; here it is one too many.
+        Some(append) if append < read.id => Some(Anomaly::DuplicateElements),
+        Some(_) => Some(Anomaly::FutureRead),
+    }
+}
+
+/// Whether a list holds an element more often than transactions that did not abort appended it.
+fn holds_too_often(facts: &Facts<'_>, read: OpView) -> bool {
+    let mut balance: FxHashMap<Value, i64> = FxHashMap::default();
+    for &element in facts.history.table().elements(read.value) {
+        *balance.entry(element).or_default() += 1;
+    }
+    for &element in facts.initial_elements(read.key) {
+        balance.entry(element).and_modify(|n| *n -= 1);
+    }
+    if !facts.is_repeated(read.key) {
+        return balance.iter().any(|(&element, &n)| {
+            let entry = facts.appends.get(&(read.key, element));
+            entry.is_some_and(|a| (a.live.is_some() || a.initial) && n > i64::from(a.live.is_some()))
+        });
+    }
+    for &writer in facts.history.writers(read.key) {
+        if facts.history.outcome(writer) != Outcome::Aborted {
+            for op in
+                facts.history.ops_of(writer).filter(|op| op.kind == OpKind::Append && op.key == read.key)
+            {
+                balance.entry(op.value).and_modify(|n| *n -= 1);
+            }
+        }
+    }
+    balance.values().any(|&n| n > 0)
+}
+
+/// Whether the write that a certificate names is one that makes the read what it is called.
+pub(super) fn is_write_of(
+    facts: &Facts<'_>,
+    anomaly: Anomaly,
+    read: OpView,
+    reader: Txn,
+    write: Option<Op>,
+) -> bool {
+    let Some(write) = write else { return needs_no_write(facts, anomaly, read) };
+    if write.index() >= facts.history.op_count() {
+        return false;
+    }
+    let (writer, write) = (facts.history.txn_of(write), facts.history.op(write));
+    let returned = match read.kind {
+        OpKind::ReadList => {
+            let elements = facts.history.table().elements(read.value);
+            elements.contains(&write.value) != (anomaly == Anomaly::LostAppend)
+        }
+        _ => read.value == write.value,
+    };
+    let aborted = facts.history.outcome(writer) == Outcome::Aborted;
+    let fits = match anomaly {
+        Anomaly::AbortedRead => aborted,
+        Anomaly::IntermediateRead => !aborted && writer != reader && !write.last_write,
+        Anomaly::FutureRead => writer == reader && write.id > read.id,
+        Anomaly::NotMyLastWrite => writer == reader && write.id < read.id,
+        Anomaly::NotMyOwnWrite if read.kind == OpKind::ReadList => true,
+        Anomaly::NotMyOwnWrite => writer != reader,
+        Anomaly::DuplicateElements => !aborted,
+        Anomaly::IncompatibleOrder | Anomaly::LostAppend => holds_later_append(facts, read, write, writer),
+        _ => false,
+    };
+    write.kind.is_write() && write.key == read.key && returned && fits
+}
+
+/// Whether a list holds a later append of the writer: before the given one, or without it.
+fn holds_later_append(facts: &Facts<'_>, read: OpView, write: OpView, writer: Txn) -> bool {
+    let elements = facts.history.table().elements(read.value);
+    let up_to = elements.iter().rposition(|&element| element == write.value).unwrap_or(elements.len());
+    facts
+        .history
+        .ops_of(writer)
+        .any(|op| op.id > write.id && op.key == read.key && elements[..up_to].contains(&op.value))
+}
+
+/// Whether a read may be wrong without a write to blame.
+fn needs_no_write(facts: &Facts<'_>, anomaly: Anomaly, read: OpView) -> bool {
+    match anomaly {
+        Anomaly::ThinAirRead | Anomaly::DuplicateElements | Anomaly::LostAppend => true,
+        Anomaly::NotMyOwnWrite => {
+            read.kind == OpKind::ReadList || facts.history.is_initial(read.key, read.value)
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,457 @@
+//! What a history says by itself: who is present, and where every read has its value from.
+//!
+//! Definitions (levels.md, "Histories"). A *candidate* of an external read is another transaction that did
+//! not abort and whose final write of the key has the value read, or the initial state when it has. One
+//! candidate determines the read; several leave it ambiguous, and nothing follows from it; none makes it
+//! wrong. A list read ends with what its own transaction appended before; the rest is its *external part*,
+//! and it reads from the appender of that part's last element. A list is wrong by itself when it holds what
+//! nobody but the reader or an aborted transaction appended, or one element twice; or when of some
+//! transaction's appends it holds one without those before it, or out of order.
+//!
+//! *Present* are the committed transactions, and those of unknown outcome from which a present one reads (or
+//! an element of whose appends stands in a list it read). The reads of all others mean nothing.
+//!
+//! Invariant: a source that is a transaction is present, and is not the reader.
+//!
+//! Cost: a few passes over the operations and one look at every element of every list. Memory: 8 bytes for
+//! each operation and about 25 for each write.
+
+use isoscope_history::notation::{OpText, ValueText};
+use isoscope_history::{Datum, History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
+use rustc_hash::FxHashMap;
+
+use crate::certificate::Node;
+
+/// Where a read has its value from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// It means nothing: no read, or of an absent transaction, without a value, or of an unsupported key.
+    Nothing,
+    /// Its own transaction's last write.
+    Own,
+    /// Another transaction or the initial state.
+    From(Node),
+    /// Several writers are possible.
+    Ambiguous,
+    /// No writer is possible, or it is not what its own transaction wrote.
+    Wrong,
+}
+
+/// The transactions that wrote a value: two of them by name, since a reader may be one itself, and whether
+/// there are more.
+#[derive(Clone, Copy)]
+pub(super) struct Writers {
+    first: u32,
+    second: u32,
+}
+
+const NOBODY: u32 = u32::MAX;
+const MANY: u32 = u32::MAX - 1;
+
+impl Writers {
+    pub(super) const NONE: Writers = Writers { first: NOBODY, second: NOBODY };
+
+    fn add(&mut self, txn: Txn) {
+        if self.first == NOBODY {
+            self.first = txn.0;
+        } else if self.second == NOBODY && self.first != txn.0 {
+            self.second = txn.0;
+        } else if self.first != txn.0 && self.second != txn.0 {
+            // The reader can be only one of the three, so two are left whoever it is.
+            self.second = MANY;
+        }
+    }
+
+    /// The only one besides the reader, or how many there are: none or several.
+    pub(super) fn besides(self, reader: Txn) -> Candidates {
+        match (self.first, self.second) {
+            (NOBODY, _) => Candidates::None,
+            (_, MANY) => Candidates::Several,
+            (a, NOBODY) if a == reader.0 => Candidates::None,
+            (a, b) if b == NOBODY || b == reader.0 => Candidates::One(Node::Txn(Txn(a))),
+            (a, b) if a == reader.0 => Candidates::One(Node::Txn(Txn(b))),
+            _ => Candidates::Several,
+        }
+    }
+
+    pub(super) fn is_empty(self) -> bool {
+        self.first == NOBODY
+    }
+}
+
+/// The writers a read may have its value from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Candidates {
+    None,
+    One(Node),
+    Several,
+}
+
+impl Candidates {
+    pub(super) fn or(self, other: Candidates) -> Candidates {
+        match (self, other) {
+            (Candidates::None, c) | (c, Candidates::None) => c,
+            (a, b) if a == b => a,
+            _ => Candidates::Several,
+        }
+    }
+}
+
+/// The writes of a value that nobody may read: overwritten by their own transaction, or aborted.
+#[derive(Clone, Copy)]
+pub(super) struct Unreadable {
+    pub(super) overwritten: Writers,
+    pub(super) aborted: bool,
+}
+
+/// Who appended an element to a list.
+#[derive(Clone, Copy)]
+pub(super) struct Appended {
+    /// The append of a transaction that did not abort, if there is one.
+    pub(super) live: Option<Op>,
+    /// How many such appends there are.
+    pub(super) times: u32,
+    /// What that transaction appended to the list just before.
+    pub(super) after: Option<Value>,
+    pub(super) aborted: bool,
+    /// It was in the list before any transaction.
+    pub(super) initial: bool,
+    /// The list read that was last found to hold it, which tells a second time in one list.
+    met: u32,
+}
+
+impl Appended {
+    const NONE: Appended =
+        Appended { live: None, times: 0, after: None, aborted: false, initial: false, met: NOBODY };
+}
+
+/// What a history says by itself; see the module.
+pub(super) struct Facts<'h> {
+    pub(super) history: &'h History,
+    /// How each key is used: [`REGISTER`], [`LIST`] or both.
+    uses: Vec<u8>,
+    /// Lists to which an element was appended twice: their reads are ambiguous.
+    repeated: Vec<bool>,
+    pub(super) finals: FxHashMap<(Key, Value), Writers>,
+    pub(super) unreadable: FxHashMap<(Key, Value), Unreadable>,
+    pub(super) appends: FxHashMap<(Key, Value), Appended>,
+    sources: Vec<Source>,
+    present: Vec<bool>,
+}
+
+const REGISTER: u8 = 1;
+const LIST: u8 = 2;
+
+impl<'h> Facts<'h> {
+    pub(super) fn new(history: &'h History) -> Facts<'h> {
+        let mut facts = Facts {
+            history,
+            uses: vec![0; history.key_count()],
+            repeated: vec![false; history.key_count()],
+            finals: FxHashMap::default(),
+            unreadable: FxHashMap::default(),
+            appends: FxHashMap::default(),
+            sources: vec![Source::Nothing; history.op_count()],
+            present: history.txns().map(|txn| history.outcome(txn) == Outcome::Committed).collect(),
+        };
+        facts.collect_uses();
+        facts.collect_writes();
+        facts.resolve();
+        facts.find_present();
+        facts
+    }
+
+    pub(super) fn is_present(&self, txn: Txn) -> bool {
+        self.present[txn.index()]
+    }
+
+    pub(super) fn present(&self) -> impl Iterator<Item = Txn> + '_ {
+        self.history.txns().filter(|&txn| self.is_present(txn))
+    }
+
+    pub(super) fn source(&self, op: Op) -> Source {
+        self.sources[op.index()]
+    }
+
+    pub(super) fn is_register(&self, key: Key) -> bool {
+        self.uses[key.index()] == REGISTER
+    }
+
+    pub(super) fn is_list(&self, key: Key) -> bool {
+        self.uses[key.index()] == LIST
+    }
+
+    pub(super) fn is_repeated(&self, key: Key) -> bool {
+        self.repeated[key.index()]
+    }
+
+    /// Whether no axiom covers an operation.
+    pub(super) fn is_unsupported(&self, op: OpView) -> bool {
+        op.kind == OpKind::RangeRead || self.uses[op.key.index()] == REGISTER | LIST
+    }
+
+    /// What to call a transaction in a message: as the one-line notation does.
+    pub(super) fn name(&self, txn: Txn) -> String {
+        let name = self.history.txn_name(txn);
+        match self.history.datum(name) {
+            Datum::Int(n) => format!("T{n}"),
+            _ => ValueText(self.history, name).to_string(),
+        }
+    }
+
+    /// What to call an operation in a message.
+    pub(super) fn text(&self, op: Op) -> String {
+        format!("{} of {}", OpText(self.history, op), self.name(self.history.txn_of(op)))
+    }
+
+    pub(super) fn writes(&self, txn: Txn, key: Key) -> bool {
+        self.history.writers(key).binary_search(&txn).is_ok()
+    }
+
+    /// The elements a list holds before any transaction.
+    pub(super) fn initial_elements(&self, key: Key) -> &'h [Value] {
+        self.history.table().elements(self.history.initial(key))
+    }
+
+    /// The candidates of a register read.
+    pub(super) fn candidates(&self, key: Key, value: Value, reader: Txn) -> Candidates {
+        let initial = match value {
+            value if self.history.is_initial(key, value) => Candidates::One(Node::Initial),
+            _ => Candidates::None,
+        };
+        let writers = self.finals.get(&(key, value)).copied().unwrap_or(Writers::NONE);
+        initial.or(writers.besides(reader))
+    }
+
+    /// What a list read returned without what its own transaction appended before; `None` when the list does
+    /// not end with that.
+    pub(super) fn external_part(&self, read: OpView, reader: Txn) -> Option<&'h [Value]> {
+        let mut list = self.history.table().elements(read.value);
+        if read.external {
+            return Some(list);
+        }
+        let before = self.history.op_range(reader).start..read.id.index();
+        for op in before.rev().map(|i| self.history.op(Op::at(i))) {
+            if op.kind == OpKind::Append && op.key == read.key {
+                list = list.strip_suffix(&[op.value])?;
+            }
+        }
+        Some(list)
+    }
+
+    fn ops(&self) -> impl Iterator<Item = OpView> + use<'h> {
+        let history = self.history;
+        (0..history.op_count()).map(|i| history.op(Op::at(i)))
+    }
+
+    fn collect_uses(&mut self) {
+        for op in self.ops() {
+            self.uses[op.key.index()] |= match op.kind {
+                OpKind::Read | OpKind::Write | OpKind::Insert | OpKind::Delete => REGISTER,
+                OpKind::Append | OpKind::ReadList => LIST,
+                OpKind::RangeRead => 0,
+            };
+        }
+    }
+
+    fn collect_writes(&mut self) {
+        let readable = self.ops().filter(|op| op.last_write && self.is_register(op.key)).count();
+        self.finals.reserve(readable);
+        for key in self.history.keys() {
+            for &element in self.initial_elements(key) {
+                self.append(key, element, None, None);
+            }
+        }
+        let mut own = OwnWrites::new(self.history.key_count());
+        for txn in self.history.txns() {
+            let aborted = self.history.outcome(txn) == Outcome::Aborted;
+            own.begin(txn);
+            for op in self.history.ops_of(txn).filter(|op| op.kind.is_write()) {
+                let place = (op.key, op.value);
+                if self.is_list(op.key) && aborted {
+                    self.appends.entry(place).or_insert(Appended::NONE).aborted = true;
+                } else if self.is_list(op.key) {
+                    self.append(op.key, op.value, Some(op.id), own.latest(op.key));
+                    own.add(op);
+                } else if op.last_write && !aborted {
+                    self.finals.entry(place).or_insert(Writers::NONE).add(txn);
+                } else {
+                    let none = Unreadable { overwritten: Writers::NONE, aborted: false };
+                    let unreadable = self.unreadable.entry(place).or_insert(none);
+                    unreadable.aborted |= aborted;
+                    if !aborted {
+                        unreadable.overwritten.add(txn);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Records an append that did not abort, or without an operation an element that was there initially.
+    fn append(&mut self, key: Key, element: Value, op: Option<Op>, after: Option<Value>) {
+        let entry = self.appends.entry((key, element)).or_insert(Appended::NONE);
+        self.repeated[key.index()] |= entry.live.is_some() || entry.initial;
+        entry.initial |= op.is_none();
+        entry.times += u32::from(op.is_some());
+        if entry.live.is_none() {
+            (entry.live, entry.after) = (op, after);
+        }
+    }
+
+    /// Finds the source of every read of every transaction that did not abort.
+    fn resolve(&mut self) {
+        let mut own = OwnWrites::new(self.history.key_count());
+        for txn in self.history.txns().filter(|&txn| self.history.outcome(txn) != Outcome::Aborted) {
+            own.begin(txn);
+            for op in self.history.ops_of(txn) {
+                if self.is_unsupported(op) {
+                    continue;
+                }
+                self.sources[op.id.index()] = match op.kind {
+                    OpKind::Read | OpKind::ReadList if op.value == Value::UNKNOWN => Source::Nothing,
+                    OpKind::Read => self.resolve_register(op, txn, &own),
+                    OpKind::ReadList => self.resolve_list(op, txn, &own),
+                    _ => Source::Nothing,
+                };
+                if op.kind.is_write() {
+                    own.add(op);
+                }
+            }
+        }
+    }
+
+    fn resolve_register(&self, read: OpView, reader: Txn, own: &OwnWrites) -> Source {
+        match own.latest(read.key) {
+            Some(value) if value == read.value => Source::Own,
+            Some(_) => Source::Wrong,
+            None => match self.candidates(read.key, read.value, reader) {
+                Candidates::None => Source::Wrong,
+                Candidates::One(node) => Source::From(node),
+                Candidates::Several => Source::Ambiguous,
+            },
+        }
+    }
+
+    fn resolve_list(&mut self, read: OpView, reader: Txn, own: &OwnWrites) -> Source {
+        let mut list = self.history.table().elements(read.value);
+        for element in own.backwards(read.key) {
+            match list.strip_suffix(&[element]) {
+                Some(rest) => list = rest,
+                None => return Source::Wrong,
+            }
+        }
+        if self.is_repeated(read.key) {
+            return Source::Ambiguous;
+        }
+        let Some(appended) = list.strip_prefix(self.initial_elements(read.key)) else {
+            return Source::Wrong;
+        };
+        let mine = self.history.op_range(reader);
+        let mut last = None;
+        for &element in appended {
+            let Some(entry) = self.appends.get_mut(&(read.key, element)) else { return Source::Wrong };
+            let again = std::mem::replace(&mut entry.met, read.id.0) == read.id.0;
+            let after = entry.after;
+            match entry.live {
+                Some(append) if !again && !mine.contains(&append.index()) => last = Some(append),
+                _ => return Source::Wrong,
+            }
+            // The appends of one transaction stand in its order, and none before this one is left out.
+            if after.is_some_and(|after| self.appends[&(read.key, after)].met != read.id.0) {
+                return Source::Wrong;
+            }
+        }
+        match last {
+            None => Source::From(Node::Initial),
+            Some(append) if self.history.op(append).last_write => {
+                Source::From(Node::Txn(self.history.txn_of(append)))
+            }
+            Some(_) => Source::Wrong,
+        }
+    }
+
+    /// Who appended what stands in the external part of a list, be the read right or wrong.
+    fn appenders(&self, read: OpView, reader: Txn, found: &mut Vec<Txn>) {
+        if !self.is_repeated(read.key) {
+            let part = self.external_part(read, reader).unwrap_or_default();
+            let appends = part.iter().filter_map(|&element| self.appends.get(&(read.key, element))?.live);
+            found.extend(appends.map(|append| self.history.txn_of(append)));
+        }
+    }
+
+    /// Follows reads from present transactions to those of unknown outcome, and forgets the reads of the
+    /// others.
+    fn find_present(&mut self) {
+        let mut open: Vec<Txn> = self.present().collect();
+        let all_known = self.history.txns().all(|txn| self.history.outcome(txn) != Outcome::Unknown);
+        while let Some(reader) = open.pop().filter(|_| !all_known) {
+            let mut writers = Vec::new();
+            for read in self.history.ops_of(reader) {
+                if let Source::From(Node::Txn(writer)) = self.source(read.id) {
+                    writers.push(writer);
+                }
+                if read.kind == OpKind::ReadList && self.source(read.id) != Source::Nothing {
+                    self.appenders(read, reader, &mut writers);
+                }
+            }
+            for writer in writers {
+                if !std::mem::replace(&mut self.present[writer.index()], true) {
+                    open.push(writer);
+                }
+            }
+        }
+        for txn in self.history.txns() {
+            if !self.is_present(txn) {
+                self.sources[self.history.op_range(txn)].fill(Source::Nothing);
+            }
+        }
+    }
+}
+
+/// What the transaction at hand has written so far. A table over all keys, of which the transaction's number
+/// says which entries are its own, so that nothing is ever cleared.
+struct OwnWrites {
+    txn: u32,
+    /// For each key: of which transaction, and its latest write among `writes`.
+    latest: Vec<(u32, u32)>,
+    /// The values written, and the place of the write of the same key before.
+    writes: Vec<(Value, u32)>,
+}
+
+impl OwnWrites {
+    fn new(keys: usize) -> OwnWrites {
+        OwnWrites { txn: NOBODY, latest: vec![(NOBODY, NOBODY); keys], writes: Vec::new() }
+    }
+
+    fn begin(&mut self, txn: Txn) {
+        self.txn = txn.0;
+        self.writes.clear();
+    }
+
+    fn place(&self, key: Key) -> u32 {
+        match self.latest[key.index()] {
+            (txn, place) if txn == self.txn => place,
+            _ => NOBODY,
+        }
+    }
+
+    fn add(&mut self, write: OpView) {
+        let before = self.place(write.key);
+        self.latest[write.key.index()] = (self.txn, self.writes.len() as u32);
+        self.writes.push((write.value, before));
+    }
+
+    fn latest(&self, key: Key) -> Option<Value> {
+        self.backwards(key).next()
+    }
+
+    /// The values written to a key, the latest first.
+    fn backwards(&self, key: Key) -> impl Iterator<Item = Value> + '_ {
+        let mut place = self.place(key);
+        std::iter::from_fn(move || {
+            let &(value, before) = self.writes.get(place as usize)?;
+            place = before;
+            Some(value)
+        })
+    }
+}

@@ -1,0 +1,85 @@
+//! *Violated*, checked: is every anomaly that a certificate shows in the history, and does the level forbid
+//! it?
+//!
+//! One sound instance proves the verdict; all shown are checked, since people read all of them.
+
+use isoscope_history::{Op, OpKind, OpView, Txn};
+use isoscope_levels::{Anomaly, Level};
+
+use super::cut::{self, Origins};
+use super::facts::Facts;
+use super::{Refutation, classify, cycle, ensure, lattice};
+use crate::certificate::{Evidence, Finding};
+
+/// Checks all findings of a violated level.
+pub(super) fn check(facts: &Facts<'_>, level: Level, findings: &[Finding]) -> Result<(), Refutation> {
+    ensure(!findings.is_empty(), || "a violation without an anomaly".to_owned())?;
+    for finding in findings {
+        check_finding(facts, level, finding).map_err(|refutation| refutation.about(finding.anomaly))?;
+    }
+    Ok(())
+}
+
+fn check_finding(facts: &Facts<'_>, level: Level, finding: &Finding) -> Result<(), Refutation> {
+    let Finding { anomaly, against, count, instances, .. } = finding;
+    ensure(lattice::forbids(level, *anomaly), || format!("{level} does not forbid it"))?;
+    ensure(!instances.is_empty(), || "no instance is shown".to_owned())?;
+    ensure(*count >= instances.len() as u64, || "more instances than counted".to_owned())?;
+    for instance in instances {
+        match &instance.evidence {
+            Evidence::Cycle(edges) => cycle::check(facts, level, *anomaly, *against, edges)?,
+            _ if against.is_some() => return Err(Refutation::new("no order is contradicted")),
+            Evidence::Read { read, write } => check_read(facts, *anomaly, *read, *write)?,
+            Evidence::Pair { first, second } => check_pair(facts, *anomaly, *first, *second)?,
+        }
+    }
+    Ok(())
+}
+
+/// A read of a present transaction, with its transaction.
+pub(super) fn read_of(facts: &Facts<'_>, read: Op) -> Result<(OpView, Txn), Refutation> {
+    ensure(read.index() < facts.history.op_count(), || format!("{read:?} is no operation"))?;
+    let (view, txn) = (facts.history.op(read), facts.history.txn_of(read));
+    ensure(view.kind.is_read(), || format!("{} is no read", facts.text(read)))?;
+    ensure(facts.is_present(txn), || format!("{} is absent", facts.name(txn)))?;
+    Ok((view, txn))
+}
+
+fn check_read(facts: &Facts<'_>, anomaly: Anomaly, read: Op, write: Option<Op>) -> Result<(), Refutation> {
+    let (read, reader) = read_of(facts, read)?;
+    let shown = classify::anomalies(facts, read, reader);
+    ensure(shown.contains(&anomaly), || match shown.first() {
+        Some(other) => format!("{} is rather a {other}", facts.text(read.id)),
+        None => format!("{} is right by itself", facts.text(read.id)),
+    })?;
+    ensure(classify::is_write_of(facts, anomaly, read, reader, write), || {
+        format!("{} did not return the write that is named", facts.text(read.id))
+    })
+}
+
+fn check_pair(facts: &Facts<'_>, anomaly: Anomaly, first: Op, second: Op) -> Result<(), Refutation> {
+    let (first, first_txn) = read_of(facts, first)?;
+    let (second, second_txn) = read_of(facts, second)?;
+    ensure(first.key == second.key, || "two reads of different keys".to_owned())?;
+    match anomaly {
+        Anomaly::NonRepeatableRead => {
+            ensure(first_txn == second_txn && first.id < second.id, || {
+                "not an earlier and a later read of one transaction".to_owned()
+            })?;
+            let origins = cut::compare(facts, first_txn, first, second);
+            ensure(origins == Origins::Differ, || "the reads are not certainly of two others".to_owned())
+        }
+        Anomaly::IncompatibleOrder => {
+            let lists = [first, second].iter().all(|read| read.kind == OpKind::ReadList);
+            ensure(lists && facts.is_list(first.key), || "not two reads of a list".to_owned())?;
+            let parts = (facts.external_part(first, first_txn), facts.external_part(second, second_txn));
+            let (Some(a), Some(b)) = parts else {
+                return Err(Refutation::new("a list does not end with its reader's own appends"));
+            };
+            ensure(!a.starts_with(b) && !b.starts_with(a), || {
+                "one of the lists begins with the other".to_owned()
+            })
+        }
+        _ => Err(Refutation::new("two reads do not show it")),
+    }
+}

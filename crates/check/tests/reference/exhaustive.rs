@@ -1,0 +1,183 @@
+//! All small histories.
+//!
+//! A history is a *shape* (sessions, transactions, operations without values) and what its reads returned.
+//! The i-th write of a key writes i, so values are unique, and a read returns any of them, 0, or a value
+//! nobody wrote. Of shapes that differ only in the names of keys or the order of sessions one is taken.
+//!
+//! In every run: all histories of up to 3 transactions, 2 keys, up to 2 operations each, in any sessions,
+//! with thin-air values (288,130), and every outcome for 2 transactions. With 4 transactions in one or two
+//! sessions, without thin-air values: four shapes in [`PIECES`]; all of them in the tests marked `ignore`,
+//! which take minutes:
+//!
+//! ```text
+//! cargo nextest run -p isoscope-check --release --run-ignored only exhaustive
+//! ```
+
+use isoscope_history::Outcome;
+
+use crate::compare;
+use crate::plan::{Plan, Step};
+
+/// A run takes four in so many of the shapes of four transactions. A prime, so that they are of all kinds.
+const PIECES: usize = 97;
+
+/// An operation without its value: of key 0 or 1, a read or a write.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Access {
+    key: usize,
+    is_write: bool,
+}
+
+const ACCESSES: [Access; 4] = [
+    Access { key: 0, is_write: false },
+    Access { key: 0, is_write: true },
+    Access { key: 1, is_write: false },
+    Access { key: 1, is_write: true },
+];
+
+/// The sessions of a history, each a list of transactions.
+type Shape = Vec<Vec<Vec<Access>>>;
+
+/// All transactions of one or two operations.
+fn txns() -> Vec<Vec<Access>> {
+    let one = ACCESSES.iter().map(|&a| vec![a]);
+    let two = ACCESSES.iter().flat_map(|&a| ACCESSES.iter().map(move |&b| vec![a, b]));
+    one.chain(two).collect()
+}
+
+/// Calls `visit` with each shape whose sessions have the given lengths, one for all that are alike.
+fn for_each_shape(lengths: &[usize], mut visit: impl FnMut(&Shape)) {
+    let txns = txns();
+    let total: usize = lengths.iter().sum();
+    for code in 0..txns.len().pow(total as u32) {
+        let mut digits = (0..total as u32).map(|i| txns[code / txns.len().pow(i) % txns.len()].clone());
+        let shape: Shape = lengths.iter().map(|&len| digits.by_ref().take(len).collect()).collect();
+        if is_first_of_its_like(&shape) {
+            visit(&shape);
+        }
+    }
+}
+
+/// Whether no other names of keys and no other order of sessions give a smaller shape.
+fn is_first_of_its_like(shape: &Shape) -> bool {
+    let mut renamed = shape.clone();
+    for access in renamed.iter_mut().flatten().flatten() {
+        access.key = 1 - access.key;
+    }
+    [shape.clone(), renamed].into_iter().all(|mut other| {
+        other.sort_by(|a, b| b.len().cmp(&a.len()).then(a.cmp(b)));
+        *shape <= other
+    })
+}
+
+/// Calls `visit` with every history of a shape: its reads return every value, `beyond` of which nobody wrote.
+fn for_each_history(shape: &Shape, beyond: usize, mut visit: impl FnMut(Vec<Plan>)) {
+    let mut written = [0usize; 2];
+    let mut plan = Vec::new();
+    let mut reads = Vec::new();
+    for (session, txn) in shape.iter().enumerate().flat_map(|(s, txns)| txns.iter().map(move |t| (s, t))) {
+        let mut steps = Vec::new();
+        for (place, access) in txn.iter().enumerate() {
+            if access.is_write {
+                written[access.key] += 1;
+                steps.push(Step::Write(access.key, written[access.key] as u32));
+            } else {
+                reads.push((plan.len(), place, access.key));
+                steps.push(Step::Read(access.key, Some(0)));
+            }
+        }
+        plan.push(Plan { session, outcome: Outcome::Committed, steps });
+    }
+    let values = |key: usize| written[key] + 1 + beyond;
+    for code in 0..reads.iter().map(|&(_, _, key)| values(key)).product() {
+        let mut rest = code;
+        for &(txn, place, key) in &reads {
+            plan[txn].steps[place] = Step::Read(key, Some((rest % values(key)) as u32));
+            rest /= values(key);
+        }
+        visit(plan.clone());
+    }
+}
+
+/// Compares the histories of the shapes whose number leaves the remainder `part` when divided by `parts`.
+fn compare_all(lengths: &[usize], beyond: usize, part: usize, parts: usize) {
+    let mut histories = 0u64;
+    compare::alone(|| {
+        let mut number = 0;
+        for_each_shape(lengths, |shape| {
+            if number % parts == part {
+                for_each_history(shape, beyond, |plan| {
+                    histories += 1;
+                    compare::agree(plan, "exhaustive");
+                });
+            }
+            number += 1;
+        });
+    });
+    assert!(histories > 0);
+}
+
+#[test]
+fn exhaustive_up_to_two_transactions_and_three_sessions() {
+    for lengths in [&[1][..], &[2], &[1, 1], &[1, 1, 1]] {
+        compare_all(lengths, 1, 0, 1);
+    }
+}
+
+#[test]
+fn exhaustive_three_transactions_in_one_session() {
+    compare_all(&[3], 1, 0, 1);
+}
+
+#[test]
+fn exhaustive_three_transactions_in_two_sessions() {
+    compare_all(&[2, 1], 1, 0, 1);
+}
+
+#[test]
+fn exhaustive_two_transactions_with_every_outcome() {
+    let outcomes = [Outcome::Committed, Outcome::Aborted, Outcome::Unknown];
+    compare::alone(|| {
+        for lengths in [&[2][..], &[1, 1]] {
+            for_each_shape(lengths, |shape| {
+                for_each_history(shape, 1, |mut plan| {
+                    for code in 0..9 {
+                        plan[0].outcome = outcomes[code / 3];
+                        plan[1].outcome = outcomes[code % 3];
+                        compare::agree(plan.clone(), "outcomes");
+                    }
+                });
+            });
+        }
+    });
+}
+
+macro_rules! parts {
+    ($($name:ident, $all:ident: $lengths:expr, $part:expr;)+) => {
+        $(#[test]
+        fn $name() {
+            compare_all(&$lengths, 0, $part, PIECES);
+        }
+
+        #[test]
+        #[ignore = "takes minutes"]
+        fn $all() {
+            compare_all(&$lengths, 0, $part, 4);
+        })+
+    };
+}
+
+parts! {
+    exhaustive_sample_of_one_session_1, exhaustive_one_session_1: [4], 0;
+    exhaustive_sample_of_one_session_2, exhaustive_one_session_2: [4], 1;
+    exhaustive_sample_of_one_session_3, exhaustive_one_session_3: [4], 2;
+    exhaustive_sample_of_one_session_4, exhaustive_one_session_4: [4], 3;
+    exhaustive_sample_of_three_and_one_1, exhaustive_three_and_one_1: [3, 1], 0;
+    exhaustive_sample_of_three_and_one_2, exhaustive_three_and_one_2: [3, 1], 1;
+    exhaustive_sample_of_three_and_one_3, exhaustive_three_and_one_3: [3, 1], 2;
+    exhaustive_sample_of_three_and_one_4, exhaustive_three_and_one_4: [3, 1], 3;
+    exhaustive_sample_of_two_and_two_1, exhaustive_two_and_two_1: [2, 2], 0;
+    exhaustive_sample_of_two_and_two_2, exhaustive_two_and_two_2: [2, 2], 1;
+    exhaustive_sample_of_two_and_two_3, exhaustive_two_and_two_3: [2, 2], 2;
+    exhaustive_sample_of_two_and_two_4, exhaustive_two_and_two_4: [2, 2], 3;
+}

@@ -1,0 +1,8 @@
+//! The engines and the verifier against a brute-force reference that transcribes the definitions.
+
+mod axioms;
+mod certificates;
+mod compare;
+mod exhaustive;
+mod plan;
+mod random;

@@ -1,18 +1,23 @@
 //! All anomalies of a history that violates a level.
 //!
-//! Runs only when a level is known to fail. It works like `decide`, with strongly connected components in
-//! place of transactions: an order of the components of all edges known so far; the forced edges that it does
-//! not respect become known; and so on until it respects all others. Then the components are those of the
-//! complete graph, although that was never built, and every forced edge inside one lies on a cycle: it is an
-//! instance of an anomaly.
+//! Runs only when a level is known to fail. A forced edge from t2 to t1 is an instance of an anomaly when it lies
+//! on a cycle, and there are two sorts:
+//!
+//! - *Against the causal order*: t1 is causally before t2. The edge is wrong by itself, and is set aside, so that
+//!   it does not make others look guilty.
+//! - *Against the commit order*: of the edges that are left, it lies on a cycle.
+//!
+//! To find the second sort it works like `decide`, with strongly connected components in place of transactions:
+//! an order of the components of all edges known so far; the forced edges that it does not respect become known;
+//! and so on until it respects all others. Then the components are those of the complete graph, although that was
+//! never built. An edge inside a component that causality asks for anyway is not what is wrong with its cycle.
 //!
 //! Weaker axioms come first, and an instance is named when it first appears (levels.md, "Anomalies"): under
 //! read committed a non-monotonic read, under read atomic a fractured or a stale session read, under causal
 //! consistency a causality violation, or a conflicting commit order when other forced edges are needed to show
 //! it. A read and a session of which it missed a write count once.
 //!
-//! The initial state is left out of the graph, where it would join everything into one component: an edge that
-//! is forced into it is an instance by itself.
+//! The initial state is causally before everything, so an edge that is forced into it is of the first sort.
 //!
 //! Reads on a cycle of sessions and reads alone (pattern g) are reported as that and otherwise ignored, so that
 //! the rest has a causal order.
@@ -22,6 +27,7 @@ use std::borrow::Cow;
 use isoscope_history::{History, Key, Op, Session, Txn};
 use isoscope_levels::Anomaly;
 use isoscope_order::{Components, Graph};
+use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::axiom::{Axiom, Causality, Forced, Ranking, Search, all_reads, precedes};
@@ -29,7 +35,7 @@ use crate::certificate::{Against, Edge, Evidence, Finding, Instance, Node, Seen,
 use crate::cycles;
 use crate::resolve::{Link, Resolved};
 use crate::schedule::{Stale, schedule};
-use crate::trace::{Relations, Tracer};
+use crate::trace::{Relations, Tracer, Trail};
 
 /// Rounds before all forced edges are made known.
 const ROUNDS: usize = 8;
@@ -81,6 +87,7 @@ impl Analysis {
             search,
             causal_order: causal.order,
             causal_place: causal.place,
+            causal: FxHashSet::default(),
             known: Vec::new(),
             counted: FxHashSet::default(),
         };
@@ -146,10 +153,21 @@ struct Work<'a> {
     search: Search<'a>,
     causal_order: Vec<u32>,
     causal_place: Vec<u32>,
-    /// Forced edges that have been looked at.
+    /// Forced edges that oppose the causal order, of all axioms so far.
+    causal: FxHashSet<Forced>,
+    /// Other forced edges that have been looked at.
     known: Vec<Forced>,
     /// Reads with the sessions of which they missed a write, as far as they have a name.
     counted: FxHashSet<(Op, Session)>,
+}
+
+/// The forced edges of an axiom.
+struct Settled {
+    layers: Layers,
+    /// Those that oppose the causal order and that weaker axioms did not have.
+    causal: Vec<Forced>,
+    /// Those inside components.
+    commit: Vec<Forced>,
 }
 
 /// Components in a topological order, and the transactions in an order that agrees with it and with causality.
@@ -161,72 +179,96 @@ struct Layers {
 impl Work<'_> {
     /// What an axiom finds that weaker ones did not.
     fn stage(&mut self, axiom: Axiom, keep: usize) -> Stage {
-        let (layers, inside) = self.settle(axiom);
-        let named = self.name(axiom, &inside);
+        let Settled { layers, causal, commit } = self.settle(axiom);
+        let named = self.name(axiom, &causal, &commit);
         let mut known = self.known.clone();
-        known.extend(&inside);
-        let tracer = Tracer::new(self.history, self.resolved, &known);
+        known.extend(&commit);
+        let tracer = Tracer::new(self.history, self.resolved, &known, Some(&self.causal_place));
         let mut by_name: FxHashMap<(Anomaly, Against), Vec<Named>> = FxHashMap::default();
         for &one in &named {
             by_name.entry((one.anomaly, one.against)).or_default().push(one);
         }
-        let initial = layers.components.sizes.len() as u32;
-        let mut stage = Stage { component: layers.components.of.clone(), initial, named, shown: Vec::new() };
+        let (component, initial) = self.complete_components(&commit);
+        let mut stage = Stage { component, initial, named, shown: Vec::new() };
         for all in by_name.into_values() {
-            let tried = turns(all.into_iter(), |one| stage.component_of(self.resolved, one))
-                .take(keep.saturating_mul(EVIDENCE_FACTOR));
-            let shown: Vec<(Named, Evidence)> =
-                tried.filter_map(|one| Some((one, self.evidence(&tracer, &layers, &one)?))).collect();
-            stage.shown.extend(shown);
+            let tried: Vec<Named> = turns(all.into_iter(), |one| stage.component_of(self.resolved, one))
+                .take(keep.saturating_mul(EVIDENCE_FACTOR))
+                .collect();
+            let evidence = tried
+                .par_iter()
+                .map_init(Trail::default, |trail, one| Some((*one, evidence(&tracer, &layers, one, trail)?)));
+            stage.shown.par_extend(evidence.flatten());
         }
         stage.shown.sort_by_key(|(one, _)| one.forced);
         stage
     }
 
-    /// Makes forced edges known until the components no longer change, and returns those inside components
-    /// and into the initial state.
-    fn settle(&mut self, axiom: Axiom) -> (Layers, Vec<Forced>) {
+    /// Makes forced edges known until the components no longer change.
+    fn settle(&mut self, axiom: Axiom) -> Settled {
+        let mut causal = Vec::new();
         for round in 0.. {
             let layers = self.layers();
             let rank = &layers.components.of;
-            let ranking = Ranking { order: &self.causal_order, rank };
-            let opposing = if round == ROUNDS {
-                let flat = vec![0; self.history.txn_count()];
+            let flat = vec![0; if round == ROUNDS { self.history.txn_count() } else { 0 }];
+            let mut opposing = if round == ROUNDS {
                 let everything = all_reads(self.history, self.resolved, &layers.order);
                 self.search.opposing(axiom, Ranking { order: &self.causal_order, rank: &flat }, &everything)
             } else {
+                let ranking = Ranking { order: &self.causal_order, rank };
                 self.search.opposing(axiom, ranking, &self.stale(&layers))
             };
-            let downwards = |forced: &Forced| {
-                forced.target(self.resolved).is_some_and(|to| {
-                    rank[forced.seen.index()] > rank[to.index()]
-                })
-            };
-            let new: Vec<Forced> = if round == ROUNDS {
-                opposing.iter().copied().filter(|forced| forced.target(self.resolved).is_some()).collect()
-            } else {
-                opposing.iter().copied().filter(downwards).collect()
-            };
-            if new.is_empty() {
-                return (layers, opposing);
+            opposing.retain(|forced| !self.causal.contains(forced));
+            let (wrong, mut opposing) = self.split_causal(opposing);
+            self.causal.extend(&wrong);
+            causal.extend(wrong);
+            let target = |forced: &Forced| forced.target(self.resolved).unwrap_or(forced.seen);
+            let level = |forced: &Forced| rank[forced.seen.index()] == rank[target(forced).index()];
+            if round < ROUNDS && opposing.iter().all(level) {
+                return Settled { layers, causal, commit: opposing };
             }
-            self.known.extend(new);
+            if round < ROUNDS {
+                opposing.retain(|forced| !level(forced));
+            }
+            self.known.extend(opposing);
             self.known.sort_unstable();
             self.known.dedup();
         }
         unreachable!("every round makes an edge known, and there are finitely many")
     }
 
+    /// Parts the forced edges that oppose the causal order from the others.
+    fn split_causal(&self, forced: Vec<Forced>) -> (Vec<Forced>, Vec<Forced>) {
+        let back = |f: &Forced| (f.target(self.resolved).unwrap_or(f.seen), f.seen);
+        let pairs: Vec<(Txn, Txn)> = forced.iter().map(back).collect();
+        let causal = precedes(self.history, self.search.clocks(&self.causal_order), &pairs);
+        let wrong = |f: &Forced, causal: bool| causal || f.target(self.resolved).is_none();
+        let (wrong, rest): (Vec<_>, Vec<_>) =
+            forced.into_iter().zip(causal).partition(|(forced, causal)| wrong(forced, *causal));
+        let edges = |list: Vec<(Forced, bool)>| list.into_iter().map(|(forced, _)| forced).collect();
+        (edges(wrong), edges(rest))
+    }
+
     fn layers(&self) -> Layers {
-        let mut edges = cycles::edges(self.history, self.resolved, Relations::COMMIT);
-        let forced = self.known.iter().filter_map(|f| Some((f.seen.0, f.target(self.resolved)?.0)));
-        edges.extend(forced);
-        let graph = Graph::from_edges(self.history.txn_count(), &edges);
+        let graph = self.graph(self.known.iter());
         let mut components = Components::find(&graph);
         components.sort_by(&graph, &self.causal_place);
         let mut order = self.causal_order.clone();
         order.sort_by_key(|&txn| components.of[txn as usize]);
         Layers { components, order }
+    }
+
+    /// The components with all forced edges, those set aside included, and how many there are.
+    fn complete_components(&self, commit: &[Forced]) -> (Vec<u32>, u32) {
+        let graph = self.graph(self.known.iter().chain(commit).chain(&self.causal));
+        let components = Components::find(&graph);
+        (components.of, components.sizes.len() as u32)
+    }
+
+    /// Everything a commit order must respect, with some forced edges.
+    fn graph<'f>(&self, forced: impl Iterator<Item = &'f Forced>) -> Graph {
+        let mut edges = cycles::edges(self.history, self.resolved, Relations::COMMIT);
+        edges.extend(forced.filter_map(|forced| Some((forced.seen.0, forced.target(self.resolved)?.0))));
+        Graph::from_edges(self.history.txn_count(), &edges)
     }
 
     /// The reads that an axiom may have something to say about: all but those which return the latest version
@@ -256,38 +298,34 @@ impl Work<'_> {
     }
 
     /// Names the instances that have no name yet.
-    fn name(&mut self, axiom: Axiom, inside: &[Forced]) -> Vec<Named> {
-        let mut new: Vec<Forced> = inside.to_vec();
-        new.retain(|forced| {
-            let session = self.history.session_of(forced.seen);
-            (axiom == Axiom::ReadCommitted || !self.same_key_only(*forced))
-                && self.counted.insert((forced.read, session))
-        });
-        let target = |forced: &Forced| forced.target(self.resolved);
-        let clocks = self.search.clocks(&self.causal_order);
-        let there: Vec<(Txn, Txn)> = new.iter().map(|f| (f.seen, target(f).unwrap_or(f.seen))).collect();
-        let back: Vec<(Txn, Txn)> = there.iter().map(|&(seen, target)| (target, seen)).collect();
-        // An edge that causality asks for anyway is not what is wrong with its cycle.
-        let innocent = precedes(self.history, clocks, &there);
-        let causal = precedes(self.history, clocks, &back);
-        let guilty = new.into_iter().zip(causal).zip(innocent).filter(|(_, innocent)| !innocent);
-        let named = guilty.map(|((forced, causal), _)| {
-            let against =
-                if causal || target(&forced).is_none() { Against::Causal } else { Against::Commit };
-            let anomaly = match axiom {
-                Axiom::ReadCommitted => Anomaly::NonMonotonicRead,
-                Axiom::ReadAtomic if self.reads_from(forced) => Anomaly::FracturedRead,
-                Axiom::ReadAtomic => Anomaly::StaleSessionRead,
-                Axiom::Causal if against == Against::Causal => Anomaly::CausalityViolation,
-                Axiom::Causal => Anomaly::ConflictingCommitOrder,
-            };
-            Named { anomaly, against, forced }
-        });
-        named.collect()
+    fn name(&mut self, axiom: Axiom, causal: &[Forced], commit: &[Forced]) -> Vec<Named> {
+        let there = |f: &Forced| (f.seen, f.target(self.resolved).unwrap_or(f.seen));
+        let pairs: Vec<(Txn, Txn)> = commit.iter().map(there).collect();
+        let innocent = precedes(self.history, self.search.clocks(&self.causal_order), &pairs);
+        let guilty = commit.iter().zip(innocent).filter(|(_, innocent)| !innocent);
+        let all = causal.iter().map(|&forced| (forced, Against::Causal));
+        let all: Vec<(Forced, Against)> =
+            all.chain(guilty.map(|(&forced, _)| (forced, Against::Commit))).collect();
+        let mut named = Vec::new();
+        for (forced, against) in all {
+            if axiom != Axiom::ReadCommitted && self.same_key_only(forced) {
+                continue;
+            }
+            if self.counted.insert((forced.read, self.history.session_of(forced.seen))) {
+                named.push(Named { anomaly: self.name_of(axiom, forced, against), against, forced });
+            }
+        }
+        named
     }
 
-    fn reads_from(&self, forced: Forced) -> bool {
-        self.keys_read(forced).next().is_some()
+    fn name_of(&self, axiom: Axiom, forced: Forced, against: Against) -> Anomaly {
+        match axiom {
+            Axiom::ReadCommitted => Anomaly::NonMonotonicRead,
+            Axiom::ReadAtomic if self.keys_read(forced).next().is_some() => Anomaly::FracturedRead,
+            Axiom::ReadAtomic => Anomaly::StaleSessionRead,
+            Axiom::Causal if against == Against::Causal => Anomaly::CausalityViolation,
+            Axiom::Causal => Anomaly::ConflictingCommitOrder,
+        }
     }
 
     /// The keys that the reader of a forced edge reads from its source.
@@ -304,35 +342,26 @@ impl Work<'_> {
         let mut keys = self.keys_read(forced).peekable();
         keys.peek().is_some() && keys.all(|other| other == key)
     }
+}
 
-    /// The cycle that shows an instance: the forced edge, and a shortest way back.
-    fn evidence(&self, tracer: &Tracer<'_>, layers: &Layers, one: &Named) -> Option<Evidence> {
-        let edge = tracer.forced_edge(one.forced);
-        let from = one.forced.seen;
-        let back = match edge.to {
-            Node::Initial => {
-                vec![Edge { from: Node::Initial, to: Node::Txn(from), why: Why::Session }]
-            }
-            Node::Txn(to) => match one.against {
-                Against::Causal => {
-                    let latest = self.causal_place[from.index()];
-                    let earliest = self.causal_place[to.index()];
-                    let between = |txn: Txn| {
-                        (earliest..=latest).contains(&self.causal_place[txn.index()])
-                    };
-                    tracer.path(to, from, Relations::CAUSAL, between)?
-                }
-                Against::Commit => {
-                    let component = layers.components.of[to.index()];
-                    let within = |txn: Txn| layers.components.of[txn.index()] == component;
-                    tracer.path(to, from, Relations::COMMIT, within)?
-                }
-            },
-        };
-        let mut cycle = vec![edge];
-        cycle.extend(back);
-        Some(Evidence::Cycle(cycle))
-    }
+/// The cycle that shows an instance: the forced edge, and a shortest way back.
+fn evidence(tracer: &Tracer<'_>, layers: &Layers, one: &Named, trail: &mut Trail) -> Option<Evidence> {
+    let edge = tracer.forced_edge(one.forced, trail);
+    let from = one.forced.seen;
+    let back = match (edge.to, one.against) {
+        (Node::Initial, _) => {
+            vec![Edge { from: Node::Initial, to: Node::Txn(from), why: Why::Session }]
+        }
+        (Node::Txn(to), Against::Causal) => tracer.causal_path(to, from, trail)?,
+        (Node::Txn(to), Against::Commit) => {
+            let component = layers.components.of[to.index()];
+            let within = |txn: Txn| layers.components.of[txn.index()] == component;
+            tracer.path(to, from, Relations::COMMIT, within, trail)?
+        }
+    };
+    let mut cycle = vec![edge];
+    cycle.extend(back);
+    Some(Evidence::Cycle(cycle))
 }
 
 /// The first of each group, then the second of each, and so on.

@@ -76,9 +76,7 @@ impl Ranking<'_> {
     /// Whether an edge from `seen` to what a link reads from would lead downwards or stay on one level.
     #[inline]
     fn opposes(&self, seen: Txn, link: Link) -> bool {
-        link.txn().is_none_or(|writer| {
-            writer != seen && self.rank[seen.index()] >= self.rank[writer.index()]
-        })
+        link.txn().is_none_or(|writer| writer != seen && self.rank[seen.index()] >= self.rank[writer.index()])
     }
 }
 

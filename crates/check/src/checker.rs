@@ -81,7 +81,8 @@ impl<'h> Checker<'h> {
     fn by_axiom(&mut self, level: Level, axiom: Axiom) -> Verdict {
         let mut findings = self.inside_transactions(level);
         if findings.is_empty() {
-            let stronger = [Level::ReadAtomic, Level::Causal].into_iter().filter(|&stronger| stronger > level);
+            let stronger =
+                [Level::ReadAtomic, Level::Causal].into_iter().filter(|&stronger| stronger > level);
             let known = stronger.filter_map(|stronger| self.order_of(stronger)).next();
             if let Some(order) = known.or_else(|| decide(self.history, &self.resolved, axiom).ok()) {
                 return self.unless_open(level, Verdict::Holds(Some(order)));
@@ -170,7 +171,8 @@ impl<'h> Checker<'h> {
     }
 
     fn pairs(&self, anomaly: Anomaly, pairs: &[(Op, Op)]) -> Option<Finding> {
-        let instance = |&(first, second)| Instance { evidence: Evidence::Pair { first, second }, component: None };
+        let instance =
+            |&(first, second)| Instance { evidence: Evidence::Pair { first, second }, component: None };
         let instances: Vec<Instance> = pairs.iter().map(instance).collect();
         (!instances.is_empty()).then(|| self.finding(anomaly, instances))
     }

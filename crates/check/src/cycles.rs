@@ -9,7 +9,7 @@ use isoscope_order::{Components, Graph};
 
 use crate::certificate::{Edge, Evidence, Instance, Node, Why};
 use crate::resolve::Resolved;
-use crate::trace::{Relations, Tracer};
+use crate::trace::{Relations, Tracer, Trail};
 
 /// How many edges of a component are tried for a short cycle.
 const TRIES: usize = 64;
@@ -55,7 +55,8 @@ pub(crate) fn find(history: &History, resolved: &Resolved, relations: Relations)
     if components.sizes.iter().all(|&size| size == 1) {
         return Vec::new();
     }
-    let tracer = Tracer::new(history, resolved, &[]);
+    let tracer = Tracer::new(history, resolved, &[], None);
+    let mut trail = Trail::default();
     let mut through: Vec<(u32, Edge)> = closing_edges(history, resolved, relations)
         .filter_map(|edge| {
             let (Node::Txn(from), Node::Txn(to)) = (edge.from, edge.to) else { return None };
@@ -66,10 +67,16 @@ pub(crate) fn find(history: &History, resolved: &Resolved, relations: Relations)
     through.sort_by_key(|(component, _)| *component);
     let cycles = through.chunk_by(|a, b| a.0 == b.0).zip(0..).filter_map(|(edges, number)| {
         let within = |txn: Txn| components.of[txn.index()] == edges[0].0;
-        let cycles = edges.iter().take(TRIES).filter_map(|(_, edge)| close(&tracer, edge, relations, within));
+        let cycles = edges
+            .iter()
+            .take(TRIES)
+            .filter_map(|(_, edge)| close(&tracer, edge, relations, within, &mut trail));
         let cycle = cycles.min_by_key(Vec::len)?;
         let anomaly = name(&cycle, relations);
-        Some(Cycle { anomaly, instance: Instance { evidence: Evidence::Cycle(cycle), component: Some(number) } })
+        Some(Cycle {
+            anomaly,
+            instance: Instance { evidence: Evidence::Cycle(cycle), component: Some(number) },
+        })
     });
     cycles.collect()
 }
@@ -110,10 +117,11 @@ fn close(
     edge: &Edge,
     relations: Relations,
     within: impl Fn(Txn) -> bool,
+    trail: &mut Trail,
 ) -> Option<Vec<Edge>> {
     let (Node::Txn(from), Node::Txn(to)) = (edge.from, edge.to) else { return None };
     let mut cycle = vec![edge.clone()];
-    cycle.extend(tracer.path(to, from, relations, within)?);
+    cycle.extend(tracer.path(to, from, relations, within, trail)?);
     Some(cycle)
 }
 

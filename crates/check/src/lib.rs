@@ -2,17 +2,17 @@
 //!
 //! This crate does no IO, prints nothing and sees no clock.
 
+mod analysis;
+mod axiom;
 mod certificate;
 mod checker;
-mod verify;
-mod axiom;
 mod cycles;
-mod analysis;
-mod trace;
 mod decide;
 mod repair;
 mod resolve;
 mod schedule;
+mod trace;
+mod verify;
 
 pub use certificate::{
     Against, Edge, Evidence, Finding, Instance, Judgement, Node, Seen, Unknown, Verdict, Why,

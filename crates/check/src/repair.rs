@@ -110,10 +110,21 @@ impl Pass<'_> {
             let ops = self.history.op_range(txn).filter(|&op| self.resolved.links[op].is_write());
             ops.map(|op| self.history.key_of(Op::at(op)))
         };
+        let later = |other: &Txn| self.old[other.index()] > self.old[txn.index()];
         let own: Vec<Key> = writes(txn).collect();
-        for other in passed.iter().copied().filter(|&other| self.old[other as usize] > self.old[txn.index()]) {
-            let both = writes(Txn(other)).filter(|key| own.contains(key));
-            self.overtaken.extend(both.map(|key| (Txn(other), key)));
+        let rivals: usize = own.iter().map(|&key| self.history.writers(key).len()).sum();
+        if rivals < 4 * passed.len() {
+            for &key in &own {
+                let rivals = self.history.writers(key).iter().copied();
+                let overtaken = rivals
+                    .filter(|rival| (turn..UNPLACED).contains(&self.place[rival.index()]) && later(rival));
+                self.overtaken.extend(overtaken.map(|rival| (rival, key)));
+            }
+        } else {
+            for other in passed.iter().copied().map(Txn).filter(later) {
+                let both = writes(other).filter(|key| own.contains(key));
+                self.overtaken.extend(both.map(|key| (other, key)));
+            }
         }
     }
 }

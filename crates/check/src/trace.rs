@@ -7,7 +7,6 @@
 use std::collections::VecDeque;
 
 use isoscope_history::{History, Op, Txn};
-use rustc_hash::FxHashMap;
 
 use crate::axiom::Forced;
 use crate::certificate::{Edge, Node, Seen, Why};
@@ -32,7 +31,7 @@ impl Relations {
 }
 
 /// A step to a transaction from one before it.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum Step {
     Session,
     Read(Op),
@@ -48,16 +47,52 @@ pub(crate) struct Tracer<'a> {
     versions: Vec<&'a VersionEdge>,
     /// By the transaction they lead to; none lead to the initial state.
     forced: Vec<Forced>,
+    /// Places in a topological order of sessions and reads, if there is one.
+    causal_place: Option<&'a [u32]>,
+}
+
+/// What a search remembers: for each transaction it met, which one follows on the path, by which step. Kept
+/// from one search to the next, so that each costs only what it visits.
+#[derive(Default)]
+pub(crate) struct Trail {
+    after: Vec<(u32, Step)>,
+    met: Vec<u32>,
+    queue: VecDeque<Txn>,
+}
+
+impl Trail {
+    fn begin(&mut self, txns: usize) {
+        for txn in self.met.drain(..) {
+            self.after[txn as usize].0 = u32::MAX;
+        }
+        self.after.resize(txns, (u32::MAX, Step::Session));
+        self.queue.clear();
+    }
+
+    fn has_met(&self, txn: Txn) -> bool {
+        self.after[txn.index()].0 != u32::MAX
+    }
+
+    fn meet(&mut self, txn: Txn, next: Txn, step: Step) {
+        self.after[txn.index()] = (next.0, step);
+        self.met.push(txn.0);
+        self.queue.push_back(txn);
+    }
 }
 
 impl<'a> Tracer<'a> {
-    pub(crate) fn new(history: &'a History, resolved: &'a Resolved, forced: &[Forced]) -> Self {
+    pub(crate) fn new(
+        history: &'a History,
+        resolved: &'a Resolved,
+        forced: &[Forced],
+        causal_place: Option<&'a [u32]>,
+    ) -> Self {
         let mut versions: Vec<&VersionEdge> = resolved.versions.iter().collect();
         versions.sort_by_key(|edge| edge.to);
         let mut forced: Vec<Forced> =
             forced.iter().copied().filter(|forced| forced.target(resolved).is_some()).collect();
         forced.sort_unstable_by_key(|forced| (forced.target(resolved), *forced));
-        Tracer { history, resolved, versions, forced }
+        Tracer { history, resolved, versions, forced, causal_place }
     }
 
     /// A shortest path between two different transactions, through transactions for which `within` holds.
@@ -67,22 +102,29 @@ impl<'a> Tracer<'a> {
         to: Txn,
         relations: Relations,
         within: impl Fn(Txn) -> bool,
+        trail: &mut Trail,
     ) -> Option<Vec<Edge>> {
-        let mut after: FxHashMap<Txn, (Txn, Step)> = FxHashMap::default();
-        let mut queue = VecDeque::from([to]);
-        while let Some(txn) = queue.pop_front() {
-            let mut visit = |before: Txn, step: Step| {
-                if before != to && within(before) && !after.contains_key(&before) {
-                    after.insert(before, (txn, step));
-                    queue.push_back(before);
+        trail.begin(self.history.txn_count());
+        trail.queue.push_back(to);
+        while let Some(txn) = trail.queue.pop_front() {
+            self.each_step(txn, relations, &mut |before, step| {
+                if before != to && within(before) && !trail.has_met(before) {
+                    trail.meet(before, txn, step);
                 }
-            };
-            self.each_step(txn, relations, &mut visit);
-            if after.contains_key(&from) {
-                return Some(self.edges(from, to, &after));
+            });
+            if trail.has_met(from) {
+                return Some(self.edges(from, to, trail));
             }
         }
         None
+    }
+
+    /// A shortest path of sessions and reads.
+    pub(crate) fn causal_path(&self, from: Txn, to: Txn, trail: &mut Trail) -> Option<Vec<Edge>> {
+        // Nothing before `from` leads from it to anywhere.
+        let within =
+            |txn: Txn| self.causal_place.is_none_or(|place| place[txn.index()] >= place[from.index()]);
+        self.path(from, to, Relations::CAUSAL, within, trail)
     }
 
     fn each_step(&self, txn: Txn, relations: Relations, visit: &mut impl FnMut(Txn, Step)) {
@@ -120,35 +162,39 @@ impl<'a> Tracer<'a> {
     }
 
     /// Follows the steps of a search from where it arrived.
-    fn edges(&self, from: Txn, to: Txn, after: &FxHashMap<Txn, (Txn, Step)>) -> Vec<Edge> {
-        let mut edges: Vec<Edge> = Vec::new();
+    fn edges(&self, from: Txn, to: Txn, trail: &mut Trail) -> Vec<Edge> {
+        let mut steps: Vec<(Txn, Txn, Step)> = Vec::new();
         let mut txn = from;
         while txn != to {
-            let (next, step) = after[&txn];
+            let (next, step) = trail.after[txn.index()];
+            steps.push((txn, Txn(next), step));
+            txn = Txn(next);
+        }
+        let mut edges: Vec<Edge> = Vec::new();
+        for (txn, next, step) in steps {
             let why = match step {
                 Step::Session => Why::Session,
                 Step::Read(read) => Why::ReadFrom { read },
                 Step::Version(i) => self.versions[i as usize].why.clone(),
-                Step::Forced(i) => self.forced_edge(self.forced[i as usize]).why,
+                Step::Forced(i) => self.forced_edge(self.forced[i as usize], trail).why,
             };
             match edges.last_mut() {
                 Some(last) if last.why == Why::Session && why == Why::Session => last.to = Node::Txn(next),
                 _ => edges.push(Edge { from: Node::Txn(txn), to: Node::Txn(next), why }),
             }
-            txn = next;
         }
         edges
     }
 
     /// A forced edge with its reason.
-    pub(crate) fn forced_edge(&self, forced: Forced) -> Edge {
+    pub(crate) fn forced_edge(&self, forced: Forced, trail: &mut Trail) -> Edge {
         let to = forced.target(self.resolved).map_or(Node::Initial, Node::Txn);
-        let why = Why::Forced { read: forced.read, seen: self.seen(forced) };
+        let why = Why::Forced { read: forced.read, seen: self.seen(forced, trail) };
         Edge { from: Node::Txn(forced.seen), to, why }
     }
 
     /// Why the reader of a forced edge must have seen its source, as simply as can be said.
-    pub(crate) fn seen(&self, forced: Forced) -> Seen {
+    fn seen(&self, forced: Forced, trail: &mut Trail) -> Seen {
         let Forced { reader, seen, .. } = forced;
         let mut reads = self.history.op_range(reader);
         if let Some(read) = reads.find(|&op| self.resolved.links[op].txn() == Some(seen)) {
@@ -157,6 +203,6 @@ impl<'a> Tracer<'a> {
         if self.history.session_of(seen) == self.history.session_of(reader) && seen < reader {
             return Seen::Session;
         }
-        Seen::Causal(self.path(seen, reader, Relations::CAUSAL, |_| true).unwrap_or_default())
+        Seen::Causal(self.causal_path(seen, reader, trail).unwrap_or_default())
     }
 }

@@ -69,6 +69,8 @@ pub(crate) enum ColorWhen {
 pub(crate) enum Command {
     /// Show what isoscope does, on a small history it makes itself
     Demo(DemoArgs),
+    /// Check which isolation levels a history satisfies, and tell why not
+    Check(CheckArgs),
     /// Tell what is in a history: sessions, transactions, outcomes, keys, duplicates
     Stats(StatsArgs),
     /// Convert a history from any format to another, and say what is lost
@@ -129,6 +131,60 @@ pub(crate) enum Style {
     Json,
     /// JSON Lines: an object and a line a file
     Jsonl,
+}
+
+/// How verdicts are shown.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CheckStyle {
+    /// For people: the levels, and every anomaly as a story that points into the file
+    Full,
+    /// A line a file
+    Concise,
+    /// JSON: an object for one file, an array for several
+    Json,
+    /// JSON Lines: an object and a line a file
+    Jsonl,
+    /// EDN: a map a file, of the shape that Elle's checkers return
+    Elle,
+    /// JUnit XML: a test suite a file, a test case a level
+    Junit,
+}
+
+/// Arguments of `check`.
+#[derive(clap::Args, Debug)]
+#[command(after_long_help = "Examples:
+  isoscope check history.edn                         which levels hold, which do not, and why
+  isoscope check --level read-atomic history.txt     one level, for scripts: see the exit codes
+  isoscope check --level rc,ra,cc --format jsonl store/*/history.edn
+  zcat big.txt.gz | isoscope check --format concise -
+
+Without --level all levels are checked: the report tells the strongest that hold and the
+weakest that fail. Levels that no engine decides yet are shown and do not count.
+`isoscope levels` lists the levels.
+
+Exit codes: 0 all levels asked for hold; 1 one is violated; 2 none is violated and one is
+unknown, or there was nothing to check; 254 bad usage; 255 a file cannot be read. With
+several files the worst: 255, then 1, then 2.")]
+pub(crate) struct CheckArgs {
+    /// Histories: files, directories, or `-` for standard input; gzip and zstd are transparent
+    #[arg(required = true, value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+    /// The levels to check, by name or short name [default: all, and where the boundary is]
+    #[arg(short, long, value_name = "LEVEL", value_delimiter = ',', action = ArgAction::Append)]
+    #[arg(value_parser = LevelParser, hide_possible_values = true)]
+    pub(crate) level: Vec<Level>,
+    /// How to show the result
+    #[arg(long, value_name = "STYLE", default_value = "full")]
+    pub(crate) format: CheckStyle,
+    /// How many occurrences of each anomaly to show; 0 means all. All are counted in any case
+    /// [default: 3, and 10 for json, jsonl and elle]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_anomalies: Option<usize>,
+    /// Let the independent verifier confirm every verdict
+    #[arg(long)]
+    pub(crate) certify: bool,
 }
 
 /// Arguments of `stats`.
@@ -318,6 +374,28 @@ impl TypedValueParser for StoreLevelParser {
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
         Some(Box::new(Store::LEVELS.into_iter().map(|level| PossibleValue::new(level.name()))))
+    }
+}
+
+/// Takes every level by any of its names.
+#[derive(Clone)]
+struct LevelParser;
+
+impl TypedValueParser for LevelParser {
+    type Value = Level;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        _arg: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<Level, clap::Error> {
+        Level::parse(&value.to_string_lossy())
+            .map_err(|unknown| invalid(command, &format!("{unknown}\n  `isoscope levels` lists the levels")))
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(Level::ALL.into_iter().map(|level| PossibleValue::new(level.name()))))
     }
 }
 

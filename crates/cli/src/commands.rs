@@ -1,5 +1,6 @@
 //! The verbs, one file each.
 
+pub(crate) mod check;
 pub(crate) mod convert;
 pub(crate) mod demo;
 pub(crate) mod explain;

@@ -7,6 +7,10 @@ use std::process::ExitCode;
 pub(crate) enum Exit {
     /// Everything asked for holds, or was done.
     Holds,
+    /// A level is violated.
+    Violated,
+    /// A level could not be decided, and none is violated.
+    Unknown,
     /// The command line made no sense.
     Usage,
     /// An input could not be read, an output could not be written, or isoscope is broken.
@@ -16,7 +20,17 @@ pub(crate) enum Exit {
 impl Exit {
     /// The worse of two, for commands that work on several files.
     pub(crate) fn and(self, other: Exit) -> Exit {
-        if self == Exit::Holds { other } else { self }
+        if other.severity() > self.severity() { other } else { self }
+    }
+
+    fn severity(self) -> u8 {
+        match self {
+            Exit::Holds => 0,
+            Exit::Unknown => 1,
+            Exit::Violated => 2,
+            Exit::Failed => 3,
+            Exit::Usage => 4,
+        }
     }
 }
 
@@ -24,6 +38,8 @@ impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> ExitCode {
         ExitCode::from(match exit {
             Exit::Holds => 0,
+            Exit::Violated => 1,
+            Exit::Unknown => 2,
             Exit::Usage => 254,
             Exit::Failed => 255,
         })

@@ -15,6 +15,7 @@ pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
 pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default().bold();
 pub(crate) const NOTE: Style = AnsiColor::Cyan.on_default().bold();
 pub(crate) const FRAME: Style = AnsiColor::Blue.on_default().bold();
 
@@ -69,6 +70,11 @@ impl Terminal {
     #[allow(clippy::unused_self, reason = "all output goes through the terminal")]
     pub(crate) fn tell(&self, text: &str) {
         say(&format!("{}: {text}\n", styled(NOTE, "note")));
+    }
+
+    /// Warns on standard error unless `--quiet`.
+    pub(crate) fn warning(&self, text: &str) {
+        self.message(&format!("{}: {text}\n", styled(WARNING, "warning")));
     }
 
     /// Says something on standard error that `--verbose` asks for.

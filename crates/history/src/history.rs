@@ -107,7 +107,17 @@ impl OpTag {
 
     #[inline]
     pub(crate) fn kind(self) -> OpKind {
-        OpKind::ALL[(self.0 & 7) as usize]
+        // One row more than there are kinds, so that no number of three bits is out of bounds.
+        const KINDS: [OpKind; 8] = {
+            let mut kinds = [OpKind::Read; 8];
+            let mut i = 0;
+            while i < OpKind::ALL.len() {
+                kinds[i] = OpKind::ALL[i];
+                i += 1;
+            }
+            kinds
+        };
+        KINDS[(self.0 & 7) as usize]
     }
 }
 
@@ -159,6 +169,15 @@ pub struct OpView {
     pub external: bool,
     /// For a write: the transaction does not write the key again.
     pub last_write: bool,
+}
+
+impl OpView {
+    #[inline]
+    fn gather(id: Op, tag: OpTag, key: Key, value: Value) -> OpView {
+        let flag = |bit| tag.0 & bit != 0;
+        let (external, last_write) = (flag(OpTag::EXTERNAL), flag(OpTag::FINAL));
+        OpView { id, kind: tag.kind(), key, value, external, last_write }
+    }
 }
 
 /// A recorded history; see the module.
@@ -255,23 +274,19 @@ impl History {
     }
 
     /// The operations of a transaction, in program order.
+    #[inline]
     pub fn ops_of(&self, txn: Txn) -> impl ExactSizeIterator<Item = OpView> + DoubleEndedIterator + '_ {
-        self.op_range(txn).map(|i| self.op(Op::at(i)))
+        let ops = self.op_range(txn);
+        let columns =
+            self.tags[ops.clone()].iter().zip(&self.keys[ops.clone()]).zip(&self.values[ops.clone()]);
+        columns.zip(ops).map(|(((&tag, &key), &value), id)| OpView::gather(Op::at(id), tag, key, value))
     }
 
     /// One operation.
     #[inline]
     pub fn op(&self, op: Op) -> OpView {
         let i = op.index();
-        let tag = self.tags[i];
-        OpView {
-            id: op,
-            kind: tag.kind(),
-            key: self.keys[i],
-            value: self.values[i],
-            external: tag.0 & OpTag::EXTERNAL != 0,
-            last_write: tag.0 & OpTag::FINAL != 0,
-        }
+        OpView::gather(op, self.tags[i], self.keys[i], self.values[i])
     }
 
     /// The key an operation touches.

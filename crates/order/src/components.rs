@@ -61,7 +61,8 @@ impl Components {
             let component = self.of[node] as usize;
             urgency[component] = urgency[component].min(priority[node]);
             for &to in graph.successors(node as u32) {
-                waiting[self.of[to as usize] as usize] += u32::from(self.of[to as usize] as usize != component);
+                waiting[self.of[to as usize] as usize] +=
+                    u32::from(self.of[to as usize] as usize != component);
             }
         }
         let members = self.members();
@@ -93,7 +94,8 @@ impl Components {
 
     /// The nodes of each component, in ascending order, as a graph from components to nodes.
     pub fn members(&self) -> Graph {
-        let edges: Vec<(u32, u32)> = self.of.iter().zip(0..).map(|(&component, node)| (component, node)).collect();
+        let edges: Vec<(u32, u32)> =
+            self.of.iter().zip(0..).map(|(&component, node)| (component, node)).collect();
         Graph::from_edges(self.sizes.len(), &edges)
     }
 }

@@ -127,7 +127,8 @@ impl<'a> Versions<'a> {
             return;
         }
         let before = found.len();
-        let precede = candidates.iter().rev().filter(|seen| clock.follows(self.history.session_of(**seen).0, seen.0));
+        let precede =
+            candidates.iter().rev().filter(|seen| clock.follows(self.history.session_of(**seen).0, seen.0));
         for &seen in precede.filter(|&&seen| self.ranking.opposes(seen, link)) {
             let session = self.history.session_of(seen);
             let known = found[before..].iter_mut().find(|f| self.history.session_of(f.seen) == session);
@@ -157,11 +158,7 @@ impl<'a> Versions<'a> {
 }
 
 /// For pairs of transactions: whether the first causally precedes the second.
-pub(crate) fn precedes(
-    history: &History,
-    clocks: &CausalClocks<'_>,
-    pairs: &[(Txn, Txn)],
-) -> Vec<bool> {
+pub(crate) fn precedes(history: &History, clocks: &CausalClocks<'_>, pairs: &[(Txn, Txn)]) -> Vec<bool> {
     let mut by_second: Vec<u32> = (0..pairs.len() as u32).collect();
     let second = |i: u32| pairs[i as usize].1;
     by_second.sort_unstable_by_key(|&i| second(i));

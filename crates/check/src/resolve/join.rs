@@ -47,8 +47,7 @@ struct Hand {
 /// The links of all external reads of registers. Those that no final write explains have none.
 pub(crate) fn join(history: &History, pieces: &[Range<u32>]) -> Vec<Link> {
     let hands = (history.writer_count() / HAND).next_power_of_two().min(MOST_HANDS);
-    let dealt: Vec<Vec<Hand>> =
-        pieces.par_iter().map(|txns| deal(history, txns.clone(), hands)).collect();
+    let dealt: Vec<Vec<Hand>> = pieces.par_iter().map(|txns| deal(history, txns.clone(), hands)).collect();
     let links: Vec<AtomicU32> =
         (0..history.op_count()).into_par_iter().map(|_| AtomicU32::new(Link::NOTHING.0)).collect();
     (0..hands).into_par_iter().for_each(|hand| {

@@ -164,7 +164,8 @@ impl<'h> Lists<'h> {
             links[read.op.index()] = self.resolve_read(read, &longest, &mut listed);
         }
         self.repeated(links, &mut listed);
-        let mut keys: Vec<Key> = longest.keys().copied().filter(|key| !self.ambiguous.contains(key)).collect();
+        let mut keys: Vec<Key> =
+            longest.keys().copied().filter(|key| !self.ambiguous.contains(key)).collect();
         keys.sort_unstable();
         for key in keys {
             self.versions(longest[&key].0, present, &mut listed);
@@ -237,7 +238,9 @@ impl<'h> Lists<'h> {
         }
         read.external?.iter().find_map(|&element| {
             let (anomaly, write) = match self.appends.get(&(read.key, element)) {
-                Some(append) if times[&element] > append.times => (Anomaly::DuplicateElements, Some(append.op)),
+                Some(append) if times[&element] > append.times => {
+                    (Anomaly::DuplicateElements, Some(append.op))
+                }
                 Some(append) if append.txn == read.txn && append.times == 1 => {
                     (Anomaly::FutureRead, Some(append.op))
                 }
@@ -257,7 +260,8 @@ impl<'h> Lists<'h> {
         for read in &self.reads {
             let link = links[read.op.index()];
             if link.is_read() {
-                let (op, seen, differed) = first.entry((read.txn, read.key)).or_insert((read.op, link, false));
+                let (op, seen, differed) =
+                    first.entry((read.txn, read.key)).or_insert((read.op, link, false));
                 if *seen != link && !*differed {
                     *differed = true;
                     listed.unrepeatable.push((*op, read.op));
@@ -280,7 +284,11 @@ impl<'h> Lists<'h> {
             let [Some(a), Some(b)] = pair else { continue };
             if a.txn != b.txn {
                 let index = (initial + i + 1) as u32;
-                listed.versions.push(VersionEdge { from: a.txn, to: b.txn, why: Why::Versions { read, index } });
+                listed.versions.push(VersionEdge {
+                    from: a.txn,
+                    to: b.txn,
+                    why: Why::Versions { read, index },
+                });
             } else if a.op > b.op {
                 let anomaly = Anomaly::IncompatibleOrder;
                 listed.wrong.push(WrongRead { anomaly, read, write: Some(b.op) });

@@ -40,12 +40,7 @@ impl Found {
 }
 
 /// Looks at some transactions and marks their final writes.
-pub(crate) fn resolve(
-    history: &History,
-    mixed: &[bool],
-    txns: Range<u32>,
-    links: &mut [Link],
-) -> Found {
+pub(crate) fn resolve(history: &History, mixed: &[bool], txns: Range<u32>, links: &mut [Link]) -> Found {
     let first = history.op_range(Txn(txns.start)).start;
     let mut pass = Pass { history, mixed, first, links, found: Found::default(), memory: Memory::default() };
     let took_effect = |txn: &Txn| history.outcome(*txn) != Outcome::Aborted;
@@ -158,12 +153,7 @@ impl Memory {
 
     /// The first external read of the same key, if this one is the first to return another value. Wrong reads
     /// do not count.
-    fn other_value(
-        &mut self,
-        history: &History,
-        read: OpView,
-        resolved: impl Fn(Op) -> bool,
-    ) -> Option<Op> {
+    fn other_value(&mut self, history: &History, read: OpView, resolved: impl Fn(Op) -> bool) -> Option<Op> {
         let bit = 1u64 << (read.key.0.wrapping_mul(0x9E37_79B1) >> 26);
         let new = self.read & bit == 0;
         self.read |= bit;

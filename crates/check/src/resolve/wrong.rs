@@ -62,11 +62,7 @@ fn writes_of(history: &History, reads: &[Op]) -> FxHashMap<(Key, Value), Writes>
     writes
 }
 
-fn classify_one(
-    history: &History,
-    writes: &FxHashMap<(Key, Value), Writes>,
-    read: OpView,
-) -> WrongRead {
+fn classify_one(history: &History, writes: &FxHashMap<(Key, Value), Writes>, read: OpView) -> WrongRead {
     let reader = history.txn_of(read.id);
     let writes = writes.get(&(read.key, read.value)).copied().unwrap_or_default();
     let own = || {
@@ -127,10 +123,11 @@ pub(crate) fn repeated(
             .collect();
         // If two reads that are not wrong differ, the pass over registers has reported them.
         let sound = |op: &Op| !sources.contains_key(op);
-        let reported = reads.iter().any(|(a, s)| sound(a) && reads.iter().any(|(b, t)| sound(b) && s.differs(*t)));
-        let pair = reads.iter().find_map(|&(a, s)| {
-            reads.iter().find(|&&(b, t)| a < b && s.differs(t)).map(|&(b, _)| (a, b))
-        });
+        let reported =
+            reads.iter().any(|(a, s)| sound(a) && reads.iter().any(|(b, t)| sound(b) && s.differs(*t)));
+        let pair = reads
+            .iter()
+            .find_map(|&(a, s)| reads.iter().find(|&&(b, t)| a < b && s.differs(t)).map(|&(b, _)| (a, b)));
         pairs.extend(pair.filter(|_| !reported));
     }
     pairs

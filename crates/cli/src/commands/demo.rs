@@ -1,44 +1,44 @@
 //! `isoscope demo`: what the tool does, shown on a small history it makes itself.
+//!
+//! The history is generated, written down as a text and read again, so that the check can point into it as it
+//! points into a file.
 
 use std::fmt::Write as _;
 
-use isoscope_formats::{Format, Target, write};
-use isoscope_history::{History, Stats, Txn, notation};
+use isoscope_check::Verdict;
+use isoscope_formats::{Format, Input, ReadOptions, Reading, Target, read, write};
+use isoscope_history::notation::OpText;
+use isoscope_history::{History, Key, OpKind, OpView, Txn};
 use isoscope_levels::{Anomaly, Level};
 use isoscope_workload::{Injection, Spec, run as run_workload};
 
 use crate::args::DemoArgs;
+use crate::commands::check::{self, Report};
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, FRAME, Terminal, WARNING, styled};
-use crate::words::{counted, ratio, value};
+use crate::words::{counted, value};
+
+/// What the text is called where it is pointed into.
+const NAME: &str = "demo";
 
 pub(crate) fn run(args: &DemoArgs, terminal: &Terminal) -> Exit {
-    let spec = Spec {
-        sessions: 3,
-        txns_per_session: 2,
-        ops_per_txn: 3,
-        keys: 3,
-        level: Level::Serializable,
-        injections: vec![Injection { kind: Anomaly::LostUpdate, count: 1 }],
-        seed: args.seed,
-        ..Spec::default()
-    };
-    let history = match run_workload(&spec, &mut |_, _| {}) {
-        Ok(history) => history,
-        Err(error) => {
-            terminal.error(&error.to_string());
+    let report = match generate(args.seed).and_then(|text| judge(&text, terminal)) {
+        Ok(report) => report,
+        Err(message) => {
+            terminal.error(&message);
             return Exit::Failed;
         }
     };
+    let history = &report.reading.history;
     let text = [
-        heading(1, "A history: sessions of transactions of reads and writes"),
-        sessions(&history),
-        story(&history),
-        heading(2, "What is in it (isoscope stats)"),
-        figures(&history),
+        heading(1, "A history: a line a session, its transactions one after the other"),
+        sessions(&report),
+        heading(2, "Which isolation levels does it satisfy, and why not the others? (isoscope check)"),
+        check::lattice(&report),
+        check::anomalies(&report).trim_end_matches('\n').to_owned() + "\n",
         heading(3, "The same history, as other tools write it (isoscope convert)"),
-        as_written(&history, Format::Edn, "Jepsen and Elle, EDN", 4),
-        as_written(&history, Format::Plume, "Plume, text", 4),
+        as_written(history, Format::Edn, "Jepsen and Elle, EDN", 2),
+        as_written(history, Format::Plume, "Plume, text", 2),
         heading(4, "Your turn"),
         your_turn(args.seed),
     ];
@@ -46,86 +46,99 @@ pub(crate) fn run(args: &DemoArgs, terminal: &Terminal) -> Exit {
     if terminal.lost_output() { Exit::Failed } else { Exit::Holds }
 }
 
+/// A history of a serializable store with an anomaly added, in the notation.
+fn generate(seed: u64) -> Result<String, String> {
+    let spec = Spec {
+        sessions: 3,
+        txns_per_session: 2,
+        ops_per_txn: 2,
+        keys: 3,
+        level: Level::Serializable,
+        injections: vec![Injection { kind: Anomaly::CausalityViolation, count: 1 }],
+        seed,
+        ..Spec::default()
+    };
+    let history = run_workload(&spec, &mut |_, _| {}).map_err(|error| error.to_string())?;
+    let lines = history.sessions().map(|session| {
+        let text = |txn| txn_text(&history, txn, |op| op_text(&history, op));
+        history.txns_of(session).map(text).collect::<Vec<_>>().join(" ; ") + "\n"
+    });
+    Ok(lines.collect())
+}
+
+/// A transaction in the notation.
+fn txn_text(history: &History, txn: Txn, op_text: impl Fn(OpView) -> String) -> String {
+    let ops: Vec<String> = history.ops_of(txn).map(op_text).collect();
+    format!("T{}: {}", value(history, history.txn_name(txn)), ops.join(" "))
+}
+
+/// An operation in the notation, under a name for its key that is easier to follow than a number.
+fn op_text(history: &History, op: OpView) -> String {
+    const LETTERS: [&str; 6] = ["x", "y", "z", "u", "v", "w"];
+    let Key(number) = op.key;
+    let key = LETTERS.get(number as usize).map_or(format!("k{number}"), |&letter| letter.to_owned());
+    let word = if op.kind == OpKind::Read { "r" } else { "w" };
+    format!("{word}({key},{})", value(history, op.value))
+}
+
+fn judge(text: &str, terminal: &Terminal) -> Result<Report, String> {
+    let options = ReadOptions { format: Some(Format::Notation), progress: None };
+    let reading: Reading = read(&Input::text(NAME, text), &options).map_err(|failure| failure.to_string())?;
+    let judged = check::judge(&reading.history, &Level::ALL, 1, terminal);
+    Ok(Report { file: NAME.to_owned(), reading, judged, named: false, seconds: 0.0 })
+}
+
 fn heading(number: usize, text: &str) -> String {
     let gap = if number == 1 { "" } else { "\n" };
     format!("{gap}{} {}\n\n", styled(FRAME, format!("{number}.")), styled(BOLD, text))
 }
 
-/// The sessions in the notation, one a line; the injected transactions stand out.
-fn sessions(history: &History) -> String {
-    let culprits = lost_update(history).map(|(first, second)| [first, second]).unwrap_or_default();
+/// The text of the history; the transactions of the anomaly stand out.
+fn sessions(report: &Report) -> String {
+    let history = &report.reading.history;
+    let culprits = culprits(report);
     let mut out = String::new();
     for session in history.sessions() {
-        let _ = write!(out, "   session {}:", value(history, history.session_name(session)));
-        for (i, txn) in history.txns_of(session).enumerate() {
-            let ops: Vec<String> =
-                history.ops_of(txn).map(|op| notation::OpText(history, op.id).to_string()).collect();
-            let text = format!("T{}: {}", value(history, history.txn_name(txn)), ops.join(" "));
-            let text = if culprits.contains(&txn) { styled(WARNING, text) } else { text };
-            let _ = write!(out, "{}{text}", if i == 0 { " " } else { "  ;  " });
-        }
-        out.push('\n');
+        let txns = history.txns_of(session).map(|txn| {
+            let text = txn_text(history, txn, |op| OpText(history, op.id).to_string());
+            if culprits.contains(&txn) { styled(WARNING, text) } else { text }
+        });
+        let _ = writeln!(out, "  {}", txns.collect::<Vec<_>>().join(" ; "));
     }
+    let about = "`r(x,1)` read 1 from x, `w(x,1)` wrote 1 to it. A store that is serializable ran this, and then\n  \
+                 an anomaly was added.";
+    let _ = writeln!(out, "\n  {}", styled(DIM, about));
     out
 }
 
-/// Two transactions that read one version of a key and both write the key.
-fn lost_update(history: &History) -> Option<(Txn, Txn)> {
-    let update_of = |txn: Txn| {
-        let mut reads = history.ops_of(txn).filter(|op| op.external);
-        reads.find(|read| history.writers(read.key).contains(&txn)).map(|read| (read.key, read.value))
-    };
-    let pairs = history.txns().flat_map(|a| history.txns().filter(move |&b| a < b).map(move |b| (a, b)));
-    pairs.into_iter().find(|&(a, b)| update_of(a).is_some() && update_of(a) == update_of(b))
-}
-
-fn story(history: &History) -> String {
-    let Some((first, second)) = lost_update(history) else { return String::new() };
-    let name = |txn| format!("T{}", value(history, history.txn_name(txn)));
-    let key = history.ops_of(first).find(|op| op.external).map(|op| value(history, history.key_name(op.key)));
-    format!(
-        "\n   A store that is serializable ran this, and then an anomaly was added: a {}.\n   \
-         {} and {} both read key {} before either had written it, and both wrote it. Whichever\n   \
-         of the two came second has overwritten an update it never saw, so no serial order, and\n   \
-         no snapshot, explains what they read.\n",
-        styled(WARNING, "lost update"),
-        name(first),
-        name(second),
-        key.unwrap_or_default(),
-    )
-}
-
-fn figures(history: &History) -> String {
-    let stats = Stats::of(history);
-    let concurrency = stats.concurrency.map_or(String::new(), |c| {
-        format!("   At most {} ran at once.\n", counted(c.most as u64, "transaction"))
+/// The transactions whose operations show the first anomaly.
+fn culprits(report: &Report) -> Vec<Txn> {
+    let history = &report.reading.history;
+    let teller = isoscope_explain::Teller::new(history);
+    let verdicts = report.judged.iter().map(|judged| &judged.judgement.verdict);
+    let findings = verdicts.filter_map(|verdict| match verdict {
+        Verdict::Violated(findings) => findings.first(),
+        _ => None,
     });
-    format!(
-        "   {}, {}, {} on {}; {} are reads.\n   {}\n{concurrency}",
-        counted(stats.sessions as u64, "session"),
-        counted(stats.transactions as u64, "transaction"),
-        counted(stats.operations as u64, "operation"),
-        counted(stats.keys as u64, "key"),
-        ratio(stats.read_ratio()),
-        match stats.duplicate_values {
-            0 => "Every written value is unique, so each read says which transaction it read from.",
-            _ => "Some values were written more than once, so some reads have several possible writers.",
-        },
-    )
+    let shown = findings.take(1).flat_map(|finding| {
+        let instance = finding.instances.first();
+        instance.map(|instance| teller.operations(finding.anomaly, &instance.evidence)).unwrap_or_default()
+    });
+    shown.map(|op| history.txn_of(op)).collect()
 }
 
 /// The first lines of the history in a format.
 fn as_written(history: &History, format: Format, title: &str, lines: usize) -> String {
     let mut bytes = Vec::new();
     if let Err(error) = write(history, format, Target::Stream(&mut bytes)) {
-        return format!("   {title}: {error}\n");
+        return format!("  {title}: {error}\n");
     }
     let text = String::from_utf8_lossy(&bytes);
     let more = text.lines().count().saturating_sub(lines);
-    let shown: Vec<String> = text.lines().take(lines).map(|line| format!("   {line}\n")).collect();
+    let shown: Vec<String> = text.lines().take(lines).map(|line| format!("  {line}\n")).collect();
     let shown = shown.concat();
     format!(
-        "   {}\n{shown}   {}\n",
+        "  {}\n{shown}  {}\n",
         styled(BOLD, title),
         styled(DIM, format!("... {}", counted(more as u64, "more line")))
     )
@@ -133,15 +146,16 @@ fn as_written(history: &History, format: Format, title: &str, lines: usize) -> S
 
 fn your_turn(seed: u64) -> String {
     let commands = [
-        ("isoscope stats FILE", "any history: Jepsen, elle-cli, Plume, dbcop, Cobra, ..."),
+        ("isoscope check FILE", "any history: Jepsen, elle-cli, Plume, dbcop, Cobra, ..."),
+        ("isoscope check --level si FILE", "one level, with an exit code for scripts"),
+        ("isoscope stats FILE", "what is in it"),
         ("isoscope convert FILE --to plume", "from any format to another"),
         ("isoscope generate --level si -o h.jsonl", "a workload at a level of your choice"),
-        ("isoscope formats", "what can be read and written"),
     ];
     let mut out = String::new();
     for (command, about) in commands {
-        let _ = writeln!(out, "   {command:<42} {}", styled(DIM, about));
+        let _ = writeln!(out, "  {command:<42} {}", styled(DIM, about));
     }
-    let _ = writeln!(out, "\n   This was --seed {seed}; another seed gives another history.");
+    let _ = writeln!(out, "\n  This was --seed {seed}; another seed gives another history.");
     out
 }

@@ -128,7 +128,7 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
         definition: "As adya-pl-2, and what a transaction has read is not overwritten by others in a way \
                      that leads back to it: over single keys, transactions have a serial order. Only \
                      predicates (ranges) may change under a transaction. Sessions are not considered.",
-        engine: Graph,
+        engine: Solver,
         axioms: &[graph("adya-pl-2, and acyclic(wr | ww | rw) over single keys: no G2-item")],
         examples: &[
             Example {

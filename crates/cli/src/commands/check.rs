@@ -1,0 +1,205 @@
+//! `isoscope check`: which isolation levels a history satisfies, and why not the others.
+//!
+//! This file reads, judges and decides the exit code; each style of output is a file beside it and a function
+//! of the [`Report`]. Clocks are read here and nowhere below, and show up only as seconds.
+
+mod concise;
+mod elle;
+mod full;
+mod json;
+mod junit;
+mod report;
+mod shims;
+mod snippet;
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Reverse;
+use std::path::Path;
+use std::time::Instant;
+
+use isoscope_check::{Checker, Judgement, Options, Verdict};
+use isoscope_formats::{Failure, Problem, Reading, Severity};
+use isoscope_history::History;
+use isoscope_levels::{Engine, Level};
+
+use crate::args::{CheckArgs, CheckStyle};
+use crate::commands::open;
+use crate::exit::Exit;
+use crate::terminal::{Terminal, Unit};
+use crate::words;
+
+pub(crate) use full::{anomalies, lattice};
+pub(crate) use report::{Judged, Report};
+
+pub(crate) fn run(args: &CheckArgs, terminal: &Terminal) -> Exit {
+    let mut exit = Exit::Holds;
+    let mut output = Output::new(args.format);
+    for file in &args.files {
+        let result =
+            open::open(file, &args.read, terminal).and_then(|reading| check(file, reading, args, terminal));
+        exit = exit.and(match &result {
+            Ok(report) => report.exit(),
+            Err(_) => Exit::Failed,
+        });
+        if let Ok(report) = &result {
+            warn_if_empty(report, terminal);
+        }
+        terminal.print(&output.add(file, result.as_ref()));
+    }
+    terminal.print(&output.finish());
+    if terminal.lost_output() { exit.and(Exit::Failed) } else { exit }
+}
+
+/// Judges a history at the levels asked for. Fails when a certificate does not convince the verifier.
+fn check(file: &Path, reading: Reading, args: &CheckArgs, terminal: &Terminal) -> Result<Report, Failure> {
+    let levels: Vec<Level> = match args.level.as_slice() {
+        [] => Level::ALL.into(),
+        named => named.into(),
+    };
+    let shown = shown_anomalies(args);
+    let started = Instant::now();
+    let judged = judge(&reading.history, &levels, shown, terminal);
+    let seconds = started.elapsed().as_secs_f64();
+    let operations = reading.history.op_count() as u64;
+    terminal.detail(&format!("checked {} in {seconds:.3} s", words::counted(operations, "operation")));
+    let mut report =
+        Report { file: file.display().to_string(), reading, judged, named: !args.level.is_empty(), seconds };
+    if args.certify {
+        certify(&mut report, terminal)?;
+    }
+    Ok(report)
+}
+
+/// How many occurrences of each anomaly to keep.
+fn shown_anomalies(args: &CheckArgs) -> usize {
+    match (args.max_anomalies, args.format) {
+        (Some(0), _) => usize::MAX,
+        (Some(n), _) => n,
+        (None, CheckStyle::Json | CheckStyle::Jsonl | CheckStyle::Elle) => 10,
+        (None, _) => 3,
+    }
+}
+
+/// Asks for the levels, each timed, and answers in their order. Stronger ones are asked first, since where one
+/// holds the weaker ones cost nothing; but those that need a search come after all that do not, since where one
+/// of these fails nothing is left to search for.
+pub(crate) fn judge(
+    history: &History,
+    levels: &[Level],
+    max_anomalies: usize,
+    terminal: &Terminal,
+) -> Vec<Judged> {
+    let bar = terminal.progress("checking", Some(levels.len() as u64), Unit::Count);
+    let mut checker = Checker::new(history, Options { max_anomalies });
+    let mut judged = Vec::with_capacity(levels.len());
+    let mut asked: Vec<(usize, Level)> = levels.iter().copied().enumerate().collect();
+    asked.sort_by_key(|&(_, level)| (level.engine() == Engine::Solver, Reverse(level)));
+    for (place, level) in asked {
+        bar.set_message(format!("checking {level}"));
+        let started = Instant::now();
+        let judgement = checker.check(level);
+        let seconds = started.elapsed().as_secs_f64();
+        bar.inc(1);
+        judged.push((place, Judged { judgement, seconds, certified: false }));
+    }
+    bar.finish_and_clear();
+    judged.sort_by_key(|&(place, _)| place);
+    let judged: Vec<Judged> = judged.into_iter().map(|(_, judged)| judged).collect();
+    for Judged { judgement, seconds, .. } in &judged {
+        terminal.detail(&format!(
+            "{}: {} in {seconds:.3} s",
+            judgement.level,
+            report::verdict_word(judgement)
+        ));
+    }
+    judged
+}
+
+/// Lets the verifier look at every verdict.
+fn certify(report: &mut Report, terminal: &Terminal) -> Result<(), Failure> {
+    if !shims::VERIFIES {
+        terminal.warning("--certify: this build has no verifier; nothing is certified");
+    }
+    let started = Instant::now();
+    for judged in &mut report.judged {
+        if !matches!(judged.judgement.verdict, Verdict::Unknown(_)) {
+            shims::verify(&report.reading.history, &judged.judgement)
+                .map_err(|why| refuted(&report.file, &judged.judgement, &why, terminal))?;
+            judged.certified = shims::VERIFIES;
+        }
+    }
+    terminal.detail(&format!("verified in {:.3} s", started.elapsed().as_secs_f64()));
+    Ok(())
+}
+
+/// A verdict that its own certificate does not prove is never shown: it may be wrong.
+fn refuted(file: &str, judgement: &Judgement, why: &impl std::fmt::Display, terminal: &Terminal) -> Failure {
+    let level = judgement.level;
+    let message = format!("isoscope is broken: its verdict on {file} for {level} does not stand: {why}");
+    terminal.error(&message);
+    terminal.error("this is a bug; please report it with the command line and the input");
+    let problem = Problem { severity: Severity::Error, place: None, message, help: None };
+    Failure { format: None, problems: vec![problem] }
+}
+
+/// A history without anything to check is not a green one, and a silent one is a trap.
+fn warn_if_empty(report: &Report, terminal: &Terminal) {
+    if report.nothing_to_check() {
+        terminal.warning(&format!("{}: no transaction committed: there is nothing to check", report.file));
+    }
+}
+
+/// What a file came to.
+type Outcome<'a> = Result<&'a Report, &'a Failure>;
+
+/// The results so far, for the styles that need all of them before they can print one.
+struct Output {
+    style: CheckStyle,
+    files: usize,
+    values: Vec<serde_json::Value>,
+    suites: junit::Suites,
+    tally: full::Tally,
+}
+
+impl Output {
+    fn new(style: CheckStyle) -> Output {
+        let (values, suites, tally) = (Vec::new(), junit::Suites::default(), full::Tally::default());
+        Output { style, files: 0, values, suites, tally }
+    }
+
+    /// Takes in a file and returns what to print for it now.
+    fn add(&mut self, file: &Path, outcome: Outcome<'_>) -> String {
+        let name = file.display().to_string();
+        self.files += 1;
+        match self.style {
+            CheckStyle::Full => {
+                self.tally.add(outcome);
+                let gap = if self.files > 1 { "\n" } else { "" };
+                outcome.map_or(String::new(), |report| format!("{gap}{}", full::render(report)))
+            }
+            CheckStyle::Concise => concise::render(&name, outcome),
+            CheckStyle::Jsonl => format!("{}\n", json::render(&name, outcome)),
+            CheckStyle::Json => {
+                self.values.push(json::render(&name, outcome));
+                String::new()
+            }
+            CheckStyle::Elle => elle::render(&name, outcome),
+            CheckStyle::Junit => {
+                self.suites.add(&name, outcome);
+                String::new()
+            }
+        }
+    }
+
+    /// What to print at the end.
+    fn finish(mut self) -> String {
+        match self.style {
+            CheckStyle::Full if self.files > 1 => self.tally.render(),
+            CheckStyle::Json if self.values.len() == 1 => format!("{:#}\n", self.values.remove(0)),
+            CheckStyle::Json => format!("{:#}\n", serde_json::Value::Array(self.values)),
+            CheckStyle::Junit => self.suites.render(),
+            _ => String::new(),
+        }
+    }
+}

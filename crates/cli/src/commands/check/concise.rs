@@ -1,0 +1,82 @@
+//! A line a file.
+
+use anstyle::Style;
+use isoscope_check::{Finding, Judgement, Verdict};
+use isoscope_formats::Failure;
+use isoscope_levels::{Anomaly, Level};
+
+use super::report::{Judged, Report, reason, verdict_word};
+use crate::terminal::{ERROR, GOOD, WARNING, styled};
+use crate::words::count;
+
+pub(crate) fn render(file: &str, outcome: Result<&Report, &Failure>) -> String {
+    let text = match outcome {
+        Err(_) => styled(ERROR, "unreadable"),
+        Ok(report) if report.nothing_to_check() => styled(WARNING, "nothing to check"),
+        Ok(report) if report.named => named(report),
+        Ok(report) => boundary(report),
+    };
+    format!("{file}: {text}\n")
+}
+
+/// Each level that was asked for, in the order they were.
+fn named(report: &Report) -> String {
+    let said = report.judged.iter().map(|Judged { judgement, .. }| {
+        let word = styled(style(judgement), verdict_word(judgement));
+        format!("{word}: {}", with_reason(judgement))
+    });
+    said.collect::<Vec<_>>().join("; ")
+}
+
+/// The strongest levels that hold, the weakest that do not, and those between that are unknown.
+fn boundary(report: &Report) -> String {
+    let (strongest, weakest) = (report.strongest_holding(), report.weakest_violated());
+    let judgements = || report.counted().map(|judged| &judged.judgement);
+    let mut parts = Vec::new();
+    if !strongest.is_empty() {
+        parts.push(format!("{}: {}", styled(GOOD, "holds"), names(&strongest)));
+    }
+    let violated: Vec<String> =
+        judgements().filter(|j| weakest.contains(&j.level)).map(with_reason).collect();
+    if !violated.is_empty() {
+        parts.push(format!("{}: {}", styled(ERROR, "violated"), violated.join(", ")));
+    }
+    let unknown = judgements().find(|j| matches!(j.verdict, Verdict::Unknown(_)));
+    parts.extend(unknown.map(|j| format!("{}: {}", styled(WARNING, "unknown"), with_reason(j))));
+    if parts.is_empty() { styled(WARNING, "no level decided") } else { parts.join("; ") }
+}
+
+fn style(judgement: &Judgement) -> Style {
+    match judgement.verdict {
+        Verdict::Holds(_) => GOOD,
+        Verdict::Violated(_) => ERROR,
+        Verdict::Unknown(_) => WARNING,
+    }
+}
+
+/// A level and, in brackets, its anomalies or why it is unknown.
+fn with_reason(judgement: &Judgement) -> String {
+    let more = match &judgement.verdict {
+        Verdict::Holds(_) => return judgement.level.to_string(),
+        Verdict::Violated(findings) => kinds(findings),
+        Verdict::Unknown(unknown) => reason(unknown).1,
+    };
+    format!("{} ({more})", judgement.level)
+}
+
+/// Anomalies and how many there are of each.
+fn kinds(findings: &[Finding]) -> String {
+    let mut kinds: Vec<(Anomaly, u64)> = Vec::new();
+    for finding in findings {
+        match kinds.iter_mut().find(|(anomaly, _)| *anomaly == finding.anomaly) {
+            Some((_, total)) => *total += finding.count,
+            None => kinds.push((finding.anomaly, finding.count)),
+        }
+    }
+    let said: Vec<String> = kinds.iter().map(|(anomaly, n)| format!("{} {anomaly}", count(*n))).collect();
+    said.join(", ")
+}
+
+pub(crate) fn names(levels: &[Level]) -> String {
+    levels.iter().map(|level| level.name()).collect::<Vec<_>>().join(", ")
+}

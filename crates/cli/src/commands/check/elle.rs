@@ -1,0 +1,245 @@
+//! The report as EDN, of the shape of the map that Elle's checkers return, for scripts made for it.
+//!
+//! `:valid?` is `true`, `false` or `:unknown`; `:anomaly-types` and `:anomalies` name what was found; `:not`
+//! holds the weakest models that are violated and `:also-not` the rest. An anomaly or a level carries Elle's
+//! keyword where Elle means the same by it, and ours otherwise. Levels here include session order, so they
+//! answer to Elle's strong session models, and to its plain ones only where those have sessions too.
+//! `:file` and `:explanation` are ours.
+
+use std::collections::BTreeMap;
+
+use isoscope_check::{Edge, Evidence, Instance, Node, Unknown, Verdict, Why};
+use isoscope_explain::Teller;
+use isoscope_formats::Failure;
+use isoscope_history::{Datum, History, Op, OpKind, OpView, Outcome, Txn, Value};
+use isoscope_levels::{Anomaly, Level};
+
+use super::report::{Report, reason};
+use crate::exit::Exit;
+
+pub(crate) fn render(file: &str, outcome: Result<&Report, &Failure>) -> String {
+    let file = text(file);
+    let report = match outcome {
+        Err(failure) => {
+            let error = failure.problems.first().map(ToString::to_string).unwrap_or_default();
+            return format!("{{:file {file}, :valid? :unknown, :error {}}}\n", text(&error));
+        }
+        Ok(report) => report,
+    };
+    let valid = match report.exit() {
+        Exit::Holds => "true",
+        Exit::Violated => "false",
+        _ => ":unknown",
+    };
+    let mut fields = vec![format!(":file {file}"), format!(":valid? {valid}")];
+    let anomalies = anomalies(report);
+    if !anomalies.is_empty() {
+        fields.push(format!(":anomaly-types ({})", join(anomalies.keys().cloned())));
+        let each = anomalies.iter().map(|(kind, instances)| format!("{kind} [{}]", instances.join(" ")));
+        fields.push(format!(":anomalies {{{}}}", each.collect::<Vec<_>>().join(", ")));
+    }
+    if report.nothing_to_check() {
+        fields.push(":anomaly-types (:empty-transaction-graph)".to_owned());
+        fields.push(":anomalies {:empty-transaction-graph true}".to_owned());
+    }
+    let (weakest, violated) = (report.weakest_violated(), report.violated());
+    let rest = violated.iter().filter(|level| !weakest.contains(level));
+    fields.push(format!(":not #{{{}}}", models(report, weakest.iter())));
+    fields.push(format!(":also-not #{{{}}}", models(report, rest)));
+    if let Some(why) = unknown(report) {
+        fields.push(format!(":explanation {}", text(&why)));
+    }
+    format!("{{{}}}\n", fields.join(", "))
+}
+
+/// The occurrences of each anomaly, by keyword. Each kind is told once, under the weakest level it violates.
+fn anomalies(report: &Report) -> BTreeMap<String, Vec<String>> {
+    let mut anomalies: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let findings = report.findings();
+    if findings.is_empty() {
+        return anomalies;
+    }
+    let teller = Teller::new(&report.reading.history);
+    for finding in findings.iter().flat_map(|(_, findings)| findings) {
+        for instance in &finding.instances {
+            let kind = keyword(finding.anomaly, &instance.evidence);
+            let map = occurrence(&report.reading.history, &teller, &kind, finding.anomaly, instance);
+            anomalies.entry(kind).or_default().push(map);
+        }
+    }
+    anomalies
+}
+
+/// The keyword of an anomaly. Elle marks cycles that need session order with `-process`.
+fn keyword(anomaly: Anomaly, evidence: &Evidence) -> String {
+    let name = match anomaly {
+        Anomaly::AbortedRead => "G1a",
+        Anomaly::IntermediateRead => "G1b",
+        Anomaly::CyclicCausality | Anomaly::CircularInformationFlow => "G1c",
+        Anomaly::DirtyWrite => "G0",
+        Anomaly::ReadSkew => "G-single",
+        Anomaly::LongFork => "G-nonadjacent",
+        Anomaly::WriteSkew => "G2-item",
+        Anomaly::NotMyOwnWrite | Anomaly::NotMyLastWrite | Anomaly::NonRepeatableRead => "internal",
+        other => other.name(),
+    };
+    let in_session = |edge: &Edge| edge.why == Why::Session && edge.from != Node::Initial;
+    let process =
+        name.starts_with('G') && matches!(evidence, Evidence::Cycle(edges) if edges.iter().any(in_session));
+    format!(":{name}{}", if process { "-process" } else { "" })
+}
+
+fn occurrence(
+    history: &History,
+    teller: &Teller<'_>,
+    kind: &str,
+    anomaly: Anomaly,
+    instance: &Instance,
+) -> String {
+    let mut fields = Vec::new();
+    match &instance.evidence {
+        Evidence::Read { read, write } => {
+            fields.push(format!(":op {}", transaction(history, history.txn_of(*read))));
+            fields.push(format!(":mop {}", mop(history, history.op(*read))));
+            if let Some(write) = write {
+                fields.push(format!(":writer {}", transaction(history, history.txn_of(*write))));
+            }
+        }
+        Evidence::Pair { first, second } => {
+            let values = [*first, *second].map(|op| edn(history, history.op(op).value));
+            fields.push(format!(":key {}", edn(history, history.key_name(history.op(*first).key))));
+            fields.push(format!(":values [{}]", values.join(" ")));
+            fields.push(format!(":op {}", transaction(history, history.txn_of(*second))));
+        }
+        Evidence::Cycle(edges) => {
+            let nodes = edges.iter().map(|edge| edge.from).chain(edges.first().map(|edge| edge.from));
+            let nodes = nodes.map(|node| match node {
+                Node::Initial => ":init".to_owned(),
+                Node::Txn(txn) => transaction(history, txn),
+            });
+            fields.push(format!(":cycle [{}]", join(nodes)));
+            fields.push(format!(":steps ({})", join(edges.iter().map(|edge| step(history, edge)))));
+        }
+    }
+    fields.push(format!(":type {kind}"));
+    fields.push(format!(":explanation {}", text(&teller.story(anomaly, instance).headline)));
+    format!("{{{}}}", fields.join(", "))
+}
+
+/// A step of a cycle under Elle's names of dependencies: every order between writers is a `:ww`.
+fn step(history: &History, edge: &Edge) -> String {
+    let of = |kind: &str, read: &Op| {
+        let view = history.op(*read);
+        let (key, value) = (edn(history, history.key_name(view.key)), edn(history, view.value));
+        format!("{{:type {kind}, :key {key}, :value {value}}}")
+    };
+    match &edge.why {
+        Why::Session => "{:type :process}".to_owned(),
+        Why::ReadFrom { read } => of(":wr", read),
+        Why::Versions { read, .. } | Why::Missing { read, .. } | Why::Forced { read, .. } => of(":ww", read),
+    }
+}
+
+/// A transaction as a completion of a Jepsen history.
+fn transaction(history: &History, txn: Txn) -> String {
+    let kind = match history.outcome(txn) {
+        Outcome::Committed => ":ok",
+        Outcome::Aborted => ":fail",
+        Outcome::Unknown => ":info",
+    };
+    let mops = join(history.ops_of(txn).map(|op| mop(history, op)));
+    let process = edn(history, history.session_name(history.session_of(txn)));
+    let name = edn(history, history.txn_name(txn));
+    format!("{{:type {kind}, :process {process}, :txn {name}, :value [{mops}]}}")
+}
+
+fn mop(history: &History, op: OpView) -> String {
+    let function = match op.kind {
+        OpKind::Read | OpKind::ReadList => ":r",
+        OpKind::Write => ":w",
+        OpKind::Append => ":append",
+        OpKind::Insert => ":insert",
+        OpKind::Delete => ":delete",
+        OpKind::RangeRead => ":range",
+    };
+    let value = if op.kind == OpKind::RangeRead { "nil".to_owned() } else { edn(history, op.value) };
+    format!("[{function} {} {value}]", edn(history, history.key_name(op.key)))
+}
+
+/// Elle's names of the models that levels stand for, in order and each once.
+fn models<'a>(report: &Report, levels: impl Iterator<Item = &'a Level>) -> String {
+    let mut names: Vec<&str> = levels.map(|&level| model(report, level)).collect();
+    names.sort_unstable();
+    names.dedup();
+    join(names.into_iter().map(|name| format!(":{name}")))
+}
+
+fn model(report: &Report, level: Level) -> &'static str {
+    match level {
+        Level::AdyaPl1 => "read-uncommitted",
+        Level::AdyaPl2 => "read-committed",
+        Level::AdyaPl299 => "repeatable-read",
+        // Elle's read committed is PL-2, which lets reads go back.
+        Level::ReadCommitted if only_goes_back(report) => "monotonic-view",
+        Level::Causal => "causal-cerone",
+        Level::Snapshot => "strong-session-snapshot-isolation",
+        Level::Serializable => "strong-session-serializable",
+        Level::StrictSnapshot => "strong-snapshot-isolation",
+        other => other.name(),
+    }
+}
+
+/// Whether read committed is violated by nothing but non-monotonic reads.
+fn only_goes_back(report: &Report) -> bool {
+    report.judged.iter().map(|judged| &judged.judgement).any(|judgement| {
+        judgement.level == Level::ReadCommitted
+            && matches!(&judgement.verdict, Verdict::Violated(findings)
+                if findings.iter().all(|finding| finding.anomaly == Anomaly::NonMonotonicRead))
+    })
+}
+
+fn unknown(report: &Report) -> Option<String> {
+    report.counted().find_map(|judged| match &judged.judgement.verdict {
+        Verdict::Unknown(Unknown::NothingToCheck) | Verdict::Holds(_) | Verdict::Violated(_) => None,
+        Verdict::Unknown(unknown) => Some(format!("{}: {}", judged.judgement.level, reason(unknown).1)),
+    })
+}
+
+fn join(parts: impl Iterator<Item = String>) -> String {
+    parts.collect::<Vec<_>>().join(" ")
+}
+
+fn edn(history: &History, value: Value) -> String {
+    match history.datum(value) {
+        Datum::Nil | Datum::Unknown => "nil".to_owned(),
+        Datum::Bool(b) => b.to_string(),
+        Datum::Int(n) => n.to_string(),
+        Datum::Nat(n) => format!("{n}N"),
+        Datum::Float(x) if x.is_nan() => "##NaN".to_owned(),
+        Datum::Float(x) if x.is_infinite() => if x > 0.0 { "##Inf" } else { "##-Inf" }.to_owned(),
+        Datum::Float(x) => format!("{x:?}"),
+        Datum::Text(string) => text(string),
+        Datum::Keyword(name) if name.chars().all(|c| c.is_alphanumeric() || "-_./*+!?<>=&%#".contains(c)) => {
+            format!(":{name}")
+        }
+        Datum::Keyword(name) => text(name),
+        Datum::List(elements) => format!("[{}]", join(elements.iter().map(|&element| edn(history, element)))),
+    }
+}
+
+fn text(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if c.is_control() => out.push_str(&format!("\\u{:04x}", c as u32)),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}

@@ -1,0 +1,306 @@
+//! The report for people: the levels, then each anomaly as a story that points into the file.
+//!
+//! Nothing depends on colour: a symbol stands before every level and words say the rest.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use isoscope_check::{
+    Against, Edge, Evidence, Finding, Instance, Judgement, Node, Seen, Unknown, Verdict, Why,
+};
+use isoscope_explain::{Story, Teller};
+use isoscope_formats::{Failure, Place};
+use isoscope_history::{Op, Outcome};
+use isoscope_levels::{Anomaly, Level};
+
+use super::concise::names;
+use super::report::{Report, pattern, reason, undecided};
+use super::snippet::{self, Mark};
+use crate::exit::Exit;
+use crate::terminal::{BOLD, DIM, ERROR, FRAME, GOOD, WARNING, styled};
+use crate::words::{count, counted, wrap};
+
+/// The width text is broken at. Not the terminal's: output is a function of the input.
+const WIDTH: usize = 100;
+/// The width of the first of two columns of levels.
+const COLUMN: usize = 24;
+
+pub(crate) fn render(report: &Report) -> String {
+    [title(report), lattice(report), boundary(report), unknowns(report), anomalies(report), summary(report)]
+        .concat()
+}
+
+/// The file and how much is in it.
+fn title(report: &Report) -> String {
+    let history = &report.reading.history;
+    let txns = history.txn_count() as u64;
+    let committed = history.txns().filter(|&txn| history.outcome(txn) == Outcome::Committed).count() as u64;
+    let some = if committed == txns { String::new() } else { format!(" ({} committed)", count(committed)) };
+    let figures = format!(
+        "{}, {}{some}, {}",
+        counted(history.session_count() as u64, "session"),
+        counted(txns, "transaction"),
+        counted(history.op_count() as u64, "operation"),
+    );
+    format!("{}  {}\n\n", styled(BOLD, &report.file), styled(DIM, figures))
+}
+
+/// The levels that were judged, stronger ones above weaker ones.
+pub(crate) fn lattice(report: &Report) -> String {
+    let mut rows: BTreeMap<usize, Vec<&Judgement>> = BTreeMap::new();
+    for judged in &report.judged {
+        rows.entry(height(judged.judgement.level)).or_default().push(&judged.judgement);
+    }
+    let mut text = String::new();
+    for row in rows.values_mut().rev() {
+        // Adya's levels, which leave sessions out, stand beside the others.
+        row.sort_by_key(|judgement| (judgement.level.name().starts_with("adya"), judgement.level));
+        text.push_str("  ");
+        for (i, judgement) in row.iter().enumerate() {
+            let name = judgement.level.name();
+            let gap = if i + 1 < row.len() { COLUMN.saturating_sub(name.len()) } else { 0 };
+            let _ = write!(text, "{}{}", cell(judgement), " ".repeat(gap));
+        }
+        text.push('\n');
+    }
+    let any = report.judged.iter().any(|judged| undecided(&judged.judgement));
+    let legend = if any { format!("  {}\n", styled(DIM, "· not decided yet")) } else { String::new() };
+    text + &legend + "\n"
+}
+
+/// How many levels lie below a level, one under the other.
+fn height(level: Level) -> usize {
+    let below = Level::ALL.into_iter().filter(|&weaker| weaker != level && level.implies(weaker));
+    below.map(|weaker| height(weaker) + 1).max().unwrap_or(0)
+}
+
+fn cell(judgement: &Judgement) -> String {
+    let level = judgement.level;
+    match &judgement.verdict {
+        Verdict::Holds(_) => styled(GOOD, format!("✓ {level}")),
+        Verdict::Violated(_) => styled(ERROR, format!("✗ {level}")),
+        Verdict::Unknown(Unknown::NoEngine) => styled(DIM, format!("· {level}")),
+        Verdict::Unknown(_) => styled(WARNING, format!("? {level}")),
+    }
+}
+
+/// The strongest levels that hold and the weakest that do not, when the user asked where the boundary is.
+fn boundary(report: &Report) -> String {
+    if report.named {
+        return String::new();
+    }
+    let mut text = String::new();
+    let mut line = |title: &str, levels: &[Level]| {
+        if !levels.is_empty() {
+            let _ = writeln!(text, "  {title:<20} {}", names(levels));
+        }
+    };
+    line("strongest that hold", &report.strongest_holding());
+    line("weakest that fail", &report.weakest_violated());
+    if text.is_empty() { text } else { text + "\n" }
+}
+
+/// Why levels are unknown, each reason once, and where the first operation is that it speaks of.
+fn unknowns(report: &Report) -> String {
+    let mut reasons: Vec<(&Unknown, Vec<Level>)> = Vec::new();
+    for judged in report.counted() {
+        let Verdict::Unknown(unknown) = &judged.judgement.verdict else { continue };
+        match reasons.iter_mut().find(|(known, _)| *known == unknown) {
+            Some((_, levels)) => levels.push(judged.judgement.level),
+            None => reasons.push((unknown, vec![judged.judgement.level])),
+        }
+    }
+    let first = |unknown: &Unknown| match unknown {
+        Unknown::Ambiguous { first, .. } | Unknown::Unsupported { first, .. } => Some(*first),
+        _ => None,
+    };
+    let places = snippet::places(&report.reading, reasons.iter().filter_map(|(unknown, _)| first(unknown)));
+    let mut text = String::new();
+    for (unknown, levels) in reasons {
+        let said = format!("{}: {}", names(&levels), reason(unknown).1);
+        let _ = writeln!(text, "{} {}", styled(WARNING, "?"), hanging(&said, 2));
+        if let Some((op, place)) = first(unknown).and_then(|op| Some((op, places.get(&op)?))) {
+            let label = format!("the first: {}", Teller::new(&report.reading.history).label(op));
+            text.push_str(&snippet::render(vec![Mark { place, label, main: true }], "  "));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Every kind of anomaly under the weakest level that it violates.
+pub(crate) fn anomalies(report: &Report) -> String {
+    let findings = report.findings();
+    if findings.is_empty() {
+        return String::new();
+    }
+    let teller = Teller::new(&report.reading.history);
+    let all = findings.iter().flat_map(|(_, findings)| findings);
+    let stories: Vec<Vec<Story>> = all
+        .map(|finding| finding.instances.iter().map(|i| teller.story(finding.anomaly, i)).collect())
+        .collect();
+    let ops = stories.iter().flatten().flat_map(|story| teller.pointers(story)).map(|pointer| pointer.op);
+    let places = snippet::places(&report.reading, ops);
+    let mut stories = stories.into_iter();
+    let mut text = String::new();
+    for (level, findings) in &findings {
+        text.push_str(&level_heading(report, *level));
+        for (finding, stories) in findings.iter().zip(&mut stories) {
+            let _ = writeln!(text, "  {}\n", finding_heading(finding));
+            for (i, (instance, story)) in finding.instances.iter().zip(&stories).enumerate() {
+                let number = (finding.instances.len() > 1).then_some(i + 1);
+                text.push_str(&telling(&teller, instance, story, number, &places));
+            }
+        }
+    }
+    text
+}
+
+/// What fails with the weakest level is said there; stronger levels are named again only for what they add.
+fn level_heading(report: &Report, level: Level) -> String {
+    let above: Vec<Level> =
+        report.violated().into_iter().filter(|&l| l != level && l.implies(level)).collect();
+    let text = match above.as_slice() {
+        _ if !report.weakest_violated().contains(&level) => {
+            format!("✗ {level} is violated by more than that")
+        }
+        [] => format!("✗ {level} is violated"),
+        above => format!("✗ {level} is violated; also violated: {}", names(above)),
+    };
+    // The name alone is coloured: a coloured paragraph is hard to read.
+    let name = format!("✗ {level}");
+    format!("{}\n\n", hanging(&text, 2).replacen(&name, &styled(ERROR, &name), 1))
+}
+
+/// The name of an anomaly as two or three words.
+fn title_of(anomaly: Anomaly) -> String {
+    let words = anomaly.name().replace('-', " ");
+    words.replace("non ", "non-").replace("thin air", "thin-air")
+}
+
+/// `fractured read (TAP-k, against causal order): 12 in 3 components, the shortest 3 shown`.
+fn finding_heading(finding: &Finding) -> String {
+    let against = finding.against.map(|against| match against {
+        Against::Causal => "against causal order".to_owned(),
+        Against::Commit => "against commit order".to_owned(),
+    });
+    let known = pattern(finding).map(str::to_owned);
+    let known: Vec<String> = known.into_iter().chain(against).collect();
+    let known = if known.is_empty() { String::new() } else { format!(" ({})", known.join(", ")) };
+    let shown = finding.instances.len() as u64;
+    let many = match (finding.count, finding.components) {
+        (1, _) => "once".to_owned(),
+        (n, 0) => count(n),
+        (n, components) => format!("{} in {}", count(n), counted(components, "component")),
+    };
+    let some = match finding.count {
+        n if n <= shown => String::new(),
+        _ if shown == 1 => ", the shortest shown".to_owned(),
+        _ => format!(", the shortest {} shown", count(shown)),
+    };
+    let name = styled(BOLD, title_of(finding.anomaly));
+    format!("{name}{known}: {many}{some}")
+}
+
+/// One occurrence: the story, its clauses, and the operations in the file.
+fn telling(
+    teller: &Teller<'_>,
+    instance: &Instance,
+    story: &Story,
+    number: Option<usize>,
+    places: &BTreeMap<Op, Place>,
+) -> String {
+    let bullet = number.map_or(String::new(), |number| format!("{number}. "));
+    let indent = " ".repeat(2 + bullet.len());
+    let headline = hanging(&story.headline, indent.len());
+    let mut text = format!("  {}{}\n", styled(FRAME, bullet), headline);
+    let clauses = if told_by_headline(&instance.evidence) { &[] } else { story.clauses.as_slice() };
+    for clause in clauses {
+        let indent = format!("{indent}{}", "  ".repeat(clause.depth.into()));
+        let bullet = styled(DIM, if clause.depth == 0 { "-" } else { "·" });
+        let _ = writeln!(text, "{indent}{bullet} {}", hanging(&clause.text, indent.len() + 2));
+    }
+    let mark =
+        |op: Op, label: String| Some(Mark { place: places.get(&op)?, label, main: story.focus == Some(op) });
+    let marks = teller.pointers(story).into_iter().filter_map(|pointer| mark(pointer.op, pointer.label));
+    text + &snippet::render(marks.collect(), &indent) + "\n"
+}
+
+/// Whether the clauses of a story would only repeat its headline: outside of cycles, and where the version
+/// that was read is the initial one, which everything follows.
+fn told_by_headline(evidence: &Evidence) -> bool {
+    let Evidence::Cycle(edges) = evidence else { return true };
+    let direct = |edge: &Edge| matches!(&edge.why, Why::Forced { seen: Seen::Read(_) | Seen::Session, .. });
+    matches!(edges.as_slice(), [first, second]
+        if direct(first) && second.from == Node::Initial && second.why == Why::Session)
+}
+
+/// A text broken into lines of which all but the first are indented; the first begins at the same column.
+fn hanging(text: &str, indent: usize) -> String {
+    wrap(text, indent, WIDTH).trim().to_owned()
+}
+
+/// The verdict in a line, and where to learn more.
+fn summary(report: &Report) -> String {
+    let findings = report.findings();
+    let verdict = match report.exit() {
+        Exit::Violated => {
+            let all: Vec<&Finding> = findings.iter().flat_map(|(_, f)| f.iter().copied()).collect();
+            let total: u64 = all.iter().map(|finding| finding.count).sum();
+            let kinds = counted(all.len() as u64, "kind");
+            let anomalies =
+                if total == 1 { "1 anomaly".to_owned() } else { format!("{} anomalies", count(total)) };
+            format!(
+                "{}: {}; {anomalies} of {kinds}",
+                styled(ERROR, "violated"),
+                names(&report.weakest_violated())
+            )
+        }
+        Exit::Holds => {
+            let more = if report.named { "" } else { ", and all that it implies" };
+            format!("{}: {}{more}", styled(GOOD, "holds"), names(&report.strongest_holding()))
+        }
+        _ if report.nothing_to_check() => format!("{}: nothing to check", styled(WARNING, "unknown")),
+        _ => format!("{}: not every level could be decided", styled(WARNING, "unknown")),
+    };
+    let hint = findings.first().and_then(|(_, findings)| findings.first()).map(|finding| {
+        let command = format!("isoscope explain {}", finding.anomaly);
+        format!("{}\n", styled(DIM, format!("  `{command}` tells what it is and which levels forbid it")))
+    });
+    format!("{verdict}\n{}", hint.unwrap_or_default())
+}
+
+/// How many files came to what.
+#[derive(Default)]
+pub(crate) struct Tally {
+    files: u64,
+    holding: u64,
+    violated: u64,
+    unknown: u64,
+    unreadable: u64,
+}
+
+impl Tally {
+    pub(crate) fn add(&mut self, outcome: Result<&Report, &Failure>) {
+        self.files += 1;
+        match outcome.map(Report::exit) {
+            Ok(Exit::Holds) => self.holding += 1,
+            Ok(Exit::Violated) => self.violated += 1,
+            Ok(_) => self.unknown += 1,
+            Err(_) => self.unreadable += 1,
+        }
+    }
+
+    pub(crate) fn render(&self) -> String {
+        let parts = [
+            (self.violated, "violated", ERROR),
+            (self.unknown, "unknown", WARNING),
+            (self.holding, "without violation", GOOD),
+            (self.unreadable, "failed", ERROR),
+        ];
+        let said = parts.iter().filter(|(n, ..)| *n > 0);
+        let said: Vec<String> =
+            said.map(|(n, what, style)| styled(*style, format!("{} {what}", count(*n)))).collect();
+        format!("\n{}: {}\n", counted(self.files, "file"), said.join(", "))
+    }
+}

@@ -1,0 +1,241 @@
+//! The machine-readable report. Fields may be added, never renamed, and nothing is shortened.
+//!
+//! A level whose verdict only repeats that of a weaker one names its anomalies and counts them; the occurrences
+//! stand at the weaker level, which is named too. Operations of an occurrence are listed once; its edges refer to them by their place in that list.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use isoscope_check::{Against, Edge, Evidence, Finding, Instance, Node, Seen, Unknown, Verdict, Why};
+use isoscope_explain::Teller;
+use isoscope_formats::{Failure, Place};
+use isoscope_history::{Datum, History, Op, Txn, Value};
+use isoscope_levels::Anomaly;
+use serde_json::{Map, Value as Json, json};
+
+use super::report::{Judged, Report, pattern, reason, verdict_word};
+use super::snippet;
+use crate::problems::ProblemJson;
+
+pub(crate) fn render(file: &str, outcome: Result<&Report, &Failure>) -> Json {
+    match outcome {
+        Err(failure) => {
+            let error = failure.problems.first().map(ToString::to_string).unwrap_or_default();
+            json!({ "file": file, "error": error, "problems": ProblemJson::list(&failure.problems) })
+        }
+        Ok(report) => {
+            let history = &report.reading.history;
+            json!({
+                "file": file,
+                "format": report.reading.format.name(),
+                "sessions": history.session_count(),
+                "transactions": history.txn_count(),
+                "operations": history.op_count(),
+                "seconds": report.seconds,
+                "levels": levels(report),
+                "problems": ProblemJson::list(&report.reading.warnings),
+            })
+        }
+    }
+}
+
+fn levels(report: &Report) -> Vec<Json> {
+    // Learning the names takes a pass over all transactions, in vain when there is nothing to tell.
+    let speaks = |judged: &Judged| !matches!(judged.judgement.verdict, Verdict::Holds(_));
+    if !report.counted().any(speaks) {
+        return report.counted().map(head).map(Json::Object).collect();
+    }
+    let teller = Teller::new(&report.reading.history);
+    let places = snippet::places(&report.reading, operations(report, &teller).into_iter());
+    let writer = Writer { history: &report.reading.history, teller: &teller, places: &places };
+    report.counted().map(|judged| writer.level(judged, report.repeats(&judged.judgement).is_none())).collect()
+}
+
+/// All operations that the report speaks of.
+fn operations(report: &Report, teller: &Teller<'_>) -> Vec<Op> {
+    let mut ops = Vec::new();
+    for judged in report.counted() {
+        match &judged.judgement.verdict {
+            Verdict::Holds(_) => {}
+            Verdict::Unknown(unknown) => ops.extend(first(unknown)),
+            Verdict::Violated(_) if report.repeats(&judged.judgement).is_some() => {}
+            Verdict::Violated(findings) => {
+                for finding in findings {
+                    let each = finding.instances.iter();
+                    ops.extend(each.flat_map(|i| teller.operations(finding.anomaly, &i.evidence)));
+                }
+            }
+        }
+    }
+    ops
+}
+
+fn first(unknown: &Unknown) -> Option<Op> {
+    match unknown {
+        Unknown::Ambiguous { first, .. } | Unknown::Unsupported { first, .. } => Some(*first),
+        Unknown::NothingToCheck | Unknown::NoEngine => None,
+    }
+}
+
+/// What every level has.
+fn head(judged: &Judged) -> Map<String, Json> {
+    let mut level = Map::new();
+    level.insert("level".to_owned(), judged.judgement.level.name().into());
+    level.insert("verdict".to_owned(), verdict_word(&judged.judgement).into());
+    level.insert("certified".to_owned(), judged.certified.into());
+    level.insert("seconds".to_owned(), judged.seconds.into());
+    if let Some(weaker) = judged.judgement.implied_by {
+        level.insert("implied_by".to_owned(), weaker.name().into());
+    }
+    level.insert("anomalies".to_owned(), Json::Array(Vec::new()));
+    level
+}
+
+struct Writer<'a> {
+    history: &'a History,
+    teller: &'a Teller<'a>,
+    places: &'a BTreeMap<Op, Place>,
+}
+
+impl Writer<'_> {
+    fn level(&self, judged: &Judged, whole: bool) -> Json {
+        let mut level = head(judged);
+        match &judged.judgement.verdict {
+            Verdict::Holds(_) => {}
+            Verdict::Violated(findings) => {
+                let anomalies = findings.iter().map(|finding| self.anomaly(finding, whole)).collect();
+                level.insert("anomalies".to_owned(), Json::Array(anomalies));
+            }
+            Verdict::Unknown(unknown) => {
+                let (kind, message) = reason(unknown);
+                let mut why = json!({ "kind": kind, "message": message });
+                if let Some(op) = first(unknown) {
+                    why["first"] = self.operation(op);
+                }
+                level.insert("reason".to_owned(), why);
+            }
+        }
+        Json::Object(level)
+    }
+
+    fn anomaly(&self, finding: &Finding, whole: bool) -> Json {
+        let instances = if whole { finding.instances.as_slice() } else { &[] };
+        let instances = instances.iter().map(|instance| self.instance(finding.anomaly, instance));
+        json!({
+            "kind": finding.anomaly.name(),
+            "pattern": pattern(finding),
+            "against": finding.against.map(|against| match against {
+                Against::Causal => "causal",
+                Against::Commit => "commit",
+            }),
+            "count": finding.count,
+            "components": finding.components,
+            "instances": instances.collect::<Vec<_>>(),
+        })
+    }
+
+    fn instance(&self, anomaly: Anomaly, instance: &Instance) -> Json {
+        let story = self.teller.story(anomaly, instance);
+        let ops = self.teller.operations(anomaly, &instance.evidence);
+        let edges: &[Edge] = if let Evidence::Cycle(edges) = &instance.evidence { edges } else { &[] };
+        let txns = transactions(self.history, edges, &ops);
+        let places: BTreeMap<Op, usize> = ops.iter().enumerate().map(|(place, &op)| (op, place)).collect();
+        json!({
+            "story": story.headline,
+            "component": instance.component,
+            "transactions": txns.into_iter().map(|txn| self.teller.txn(txn)).collect::<Vec<_>>(),
+            "operations": ops.iter().map(|&op| self.operation(op)).collect::<Vec<_>>(),
+            "edges": edges.iter().map(|edge| self.edge(edge, &places)).collect::<Vec<_>>(),
+        })
+    }
+
+    fn operation(&self, op: Op) -> Json {
+        let (txn, view) = (self.history.txn_of(op), self.history.op(op));
+        let session = self.history.session_name(self.history.session_of(txn));
+        let mut operation = json!({
+            "transaction": self.teller.txn(txn),
+            "session": value(self.history, session),
+            "kind": view.kind.name(),
+            "key": value(self.history, self.history.key_name(view.key)),
+            "value": value(self.history, view.value),
+        });
+        if let Some(place) = self.places.get(&op) {
+            operation["file"] = place.file.as_str().into();
+            if place.binary {
+                operation["offset"] = place.offset.into();
+            } else {
+                operation["line"] = place.line.into();
+                operation["column"] = place.column.into();
+            }
+        }
+        operation
+    }
+
+    fn edge(&self, edge: &Edge, places: &BTreeMap<Op, usize>) -> Json {
+        let at = |op: &Op| places.get(op).copied();
+        let mut out = json!({ "from": self.node(edge.from), "to": self.node(edge.to) });
+        match &edge.why {
+            Why::Session => out["why"] = "session".into(),
+            Why::ReadFrom { read } => {
+                out["why"] = "read-from".into();
+                out["read"] = at(read).into();
+            }
+            Why::Versions { read, index } => {
+                out["why"] = "versions".into();
+                out["read"] = at(read).into();
+                out["index"] = (*index).into();
+            }
+            Why::Missing { read, append } => {
+                out["why"] = "missing".into();
+                out["read"] = at(read).into();
+                out["append"] = at(append).into();
+            }
+            Why::Forced { read, seen } => {
+                out["why"] = "forced".into();
+                out["read"] = at(read).into();
+                out["seen"] = match seen {
+                    Seen::Read(op) => json!({ "by": "read", "read": at(op) }),
+                    Seen::Session => json!({ "by": "session" }),
+                    Seen::Causal(path) => {
+                        let path: Vec<Json> = path.iter().map(|edge| self.edge(edge, places)).collect();
+                        json!({ "by": "path", "path": path })
+                    }
+                };
+            }
+        }
+        out["because"] = self.teller.step(edge).text.into();
+        out
+    }
+
+    fn node(&self, node: Node) -> Json {
+        match node {
+            Node::Initial => "initial".into(),
+            Node::Txn(txn) => self.teller.txn(txn).into(),
+        }
+    }
+}
+
+/// The transactions of an occurrence: those of the cycle in its order, then those of other operations.
+fn transactions(history: &History, edges: &[Edge], ops: &[Op]) -> Vec<Txn> {
+    let nodes = edges.iter().filter_map(|edge| match edge.from {
+        Node::Initial => None,
+        Node::Txn(txn) => Some(txn),
+    });
+    let mut met = BTreeSet::new();
+    nodes.chain(ops.iter().map(|&op| history.txn_of(op))).filter(|&txn| met.insert(txn)).collect()
+}
+
+/// A value as JSON has it; what JSON lacks is text in the notation.
+fn value(history: &History, of: Value) -> Json {
+    match history.datum(of) {
+        Datum::Nil | Datum::Unknown => Json::Null,
+        Datum::Bool(b) => b.into(),
+        Datum::Int(n) => n.into(),
+        Datum::Nat(n) => n.into(),
+        Datum::Float(x) if x.is_finite() => x.into(),
+        Datum::Float(_) | Datum::Keyword(_) => {
+            isoscope_history::notation::ValueText(history, of).to_string().into()
+        }
+        Datum::Text(text) => text.into(),
+        Datum::List(elements) => elements.iter().map(|&element| value(history, element)).collect(),
+    }
+}

@@ -1,0 +1,143 @@
+//! The report as JUnit XML, which every continuous-integration server reads.
+//!
+//! A file is a test suite and a level a test case. A violated level is a failure with its stories. An unknown
+//! one is an error, so that nobody takes it for green; a level no engine decides yet is skipped.
+
+use isoscope_check::{Finding, Unknown, Verdict};
+use isoscope_explain::Teller;
+use isoscope_formats::Failure;
+use isoscope_levels::Level;
+
+use super::report::{Judged, Report, reason};
+
+/// The suites so far.
+#[derive(Default)]
+pub(crate) struct Suites {
+    text: String,
+    tests: usize,
+    failures: usize,
+    errors: usize,
+    skipped: usize,
+}
+
+impl Suites {
+    /// Adds the suite of a file.
+    pub(crate) fn add(&mut self, file: &str, outcome: Result<&Report, &Failure>) {
+        let mut suite = Suites::default();
+        let seconds = match outcome {
+            Err(failure) => {
+                let problems: Vec<String> = failure.problems.iter().map(ToString::to_string).collect();
+                let message = problems.first().map_or("unreadable", String::as_str);
+                suite.errors += 1;
+                let body = element("error", message, "unreadable", &problems.join("\n"));
+                suite.case(file, "read", 0.0, &body);
+                0.0
+            }
+            Ok(report) => {
+                let teller = Teller::new(&report.reading.history);
+                for judged in report.counted() {
+                    suite.level(file, judged, report.repeats(&judged.judgement), &teller);
+                }
+                report.seconds
+            }
+        };
+        let Suites { text, tests, failures, errors, skipped } = suite;
+        self.text.push_str(&format!(
+            "  <testsuite name=\"{}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" \
+             skipped=\"{skipped}\" time=\"{seconds:.3}\">\n{text}  </testsuite>\n",
+            escaped(file)
+        ));
+        self.tests += tests;
+        self.failures += failures;
+        self.errors += errors;
+        self.skipped += skipped;
+    }
+
+    fn level(&mut self, file: &str, judged: &Judged, repeats: Option<Level>, teller: &Teller<'_>) {
+        let body = match &judged.judgement.verdict {
+            Verdict::Holds(_) => String::new(),
+            Verdict::Violated(findings) => {
+                self.failures += 1;
+                violation(findings, repeats, teller)
+            }
+            Verdict::Unknown(Unknown::NoEngine) => {
+                self.skipped += 1;
+                format!("      <skipped message=\"{}\"/>\n", escaped(&reason(&Unknown::NoEngine).1))
+            }
+            Verdict::Unknown(unknown) => {
+                self.errors += 1;
+                let (kind, message) = reason(unknown);
+                element("error", &message, kind, "")
+            }
+        };
+        self.case(file, judged.judgement.level.name(), judged.seconds, &body);
+    }
+
+    fn case(&mut self, file: &str, name: &str, seconds: f64, body: &str) {
+        self.tests += 1;
+        let (file, name) = (escaped(file), escaped(name));
+        let open = format!("    <testcase classname=\"{file}\" name=\"{name}\" time=\"{seconds:.3}\"");
+        self.text.push_str(&match body {
+            "" => format!("{open}/>\n"),
+            body => format!("{open}>\n{body}    </testcase>\n"),
+        });
+    }
+
+    /// The whole document.
+    pub(crate) fn render(&self) -> String {
+        let Suites { text, tests, failures, errors, skipped } = self;
+        format!(
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"isoscope\" tests=\"{tests}\" \
+             failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\">\n{text}</testsuites>\n"
+        )
+    }
+}
+
+/// The stories of a level, or the weaker level that has them.
+fn violation(findings: &[Finding], repeats: Option<Level>, teller: &Teller<'_>) -> String {
+    let kinds: Vec<&str> = findings.iter().map(|finding| finding.anomaly.name()).collect();
+    let kinds = kinds.join(" ");
+    if let Some(weaker) = repeats {
+        return element("failure", &format!("{weaker} is violated, which this level implies"), &kinds, "");
+    }
+    let stories = stories(findings, teller);
+    let message = stories.first().map_or("violated", String::as_str);
+    element("failure", message, &kinds, &stories.join("\n\n"))
+}
+
+/// Each occurrence in words, with its proof.
+fn stories(findings: &[Finding], teller: &Teller<'_>) -> Vec<String> {
+    let all = findings.iter().flat_map(|f| f.instances.iter().map(move |instance| (f.anomaly, instance)));
+    let told = all.map(|(anomaly, instance)| {
+        let story = teller.story(anomaly, instance);
+        let clauses = story.clauses.iter();
+        let clauses =
+            clauses.map(|clause| format!("\n{}- {}", "  ".repeat(clause.depth.into()), clause.text));
+        format!("{anomaly}: {}{}", story.headline, clauses.collect::<String>())
+    });
+    told.collect()
+}
+
+fn element(name: &str, message: &str, kind: &str, body: &str) -> String {
+    // One line: the attribute is a title.
+    let message = message.lines().next().unwrap_or_default();
+    let (message, kind, body) = (escaped(message), escaped(kind), escaped(body));
+    format!("      <{name} message=\"{message}\" type=\"{kind}\">{body}</{name}>\n")
+}
+
+/// Text as it may stand in XML. Characters that XML 1.0 does not have are replaced.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\t' | '\n' => out.push(c),
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}

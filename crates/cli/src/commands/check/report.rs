@@ -1,0 +1,155 @@
+//! What a check found, before it is put into any form.
+
+use isoscope_check::{Against, Finding, Judgement, Unknown, Verdict};
+use isoscope_formats::Reading;
+use isoscope_levels::Level;
+
+use crate::exit::Exit;
+use crate::words::counted;
+
+/// A level's verdict, how long it took, and whether the verifier confirmed it.
+pub(crate) struct Judged {
+    pub(crate) judgement: Judgement,
+    pub(crate) seconds: f64,
+    pub(crate) certified: bool,
+}
+
+/// The verdicts on one file.
+pub(crate) struct Report {
+    /// The file as the user named it.
+    pub(crate) file: String,
+    pub(crate) reading: Reading,
+    /// In the order the levels were asked for; weaker ones first when none was named.
+    pub(crate) judged: Vec<Judged>,
+    /// Whether the user named the levels. If not, those that no engine decides yet do not count.
+    pub(crate) named: bool,
+    /// How long the check took, without reading and verifying.
+    pub(crate) seconds: f64,
+}
+
+impl Report {
+    /// The verdicts that count.
+    pub(crate) fn counted(&self) -> impl Iterator<Item = &Judged> {
+        self.judged.iter().filter(|judged| self.named || !undecided(&judged.judgement))
+    }
+
+    pub(crate) fn exit(&self) -> Exit {
+        let mut verdicts = self.counted().map(|judged| &judged.judgement.verdict).peekable();
+        if verdicts.peek().is_none() {
+            return Exit::Unknown;
+        }
+        verdicts.fold(Exit::Holds, |exit, verdict| {
+            exit.and(match verdict {
+                Verdict::Holds(_) => Exit::Holds,
+                Verdict::Violated(_) => Exit::Violated,
+                Verdict::Unknown(_) => Exit::Unknown,
+            })
+        })
+    }
+
+    pub(crate) fn nothing_to_check(&self) -> bool {
+        let nothing = |judged: &Judged| judged.judgement.verdict == Verdict::Unknown(Unknown::NothingToCheck);
+        self.judged.iter().any(nothing)
+    }
+
+    pub(crate) fn holding(&self) -> Vec<Level> {
+        self.levels(|verdict| matches!(verdict, Verdict::Holds(_)))
+    }
+
+    pub(crate) fn violated(&self) -> Vec<Level> {
+        self.levels(|verdict| matches!(verdict, Verdict::Violated(_)))
+    }
+
+    /// The levels that hold and that no other one that holds implies.
+    pub(crate) fn strongest_holding(&self) -> Vec<Level> {
+        let holding = self.holding();
+        let implied = |weak: &Level| holding.iter().any(|strong| strong != weak && strong.implies(*weak));
+        holding.iter().copied().filter(|level| !implied(level)).collect()
+    }
+
+    /// The violated levels that imply no other violated one.
+    pub(crate) fn weakest_violated(&self) -> Vec<Level> {
+        let violated = self.violated();
+        let implying = |strong: &Level| violated.iter().any(|weak| strong != weak && strong.implies(*weak));
+        violated.iter().copied().filter(|level| !implying(level)).collect()
+    }
+
+    /// The findings of the levels that were decided by themselves, weaker levels first, each finding once:
+    /// what a stronger level only repeats is left out.
+    pub(crate) fn findings(&self) -> Vec<(Level, Vec<&Finding>)> {
+        let mut judgements: Vec<&Judgement> = self.judged.iter().map(|judged| &judged.judgement).collect();
+        judgements.sort_by_key(|judgement| judgement.level);
+        let mut told: Vec<&Finding> = Vec::new();
+        let mut findings = Vec::new();
+        for judgement in judgements {
+            let Verdict::Violated(all) = &judgement.verdict else { continue };
+            if self.repeats(judgement).is_some() {
+                continue;
+            }
+            let new: Vec<&Finding> =
+                all.iter().filter(|finding| !told.iter().any(|t| same(t, finding))).collect();
+            told.extend(&new);
+            if !new.is_empty() {
+                findings.push((judgement.level, new));
+            }
+        }
+        findings
+    }
+
+    /// The weaker level of this report whose violation a verdict only repeats.
+    pub(crate) fn repeats(&self, judgement: &Judgement) -> Option<Level> {
+        let weaker = judgement.implied_by?;
+        self.judged.iter().any(|judged| judged.judgement.level == weaker).then_some(weaker)
+    }
+
+    fn levels(&self, wanted: impl Fn(&Verdict) -> bool) -> Vec<Level> {
+        let judgements = self.judged.iter().map(|judged| &judged.judgement);
+        judgements.filter(|judgement| wanted(&judgement.verdict)).map(|judgement| judgement.level).collect()
+    }
+}
+
+/// Whether two findings are of one kind. A stronger level may count more of a kind; that is not news.
+fn same(one: &Finding, other: &Finding) -> bool {
+    one.anomaly == other.anomaly && one.against == other.against
+}
+
+/// Whether a level was not decided because nothing can decide it yet.
+pub(crate) fn undecided(judgement: &Judgement) -> bool {
+    judgement.verdict == Verdict::Unknown(Unknown::NoEngine)
+}
+
+pub(crate) fn verdict_word(judgement: &Judgement) -> &'static str {
+    match judgement.verdict {
+        Verdict::Holds(_) => "holds",
+        Verdict::Violated(_) => "violated",
+        Verdict::Unknown(_) => "unknown",
+    }
+}
+
+/// Why a level is unknown, for machines and for people.
+pub(crate) fn reason(unknown: &Unknown) -> (&'static str, String) {
+    match unknown {
+        Unknown::NothingToCheck => {
+            ("nothing-to-check", "no transaction committed: there is nothing to check".to_owned())
+        }
+        Unknown::Ambiguous { reads, .. } => {
+            let have = if *reads == 1 { "has" } else { "have" };
+            let reads = counted(*reads, "read");
+            let why = "several possible writers because values are not unique";
+            ("needs-solver", format!("needs the solver: {reads} {have} {why}"))
+        }
+        Unknown::Unsupported { operations, .. } => {
+            let are = if *operations == 1 { "is" } else { "are" };
+            let operations = counted(*operations, "operation");
+            ("unsupported", format!("{operations} {are} of a kind that cannot be judged yet"))
+        }
+        Unknown::NoEngine => ("no-engine", "no engine decides this level yet".to_owned()),
+    }
+}
+
+/// The pattern of the Plume paper that a finding answers to: of the two that the anomalies of order have, the
+/// first is against the causal order and the second against the commit order.
+pub(crate) fn pattern(finding: &Finding) -> Option<&'static str> {
+    let mut patterns = finding.anomaly.aliases().iter().filter(|alias| alias.starts_with("TAP-"));
+    patterns.nth(usize::from(finding.against == Some(Against::Commit))).copied()
+}

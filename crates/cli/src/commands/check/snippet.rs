@@ -1,0 +1,121 @@
+//! The lines of the input that a story speaks of, in the style of rustc.
+//!
+//! ```text
+//!   --> history.txt:3:1
+//!    |
+//!  1 | w(1,2,0,1)
+//!    | - T1 writes key 1=2
+//! ...
+//!  3 | r(1,2,1,2)
+//!    | ^ T2 reads key 1=2
+//! ```
+//!
+//! A `^` is under the read that is wrong, a `-` under what makes it so. Files that are not text have no
+//! lines; their operations are listed by byte.
+
+use std::collections::BTreeMap;
+
+use isoscope_formats::{Place, Reading};
+use isoscope_history::Op;
+
+use crate::terminal::{ERROR, FRAME, styled};
+use crate::words::counted;
+
+/// How many operations of one story are pointed at.
+const MOST: usize = 10;
+
+/// Where operations stand in the input. The input is read once more for this, however many there are.
+pub(crate) fn places(reading: &Reading, ops: impl Iterator<Item = Op>) -> BTreeMap<Op, Place> {
+    let history = &reading.history;
+    let mut wanted: Vec<Op> = ops.collect();
+    wanted.sort_unstable();
+    wanted.dedup();
+    wanted.retain(|&op| history.op_position(op).is_some());
+    let positions: Vec<_> = wanted.iter().filter_map(|&op| history.op_position(op)).collect();
+    let found = reading.text.places(history.sources(), &positions);
+    wanted.into_iter().zip(found).filter_map(|(op, place)| Some((op, place?))).collect()
+}
+
+/// A place and what to say there.
+pub(crate) struct Mark<'a> {
+    pub(crate) place: &'a Place,
+    pub(crate) label: String,
+    /// Whether this is what the message is about.
+    pub(crate) main: bool,
+}
+
+/// Draws the lines of all marks, file by file and from top to bottom.
+pub(crate) fn render(mut marks: Vec<Mark<'_>>, indent: &str) -> String {
+    let left_out = marks.len().saturating_sub(MOST);
+    marks.truncate(MOST);
+    marks.sort_by(|a, b| (&a.place.file, a.place.offset).cmp(&(&b.place.file, b.place.offset)));
+    let width = marks.iter().map(|mark| digits(mark.place)).max().unwrap_or(1);
+    let mut text = String::new();
+    // The file of the main mark comes first, as it is the one to open.
+    let first = marks.iter().find(|mark| mark.main).or(marks.first()).map(|mark| mark.place.file.clone());
+    let (main, others): (Vec<_>, Vec<_>) =
+        marks.into_iter().partition(|mark| Some(&mark.place.file) == first.as_ref());
+    let groups = [main, others];
+    let groups = groups.iter().flat_map(|group| group.chunk_by(|a, b| a.place.file == b.place.file));
+    for (i, group) in groups.enumerate() {
+        let arrow = if i == 0 { "-->" } else { ":::" };
+        text.push_str(&file(group, arrow, width, indent));
+    }
+    if left_out > 0 {
+        let pad = " ".repeat(width);
+        let more = counted(left_out as u64, "more operation");
+        text.push_str(&format!("{indent}{pad} {} {more}\n", styled(FRAME, "= and")));
+    }
+    text
+}
+
+fn digits(place: &Place) -> usize {
+    if place.binary { 1 } else { place.line.to_string().len() }
+}
+
+/// The marks of one file.
+fn file(marks: &[Mark<'_>], arrow: &str, width: usize, indent: &str) -> String {
+    let pad = format!("{indent}{}", " ".repeat(width));
+    let main = marks.iter().find(|mark| mark.main).or(marks.first());
+    let mut text =
+        main.map_or(String::new(), |main| format!("{pad}{} {}\n", styled(FRAME, arrow), main.place));
+    if marks.iter().all(|mark| mark.place.binary) {
+        for mark in marks {
+            let byte = format!("byte {}: {}", mark.place.offset, mark.label);
+            text.push_str(&format!("{pad} {} {}\n", styled(FRAME, "="), emphasised(mark, &byte)));
+        }
+        return text;
+    }
+    let bar = styled(FRAME, "|");
+    text.push_str(&format!("{pad} {bar}\n"));
+    let mut above: Option<&Place> = None;
+    for mark in marks {
+        let (place, number) = (mark.place, mark.place.line);
+        let shown = above.and_then(|above| Some((above, under(above, place)?)));
+        if shown.is_none() {
+            if above.is_some_and(|above| number > above.line + 1) {
+                text.push_str(&format!("{indent}{}\n", styled(FRAME, "...")));
+            }
+            let number = styled(FRAME, format!("{number:>width$}"));
+            text.push_str(&format!("{indent}{number} {bar} {}\n", place.excerpt));
+        }
+        let (line, column) = shown.unwrap_or((place, place.caret));
+        let caret = format!("{} {}", if mark.main { "^" } else { "-" }, mark.label);
+        text.push_str(&format!("{pad} {bar} {}{}\n", " ".repeat(column), emphasised(mark, &caret)));
+        above = Some(line);
+    }
+    text
+}
+
+/// Where in the excerpt that is shown a place further on in the same line is, if it is in it. Columns are
+/// bytes and carets characters, so the text between must be of one-byte characters.
+fn under(shown: &Place, place: &Place) -> Option<usize> {
+    let distance = place.column.checked_sub(shown.column).filter(|_| place.line == shown.line)? as usize;
+    let mut rest = shown.excerpt.chars().skip(shown.caret).take(distance + 1);
+    let inside = rest.clone().count() == distance + 1 && rest.all(|c| c.is_ascii());
+    inside.then_some(shown.caret + distance)
+}
+
+fn emphasised(mark: &Mark<'_>, text: &str) -> String {
+    styled(if mark.main { ERROR } else { FRAME }, text)
+}

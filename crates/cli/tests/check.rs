@@ -1,0 +1,390 @@
+//! `check` as users and scripts run it: verdicts, exit codes, every style of output.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
+
+mod support;
+
+use std::fs;
+
+use isoscope_levels::{Anomaly, Example, Level};
+use serde_json::Value;
+use support::{isoscope, isoscope_with_input};
+use tempfile::TempDir;
+
+const GOOD: &str = "T1: w(x,1)  T2: r(x,1) w(y,1)";
+/// Satisfies read committed and not read atomic.
+const FRACTURED: &str = "T1: w(x,1) w(y,2)\nT2: r(x,0) r(y,2)\n";
+/// Nothing committed.
+const ABORTED: &str = "T1!: w(x,1)";
+/// Whether T3 read from T1 or from T2 decides.
+const AMBIGUOUS: &str = "T1: w(x,1) w(y,1)  T2: w(x,1)  T3: r(y,0) r(x,1)";
+
+fn directory() -> TempDir {
+    let directory = TempDir::new().unwrap();
+    let files =
+        [("good", GOOD), ("bad", FRACTURED), ("none", ABORTED), ("twice", AMBIGUOUS), ("broken", "w(1\n")];
+    for (name, content) in files {
+        fs::write(directory.path().join(name), content).unwrap();
+    }
+    directory
+}
+
+#[test]
+fn exit_codes_tell_the_worst() {
+    let d = directory();
+    for (args, code) in [
+        ("--level causal good", 0),
+        ("good", 0),
+        ("bad", 1),
+        ("--level rc bad", 0),
+        ("--level rc,ra bad", 1),
+        ("--level ra --level rc bad", 1),
+        ("none", 2),
+        ("--level rc none", 2),
+        ("--level ser good", 2),
+        ("good none", 2),
+        ("good none bad good", 1),
+        ("broken", 255),
+        ("broken bad", 255),
+        ("bad missing good", 255),
+        ("--level nonsense good", 254),
+        ("--format nonsense good", 254),
+        ("", 254),
+    ] {
+        let run = isoscope(d.path(), &format!("check {args}"));
+        assert_eq!(run.code, code, "check {args}\n{}{}", run.out, run.err);
+    }
+}
+
+#[test]
+fn levels_go_by_all_their_names_and_misspelt_ones_are_helped() {
+    let d = directory();
+    for name in ["ra", "read-atomic", "Read_Atomic", "cc", "causal-consistency"] {
+        assert_eq!(isoscope(d.path(), &format!("check --level {name} good")).code, 0, "{name}");
+    }
+    let run = isoscope(d.path(), "check --level read-atomc good");
+    assert_eq!(run.code, 254);
+    assert!(run.err.contains("did you mean `read-atomic`?"), "{}", run.err);
+}
+
+#[test]
+fn the_full_report_tells_a_story_and_points_into_the_file() {
+    let d = directory();
+    let run = isoscope(d.path(), "check bad");
+    let expected = "\
+bad  2 sessions, 2 transactions, 4 operations
+
+  ✗ strict-serializable
+  ✗ serializable            ✗ strict-snapshot-isolation
+  ✗ snapshot-isolation
+  ✗ prefix                  ✗ parallel-snapshot-isolation
+  ✗ causal
+  ✗ read-atomic
+  ✓ read-committed          · adya-pl-2.99
+  ✓ adya-pl-2
+  ✓ cut-isolation           ✓ adya-pl-1
+  · not decided yet
+
+  strongest that hold  cut-isolation, read-committed
+  weakest that fail    read-atomic
+
+✗ read-atomic is violated; also violated: causal, prefix, parallel-snapshot-isolation,
+  snapshot-isolation, serializable, strict-snapshot-isolation, strict-serializable
+
+  fractured read (TAP-k, against causal order): once
+
+  T2 read x=0, the initial value, and then read y=2 from T1, which also wrote x=1.
+   --> bad:2:5
+    |
+  1 | T1: w(x,1) w(y,2)
+    |     - T1 writes x=1
+  2 | T2: r(x,0) r(y,2)
+    |     ^ T2 reads x=0
+    |            - T2 reads y=2
+
+violated: read-atomic; 1 anomaly of 1 kind
+  `isoscope explain fractured-read` tells what it is and which levels forbid it
+";
+    assert_eq!(run.out, expected);
+    assert_eq!(run.err, "");
+    assert!(isoscope(d.path(), "check bad --color always").out.contains("\u{1b}[1m\u{1b}[31m✗ read-atomic"));
+    assert_eq!(isoscope(d.path(), "explain fractured-read").code, 0, "the hint can be followed");
+}
+
+#[test]
+fn nothing_to_check_is_said() {
+    let d = directory();
+    let run = isoscope(d.path(), "check none");
+    assert!(run.out.ends_with("unknown: nothing to check\n"), "{}", run.out);
+    assert!(run.err.contains("none: no transaction committed: there is nothing to check"), "{}", run.err);
+}
+
+fn lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The contract that scripts rely on: a line a file, whatever becomes of the others.
+#[test]
+fn jsonl_is_a_line_a_file() {
+    let d = directory();
+    let run = isoscope(d.path(), "-q check --level ra,cc --format jsonl good broken bad missing none");
+    assert_eq!(run.code, 255);
+    let lines = lines(&run.out);
+    let files: Vec<&str> = lines.iter().filter_map(|line| line["file"].as_str()).collect();
+    assert_eq!(files, ["good", "broken", "bad", "missing", "none"]);
+    assert_eq!((&lines[0]["transactions"], &lines[0]["operations"]), (&2.into(), &3.into()));
+    let level = &lines[0]["levels"][0];
+    assert_eq!((&level["level"], &level["verdict"]), (&"read-atomic".into(), &"holds".into()));
+    assert_eq!((&level["certified"], &level["anomalies"]), (&false.into(), &Value::Array(Vec::new())));
+    assert!(level["seconds"].is_f64());
+    for unreadable in [1, 3] {
+        assert_eq!(lines[unreadable].get("levels"), None);
+        assert_eq!(lines[unreadable]["problems"][0]["severity"], "error");
+    }
+    assert_eq!(lines[2]["levels"][1]["verdict"], "violated");
+    let reason = &lines[4]["levels"][0]["reason"];
+    assert_eq!(
+        (&lines[4]["levels"][0]["verdict"], &reason["kind"]),
+        (&"unknown".into(), &"nothing-to-check".into())
+    );
+}
+
+#[test]
+fn json_carries_the_anomaly_down_to_the_column() {
+    let d = directory();
+    let whole: Value = serde_json::from_str(&isoscope(d.path(), "check --format json bad").out).unwrap();
+    let levels = whole["levels"].as_array().unwrap();
+    let of = |name: &str| levels.iter().find(|level| level["level"] == name);
+    assert_eq!(of("adya-pl-2.99"), None, "what nothing decides is left out");
+    let anomaly = &of("read-atomic").unwrap()["anomalies"][0];
+    assert_eq!((&anomaly["kind"], &anomaly["count"]), (&"fractured-read".into(), &1.into()));
+    let instance = &anomaly["instances"][0];
+    let columns: Vec<u64> =
+        instance["operations"].as_array().unwrap().iter().filter_map(|op| op["column"].as_u64()).collect();
+    assert_eq!(columns, [5, 12, 5]);
+    assert_eq!(instance["edges"][0]["to"], "initial");
+    let serializable = of("serializable").unwrap();
+    assert_eq!(serializable["implied_by"], "causal");
+    assert_eq!(serializable["anomalies"][0]["count"], 1);
+    assert_eq!(serializable["anomalies"][0]["instances"], Value::Array(Vec::new()), "told once");
+    let alone: Value =
+        serde_json::from_str(&isoscope(d.path(), "check --format json --level ser bad").out).unwrap();
+    assert_eq!(alone["levels"][0]["anomalies"][0]["instances"].as_array().map(Vec::len), Some(1));
+    let several = isoscope(d.path(), "check --format json bad good").out;
+    assert_eq!(serde_json::from_str::<Value>(&several).unwrap().as_array().map(Vec::len), Some(2));
+}
+
+/// The catalogue says of each of its examples which levels it satisfies; no verdict may say otherwise.
+#[test]
+fn the_examples_of_the_catalogue_get_the_verdicts_that_it_states() {
+    let d = TempDir::new().unwrap();
+    let of_levels = Level::ALL.into_iter().flat_map(Level::examples);
+    let examples: Vec<&Example> =
+        of_levels.chain(Anomaly::ALL.into_iter().flat_map(Anomaly::examples)).collect();
+    let names: Vec<String> = (0..examples.len()).map(|i| format!("{i:03}")).collect();
+    for (name, example) in names.iter().zip(&examples) {
+        fs::write(d.path().join(name), example.notation).unwrap();
+    }
+    let run = isoscope(d.path(), &format!("-q check --format jsonl {}", names.join(" ")));
+    let mut wrong = Vec::new();
+    for (example, line) in examples.iter().zip(lines(&run.out)) {
+        for judged in line["levels"].as_array().unwrap() {
+            let level = Level::parse(judged["level"].as_str().unwrap()).unwrap();
+            let expected = match example.satisfies(level) {
+                Some(true) => "holds",
+                Some(false) => "violated",
+                None => continue,
+            };
+            if judged["verdict"] != expected && judged["verdict"] != "unknown" {
+                wrong.push(format!("{level} {} and not {expected}: {}", judged["verdict"], example.notation));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong verdicts:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn ambiguous_reads_need_the_solver() {
+    let d = directory();
+    let run = isoscope(d.path(), "check --level ra twice");
+    assert_eq!(run.code, 2, "{}", run.out);
+    let said = "needs the solver: 1 read has several possible writers because values are not unique";
+    assert!(run.out.contains(said), "{}", run.out);
+}
+
+#[test]
+#[ignore = "until isoscope_check::verify is merged"]
+fn verdicts_are_certified_when_asked() {
+    let d = directory();
+    for file in ["good", "bad", "none", "twice"] {
+        let run = isoscope(d.path(), &format!("check --certify --format jsonl {file}"));
+        assert_eq!(run.code, isoscope(d.path(), &format!("check {file}")).code, "{}", run.err);
+        for level in lines(&run.out)[0]["levels"].as_array().unwrap() {
+            assert_eq!(level["certified"], level["verdict"] != "unknown", "{level}");
+        }
+    }
+}
+
+#[test]
+fn max_anomalies_limits_what_is_shown_and_not_what_is_counted() {
+    let d = directory();
+    let generate = "generate --sessions 20 --txns 5 --inject fractured-read=12 --seed 1 -o many.jsonl";
+    assert_eq!(isoscope(d.path(), generate).code, 0);
+    for (args, shown) in [("", 10), ("--max-anomalies 0", 12), ("--max-anomalies 4", 4)] {
+        let run = isoscope(d.path(), &format!("check --format jsonl --level ra {args} many.jsonl"));
+        let anomaly = &lines(&run.out)[0]["levels"][0]["anomalies"][0];
+        assert_eq!((&anomaly["kind"], &anomaly["count"]), (&"fractured-read".into(), &12.into()));
+        assert_eq!(anomaly["instances"].as_array().map(Vec::len), Some(shown), "{args}");
+    }
+    let run = isoscope(d.path(), "check --level ra many.jsonl");
+    assert!(run.out.contains(", the shortest 3 shown") && run.out.contains("\n  3. "), "{}", run.out);
+    assert!(!run.out.contains("\n  4. "), "{}", run.out);
+}
+
+#[test]
+fn standard_input_is_pointed_into() {
+    let d = directory();
+    let run = isoscope_with_input(d.path(), "check -", FRACTURED.as_bytes());
+    assert_eq!(run.code, 1);
+    assert!(run.out.contains(" --> <stdin>:2:5\n"), "{}", run.out);
+    assert!(run.out.contains("  2 | T2: r(x,0) r(y,2)\n"), "{}", run.out);
+}
+
+#[test]
+fn binary_files_are_pointed_into_by_byte() {
+    let d = directory();
+    assert_eq!(isoscope(d.path(), "-q convert bad --to dbcop-bincode -o bad.bincode").code, 0);
+    let run = isoscope(d.path(), "check --level ra bad.bincode");
+    assert_eq!(run.code, 1);
+    assert!(run.out.contains(" --> bad.bincode: byte ") && run.out.contains(" = byte "), "{}", run.out);
+    let json = &lines(&isoscope(d.path(), "check --level ra --format jsonl bad.bincode").out)[0];
+    let op = &json["levels"][0]["anomalies"][0]["instances"][0]["operations"][0];
+    assert!(op["offset"].is_u64() && op.get("line").is_none(), "{op}");
+}
+
+#[test]
+fn concise_is_a_line_a_file() {
+    let d = directory();
+    let run = isoscope(d.path(), "-q check --format concise good bad none broken");
+    let expected = "\
+good: holds: causal
+bad: holds: cut-isolation, read-committed; violated: read-atomic (1 fractured-read)
+none: nothing to check
+broken: unreadable
+";
+    assert_eq!(run.out, expected);
+    let run = isoscope(d.path(), "check --format concise --level rc,cc bad");
+    assert_eq!(run.out, "bad: holds: read-committed; violated: causal (1 fractured-read)\n");
+}
+
+#[test]
+fn several_files_end_with_a_tally() {
+    let d = directory();
+    let run = isoscope(d.path(), "-q check good bad none broken");
+    let tally = "4 files: 1 violated, 1 unknown, 1 without violation, 1 failed\n";
+    assert!(run.out.ends_with(tally), "{}", run.out);
+}
+
+#[test]
+fn elle_gets_a_map_a_file() {
+    let d = directory();
+    let run = isoscope(d.path(), "-q check --format elle --level rc,ra,cc good bad none broken");
+    let lines: Vec<&str> = run.out.lines().collect();
+    assert_eq!(lines[0], "{:file \"good\", :valid? true, :not #{}, :also-not #{}}");
+    let bad =
+        "{:file \"bad\", :valid? false, :anomaly-types (:fractured-read), :anomalies {:fractured-read [{";
+    assert!(lines[1].starts_with(bad), "{}", lines[1]);
+    assert!(lines[1].ends_with(":not #{:read-atomic}, :also-not #{:causal-cerone}}"), "{}", lines[1]);
+    assert!(lines[2].contains(":valid? :unknown, :anomaly-types (:empty-transaction-graph)"), "{}", lines[2]);
+    assert!(lines[3].contains(":valid? :unknown, :error \""), "{}", lines[3]);
+    for line in lines {
+        assert_balanced(line);
+    }
+}
+
+/// Brackets outside of strings match.
+fn assert_balanced(edn: &str) {
+    let mut open = Vec::new();
+    let mut chars = edn.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' => {
+                while let Some(inside) = chars.next() {
+                    match inside {
+                        '\\' => drop(chars.next()),
+                        '"' => break,
+                        _ => {}
+                    }
+                }
+            }
+            '{' | '[' | '(' => open.push(c),
+            '}' => assert_eq!(open.pop(), Some('{'), "{edn}"),
+            ']' => assert_eq!(open.pop(), Some('['), "{edn}"),
+            ')' => assert_eq!(open.pop(), Some('('), "{edn}"),
+            _ => {}
+        }
+    }
+    assert!(open.is_empty(), "{edn}");
+}
+
+#[test]
+fn junit_is_a_suite_a_file_and_a_case_a_level() {
+    let d = directory();
+    let run = isoscope(d.path(), "-q check --format junit --level rc,ra,ser good bad none broken");
+    assert_eq!(run.code, 255);
+    let count = |what: &str| run.out.matches(what).count();
+    assert_eq!((count("<testsuite "), count("<testcase ")), (4, 10), "{}", run.out);
+    assert_eq!((count("<failure "), count("<error "), count("<skipped ")), (2, 4, 1), "{}", run.out);
+    assert!(
+        run.out.contains(
+            "<testsuites name=\"isoscope\" tests=\"10\" failures=\"2\" errors=\"4\" skipped=\"1\">"
+        )
+    );
+    assert_well_formed(&run.out);
+}
+
+/// Elements are closed in the order they were opened, and no bare `<` or `&` is left.
+fn assert_well_formed(xml: &str) {
+    let mut open = Vec::new();
+    let body = xml.strip_prefix("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n").unwrap();
+    for (i, piece) in body.split('<').enumerate().skip(1) {
+        let (tag, text) = piece.split_once('>').unwrap_or_else(|| panic!("piece {i}: {piece}"));
+        assert!(!text.contains('>'), "{piece}");
+        for entity in piece.split('&').skip(1) {
+            assert!(["amp;", "lt;", "gt;", "quot;"].iter().any(|known| entity.starts_with(known)), "{piece}");
+        }
+        if let Some(name) = tag.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(name));
+        } else if !tag.ends_with('/') {
+            open.push(tag.split(' ').next().unwrap());
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+}
+
+#[test]
+fn output_is_a_function_of_the_input() {
+    let d = directory();
+    let generate = "generate --sessions 10 --txns 50 --level rc --keys 20 --seed 5 -o h.jsonl";
+    assert_eq!(isoscope(d.path(), generate).code, 0);
+    let one = isoscope(d.path(), "--threads 1 check h.jsonl");
+    assert_eq!(one.code, 1);
+    assert_eq!(one.out, isoscope(d.path(), "--threads 2 check h.jsonl").out);
+    assert_eq!(one.out, isoscope(d.path(), "check h.jsonl").out);
+    let timed = isoscope(d.path(), "-v check h.jsonl");
+    assert_eq!(one.out, timed.out);
+    assert!(timed.err.contains("read-atomic: violated in "), "{}", timed.err);
+}
+
+#[test]
+fn the_demo_tells_the_story_of_its_anomaly() {
+    let d = directory();
+    let run = isoscope(d.path(), "demo");
+    assert_eq!((run.code, run.err.as_str()), (0, ""));
+    let story = "T9 had seen T7, which wrote u=11, by way of T8, and yet it read u=0, the initial value.";
+    assert!(run.out.contains(story), "{}", run.out);
+    assert!(run.out.contains(" --> demo:3:"), "{}", run.out);
+    for seed in 0..5 {
+        let run = isoscope(d.path(), &format!("demo --seed {seed}"));
+        assert!(run.out.contains("causality violation (TAP-m): once"), "seed {seed}: {}", run.out);
+    }
+}

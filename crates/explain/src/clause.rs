@@ -1,0 +1,235 @@
+//! The steps of a proof in words, one clause each.
+//!
+//! A step of a cycle says which transaction comes before which, and why: the fact in the history for edges
+//! that are facts, and for forced ones the read that would otherwise be wrong. How a reader had seen a
+//! transaction is unfolded into the sessions and reads along which it had. Long cycles lose their middle
+//! here, in words; the evidence keeps every edge.
+
+use isoscope_check::{Edge, Node, Seen, Why};
+use isoscope_history::{Datum, Op, OpView};
+use isoscope_levels::Anomaly;
+
+use crate::story::{Clause, Teller};
+use crate::words::sentence;
+
+/// How many steps of a cycle are told: all of so many, else so many at the beginning and at the end.
+const CYCLE: Shown = Shown { most: 8, first: 4, last: 3 };
+/// The same for the path inside a step.
+const PATH: Shown = Shown { most: 5, first: 2, last: 2 };
+
+struct Shown {
+    most: usize,
+    first: usize,
+    last: usize,
+}
+
+impl Shown {
+    /// Which of `count` steps are told: those before the first number and from the second on.
+    fn split(&self, count: usize) -> (usize, usize) {
+        if count <= self.most { (count, count) } else { (self.first, count - self.last) }
+    }
+}
+
+impl Teller<'_> {
+    /// A step of a cycle: what comes before what, and why.
+    pub fn step(&self, edge: &Edge) -> Clause {
+        let order = match (&edge.why, edge.to) {
+            (Why::Forced { .. }, Node::Initial) => "would have to come before",
+            (Why::Forced { .. }, _) => "must come before",
+            _ => "comes before",
+        };
+        let mut text = format!("{} {order} {}", self.words.node(edge.from), self.words.node(edge.to));
+        // That everything follows the initial state needs no reason.
+        if !(edge.from == Node::Initial && edge.why == Why::Session) {
+            text = format!("{text}: {}", self.fact(edge));
+        }
+        Clause::new(sentence(&text), self.ops(edge))
+    }
+
+    pub(crate) fn cycle_clauses(&self, edges: &[Edge]) -> Vec<Clause> {
+        let mut clauses = Vec::new();
+        let (head, tail) = CYCLE.split(edges.len());
+        for (i, edge) in edges.iter().enumerate() {
+            if i < head || i >= tail {
+                clauses.push(self.step(edge));
+                if let Why::Forced { seen: Seen::Causal(path), .. } = &edge.why {
+                    clauses.extend(self.path_clauses(path));
+                }
+            } else if i == head {
+                clauses.push(more(tail - head));
+            }
+        }
+        clauses
+    }
+
+    /// How a reader had seen a transaction.
+    fn path_clauses(&self, path: &[Edge]) -> Vec<Clause> {
+        let mut clauses = Vec::new();
+        let (head, tail) = PATH.split(path.len());
+        for (i, edge) in path.iter().enumerate() {
+            if i < head || i >= tail {
+                clauses.push(Clause::new(sentence(&self.fact(edge)), self.ops(edge)));
+            } else if i == head {
+                clauses.push(more(tail - head));
+            }
+        }
+        for clause in &mut clauses {
+            clause.depth = 1;
+        }
+        clauses
+    }
+
+    /// What in the history an edge states.
+    fn fact(&self, edge: &Edge) -> String {
+        let words = &self.words;
+        let to = words.node(edge.to);
+        match (&edge.why, edge.from) {
+            (Why::Session, Node::Initial) => format!("{} comes before {to}", words.node(edge.from)),
+            (Why::Session, Node::Txn(from)) => {
+                format!(
+                    "{to} follows {} in {}",
+                    words.txn(from),
+                    words.session(words.history.session_of(from))
+                )
+            }
+            (Why::ReadFrom { read }, _) => format!("{to} {}", self.read_from(*read, edge.from)),
+            (Why::Versions { read, index }, _) => self.versions(*read, *index, edge),
+            (Why::Missing { read, append }, _) => {
+                let (reader, list) = words.of(*read);
+                let append = words.history.op(*append);
+                format!(
+                    "{} {}, which does not yet hold the {} that {to} appended",
+                    words.txn(reader),
+                    words.past(list),
+                    words.value(append.value)
+                )
+            }
+            (Why::Forced { read, seen }, _) => self.forced(edge, *read, seen),
+        }
+    }
+
+    fn versions(&self, read: Op, index: u32, edge: &Edge) -> String {
+        let words = &self.words;
+        let (reader, list) = words.of(read);
+        let elements = match words.history.datum(list.value) {
+            Datum::List(elements) => elements,
+            _ => &[],
+        };
+        let element = |i: usize| elements.get(i).map_or("?".to_owned(), |&value| words.value(value));
+        let after = element(index as usize);
+        let (from, to) = (words.node(edge.from), words.node(edge.to));
+        let before = match (edge.from, (index as usize).checked_sub(1)) {
+            (Node::Txn(_), Some(i)) => format!("the {} of {from}", element(i)),
+            _ => from,
+        };
+        format!("{} {}, where the {after} of {to} follows {before}", words.txn(reader), words.past(list))
+    }
+
+    /// Why a forced edge is: a read, and what the reader had seen.
+    fn forced(&self, edge: &Edge, read: Op, seen: &Seen) -> String {
+        let words = &self.words;
+        let (reader, view) = words.of(read);
+        let (name, from) = (words.txn(reader), words.node(edge.from));
+        let wrote = self.wrote(edge.from, view);
+        let read = self.read_from(read, edge.to);
+        match seen {
+            Seen::Read(op) => {
+                format!("{name} {read}, although it {}, which {wrote}", self.read_from(*op, edge.from))
+            }
+            Seen::Session => {
+                let session = words.session(words.history.session_of(reader));
+                format!("{name} {read}, although {from}, before it in {session}, {wrote}")
+            }
+            Seen::Causal(_) => format!("{name} {read}, although it had seen {from}, which {wrote}"),
+        }
+    }
+
+    /// `read x=2 from T1`, or `read x=0, the initial value`.
+    pub(crate) fn read_from(&self, read: Op, from: Node) -> String {
+        let read = self.words.past(self.words.history.op(read));
+        match from {
+            Node::Initial => format!("{read}, the initial value"),
+            Node::Txn(txn) => format!("{read} from {}", self.words.txn(txn)),
+        }
+    }
+
+    /// What a transaction, or the initial state, did to the key that somebody read.
+    pub(crate) fn wrote(&self, node: Node, read: OpView) -> String {
+        let write = match node {
+            Node::Initial => None,
+            Node::Txn(txn) => self.words.last_write(txn, read.key),
+        };
+        write.map_or(format!("wrote {}", self.words.key(read.key)), |write| self.words.past(write))
+    }
+
+    /// The operations that bear an edge out.
+    fn ops(&self, edge: &Edge) -> Vec<Op> {
+        let view = |read: &Op| self.words.history.op(*read);
+        let some = match &edge.why {
+            Why::Session => [None; 4],
+            Why::ReadFrom { read } => [self.write_read(edge.from, view(read)), Some(*read), None, None],
+            Why::Versions { read, index } => [self.appended(*read, *index, edge.to), Some(*read), None, None],
+            Why::Missing { read, append } => [Some(*append), Some(*read), None, None],
+            Why::Forced { read, seen } => {
+                let seen = if let Seen::Read(op) = seen { Some(*op) } else { None };
+                let overlooked = self.last_write(edge.from, view(read));
+                [overlooked, self.write_read(edge.to, view(read)), seen, Some(*read)]
+            }
+        };
+        some.into_iter().flatten().collect()
+    }
+
+    /// The append that put an element into a list.
+    fn appended(&self, read: Op, index: u32, by: Node) -> Option<Op> {
+        let (history, Node::Txn(txn)) = (self.words.history, by) else { return None };
+        let list = history.op(read);
+        let Datum::List(elements) = history.datum(list.value) else { return None };
+        let element = *elements.get(index as usize)?;
+        let mut appends = history.ops_of(txn).filter(|op| op.kind.is_write() && op.key == list.key);
+        appends.find(|op| op.value == element).map(|op| op.id)
+    }
+
+    fn write_read(&self, node: Node, read: OpView) -> Option<Op> {
+        let Node::Txn(txn) = node else { return None };
+        self.words.write_read(txn, read).map(|op| op.id)
+    }
+
+    fn last_write(&self, node: Node, read: OpView) -> Option<Op> {
+        let Node::Txn(txn) = node else { return None };
+        self.words.last_write(txn, read.key).map(|op| op.id)
+    }
+
+    /// The steps that show a read to be wrong whatever the order.
+    pub(crate) fn read_clauses(&self, anomaly: Anomaly, read: Op, write: Option<Op>) -> Vec<Clause> {
+        let words = &self.words;
+        let (reader, view) = words.of(read);
+        let own = words.history.ops_of(reader).filter(|op| op.kind.is_write() && op.key == view.key);
+        let own: Vec<OpView> = match anomaly {
+            Anomaly::NotMyOwnWrite | Anomaly::NotMyLastWrite => own.filter(|op| op.id < read).collect(),
+            _ => Vec::new(),
+        };
+        let mut ops: Vec<Op> = write.into_iter().chain(own.last().map(|op| op.id)).collect();
+        if let (Anomaly::IntermediateRead, Some(write)) = (anomaly, write) {
+            let last = words.last_write(words.history.txn_of(write), view.key);
+            ops.extend(last.map(|op| op.id).filter(|&last| last != write));
+        }
+        ops.push(read);
+        ops.dedup();
+        ops.into_iter().map(|op| self.did(op)).collect()
+    }
+
+    pub(crate) fn pair_clauses(&self, first: Op, second: Op) -> Vec<Clause> {
+        [first, second].map(|op| self.did(op)).into()
+    }
+
+    /// `T7 read x=2.`
+    fn did(&self, op: Op) -> Clause {
+        let (txn, view) = self.words.of(op);
+        Clause::new(sentence(&format!("{} {}", self.words.txn(txn), self.words.past(view))), vec![op])
+    }
+}
+
+fn more(steps: usize) -> Clause {
+    let s = if steps == 1 { "" } else { "s" };
+    Clause::new(format!("... {steps} more step{s}"), Vec::new())
+}

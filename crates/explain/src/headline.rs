@@ -1,0 +1,283 @@
+//! The first sentence of a story: what happened, told differently for each anomaly.
+
+use isoscope_check::{Edge, Evidence, Node, Seen, Why};
+use isoscope_history::{Datum, Op, OpKind, OpView, Txn, Value};
+use isoscope_levels::Anomaly;
+
+use crate::story::Teller;
+use crate::words::{enumerate, participle, sentence};
+
+/// A forced edge, taken apart: the reader read a version of `older` although it had seen `newer`, and the
+/// rest of the cycle shows that `newer` came later.
+struct Overlooked<'a> {
+    reader: Txn,
+    read: Op,
+    older: Node,
+    newer: Node,
+    seen: &'a Seen,
+}
+
+impl Teller<'_> {
+    pub(crate) fn headline(&self, anomaly: Anomaly, evidence: &Evidence) -> String {
+        let text = match evidence {
+            Evidence::Read { read, write } => self.wrong_read(anomaly, *read, *write),
+            Evidence::Pair { first, second } => self.contradiction(anomaly, *first, *second),
+            Evidence::Cycle(edges) => match self.overlooked(edges) {
+                Some(overlooked) => self.wrong_version(anomaly, &overlooked, edges),
+                None => self.circle(anomaly, edges),
+            },
+        };
+        sentence(&text)
+    }
+
+    /// A read that is wrong whatever the order.
+    fn wrong_read(&self, anomaly: Anomaly, read: Op, write: Option<Op>) -> String {
+        let words = &self.words;
+        let (reader, view) = words.of(read);
+        let reader_name = words.txn(reader);
+        let did = format!("{reader_name} {}", words.past(view));
+        let Some((writer, write)) = write.map(|write| words.of(write)) else {
+            return match anomaly {
+                Anomaly::DuplicateElements => self.duplicate(&did, view),
+                Anomaly::NotMyOwnWrite => {
+                    format!("{did}, although it had itself {} before", self.own_write(reader, view))
+                }
+                Anomaly::LostAppend => format!("{did}, which lacks what was there from the beginning"),
+                _ => self.thin_air(&did, view),
+            };
+        };
+        let writer_name = words.txn(writer);
+        match anomaly {
+            Anomaly::AbortedRead if view.kind == OpKind::ReadList => {
+                format!(
+                    "{did}, and the {} in it is of {writer_name}, which aborted",
+                    words.value(write.value)
+                )
+            }
+            Anomaly::AbortedRead => format!("{did} from {writer_name}, which aborted"),
+            Anomaly::FutureRead => format!("{did} before it {} itself", words.past(write)),
+            Anomaly::NotMyOwnWrite => {
+                let own = self.own_write(reader, view);
+                format!("{did} from {writer_name}, although it had itself {own} before")
+            }
+            Anomaly::NotMyLastWrite => {
+                let own = self.own_write(reader, view);
+                format!("{did}, its own earlier write, although it had {own} since")
+            }
+            Anomaly::IntermediateRead => {
+                let last = self.wrote(Node::Txn(writer), view);
+                format!("{did} from {writer_name} in the middle of it: {writer_name} then {last}")
+            }
+            Anomaly::DuplicateElements => self.duplicate(&did, view),
+            _ => format!("{did} from {writer_name}, which no order explains"),
+        }
+    }
+
+    /// What a transaction had last written to a key before it read it.
+    fn own_write(&self, txn: Txn, read: OpView) -> String {
+        let mut writes = self.words.history.ops_of(txn);
+        let last = writes.rfind(|op| op.kind.is_write() && op.key == read.key && op.id < read.id);
+        last.map_or(format!("written {}", self.words.key(read.key)), |op| participle(&self.words.past(op)))
+    }
+
+    /// A value out of thin air; of a list, the element that is.
+    fn thin_air(&self, did: &str, read: OpView) -> String {
+        let history = self.words.history;
+        let written = |value: Value| {
+            let writers = history.writers(read.key).iter();
+            let mut writes = writers.flat_map(|&txn| history.ops_of(txn));
+            writes.any(|op| op.kind.is_write() && op.key == read.key && op.value == value)
+        };
+        let initial = match history.datum(history.initial(read.key)) {
+            Datum::List(elements) => elements,
+            _ => &[],
+        };
+        match history.datum(read.value) {
+            Datum::List(elements) => {
+                let thin = elements.iter().find(|e| !initial.contains(e) && !written(**e));
+                let thin = thin.map_or("an element".to_owned(), |&e| self.words.value(e));
+                format!("{did}, which holds {thin}, and nobody ever appended that")
+            }
+            _ => format!("{did}, which nobody ever wrote"),
+        }
+    }
+
+    fn duplicate(&self, did: &str, read: OpView) -> String {
+        let repeated =
+            self.first_repeated(read.value).map_or("an element".to_owned(), |e| self.words.value(e));
+        format!("{did}, which holds {repeated} more often than it was appended")
+    }
+
+    fn first_repeated(&self, list: Value) -> Option<Value> {
+        let Datum::List(elements) = self.words.history.datum(list) else { return None };
+        let mut sorted = elements.to_vec();
+        sorted.sort_unstable();
+        elements.iter().copied().find(|e| {
+            let from = sorted.partition_point(|other| other < e);
+            sorted.get(from + 1) == Some(e)
+        })
+    }
+
+    /// Two reads that cannot both be right.
+    fn contradiction(&self, anomaly: Anomaly, first: Op, second: Op) -> String {
+        let words = &self.words;
+        let ((a, one), (b, two)) = (words.of(first), words.of(second));
+        let did = format!("{} {}", words.txn(a), words.past(one));
+        let then = if a == b { "then".to_owned() } else { words.txn(b) };
+        let reads = format!("{did} and {then} {}", words.past(two));
+        match anomaly {
+            Anomaly::NonRepeatableRead => {
+                let value = words.value(two.value);
+                format!("{did}, and when it read {} again it found {value}", words.key(two.key))
+            }
+            Anomaly::IncompatibleOrder => {
+                let apart = self.first_difference(one.value, two.value);
+                format!("{reads}: neither list is a beginning of the other{apart}")
+            }
+            _ => format!("{reads}, which no order explains"),
+        }
+    }
+
+    /// Where two lists part, when they are too long to see it.
+    fn first_difference(&self, one: Value, two: Value) -> String {
+        let history = self.words.history;
+        let (Datum::List(one), Datum::List(two)) = (history.datum(one), history.datum(two)) else {
+            return String::new();
+        };
+        match one.iter().zip(two).enumerate().find(|(_, (a, b))| a != b) {
+            Some((i, (&a, &b))) if one.len().max(two.len()) > 4 => {
+                let (a, b) = (self.words.value(a), self.words.value(b));
+                format!("; element {} is {a} in one and {b} in the other", i + 1)
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// The forced edge that a cycle begins with, if it does and no transaction that it needs is missing.
+    fn overlooked<'e>(&self, edges: &'e [Edge]) -> Option<Overlooked<'e>> {
+        let Edge { from: newer, to: older, why: Why::Forced { read, seen } } = edges.first()? else {
+            return None;
+        };
+        let reader = self.words.history.txn_of(*read);
+        Some(Overlooked { reader, read: *read, older: *older, newer: *newer, seen })
+    }
+
+    /// A read of a version that the reader should have known to be overwritten.
+    fn wrong_version(&self, anomaly: Anomaly, o: &Overlooked<'_>, edges: &[Edge]) -> String {
+        let words = &self.words;
+        let (reader, newer) = (words.txn(o.reader), words.node(o.newer));
+        let view = words.history.op(o.read);
+        let (read, wrote) = (self.read_from(o.read, o.older), self.wrote(o.newer, view));
+        let back = self.older_version(o);
+        match (anomaly, o.seen) {
+            (Anomaly::NonMonotonicRead, Seen::Read(op)) => {
+                let first = self.read_from(*op, o.newer);
+                format!("{reader} {first}, which {wrote}, and then went back: it {back}")
+            }
+            (Anomaly::FracturedRead, Seen::Read(op)) if *op < o.read => {
+                let first = self.read_from(*op, o.newer);
+                format!("{reader} {first}, which also {wrote}, and then {back}")
+            }
+            (Anomaly::FracturedRead, Seen::Read(op)) => {
+                let then = self.read_from(*op, o.newer);
+                format!("{reader} {read}, and then {then}, which also {wrote}")
+            }
+            (Anomaly::FracturedRead | Anomaly::StaleSessionRead, Seen::Session) => {
+                let session = words.session(words.history.session_of(o.reader));
+                format!("{newer} {wrote}, and yet {reader}, after it in {session}, {back}")
+            }
+            (Anomaly::CausalityViolation, Seen::Causal(path)) => {
+                let way = self.way(path);
+                format!("{reader} had seen {newer}, which {wrote},{way} and yet it {back}")
+            }
+            (Anomaly::ConflictingCommitOrder, _) => self.conflict(o, &read, &wrote),
+            (
+                Anomaly::DirtyWrite
+                | Anomaly::CircularInformationFlow
+                | Anomaly::CyclicCausality
+                | Anomaly::LostAppend,
+                _,
+            ) => self.circle(anomaly, edges),
+            (_, Seen::Read(op)) => {
+                format!("{reader} {read}, although it {}, which {wrote}", self.read_from(*op, o.newer))
+            }
+            (_, Seen::Session) => {
+                format!("{reader} {read}, although {newer}, before it in its session, {wrote}")
+            }
+            (_, Seen::Causal(_)) => format!("{reader} {read}, although it had seen {newer}, which {wrote}"),
+        }
+    }
+
+    /// `read the older x=2 from T1`, or `read x=0, the initial value`.
+    fn older_version(&self, o: &Overlooked<'_>) -> String {
+        let view = self.words.history.op(o.read);
+        match o.older {
+            Node::Initial => self.read_from(o.read, o.older),
+            Node::Txn(txn) => {
+                let version = self.words.version(view.key, view.value);
+                format!("read the older {version} from {}", self.words.txn(txn))
+            }
+        }
+    }
+
+    /// Through whom a reader had seen a transaction.
+    fn way(&self, path: &[Edge]) -> String {
+        let inner = path.get(1..).unwrap_or_default();
+        let names: Vec<String> = inner.iter().map(|edge| self.words.node(edge.from)).collect();
+        if names.is_empty() { String::new() } else { format!(" by way of {},", enumerate(&names)) }
+    }
+
+    fn conflict(&self, o: &Overlooked<'_>, read: &str, wrote: &str) -> String {
+        let words = &self.words;
+        let (older, newer, reader) = (words.node(o.older), words.node(o.newer), words.txn(o.reader));
+        format!(
+            "Readers disagree on which came first, {older} or {newer}: {reader} {read}, although it had seen \
+             {newer}, which {wrote}; but others saw {older} first"
+        )
+    }
+
+    /// Transactions of which each comes before the next and the last before the first.
+    fn circle(&self, anomaly: Anomaly, edges: &[Edge]) -> String {
+        let names: Vec<String> = edges.iter().map(|edge| self.words.node(edge.from)).collect();
+        let all = enumerate(&names);
+        let each = if names.len() == 2 { "each comes before the other" } else { "none can have come first" };
+        match (anomaly, edges) {
+            (Anomaly::CyclicCausality, [one, two]) => match (&one.why, &two.why) {
+                (Why::ReadFrom { read: a }, Why::ReadFrom { read: b }) => {
+                    let (a, b) = (self.read_by(one, *a), self.read_by(two, *b));
+                    format!("{a} and {b}: {each}")
+                }
+                _ => format!("{all} depend on each other by sessions and reads: {each}"),
+            },
+            (Anomaly::CyclicCausality, _) => {
+                format!("{all} depend on one another in a circle, by sessions and reads alone: {each}")
+            }
+            (Anomaly::DirtyWrite, _) => format!("{all} overwrote one another's writes: {each}"),
+            (Anomaly::CircularInformationFlow, _) => {
+                format!("Information flowed in a circle between {all}: {each}")
+            }
+            (Anomaly::LostAppend, _) => self.lost(edges).unwrap_or_else(|| no_order(&all, each)),
+            _ => no_order(&all, each),
+        }
+    }
+
+    /// An append that a list lacks although it must have been there.
+    fn lost(&self, edges: &[Edge]) -> Option<String> {
+        let words = &self.words;
+        edges.iter().find_map(|edge| {
+            let Why::Missing { read, append } = edge.why else { return None };
+            let ((reader, list), (writer, append)) = (words.of(read), words.of(append));
+            let (reader, writer) = (words.txn(reader), words.txn(writer));
+            let (read, element) = (words.past(list), words.value(append.value));
+            Some(format!("{reader} {read}, which lacks the {element} that {writer} had appended before"))
+        })
+    }
+
+    fn read_by(&self, edge: &Edge, read: Op) -> String {
+        format!("{} {}", self.words.node(edge.to), self.read_from(read, edge.from))
+    }
+}
+
+fn no_order(all: &str, each: &str) -> String {
+    format!("No order of {all} explains what was read: {each}")
+}

@@ -1,0 +1,26 @@
+//! Findings in words: what happened, why no order explains it, and which operations show it.
+//!
+//! ```
+//! use isoscope_check::{Evidence, Instance};
+//! use isoscope_explain::Teller;
+//! use isoscope_history::{Op, notation};
+//! use isoscope_levels::Anomaly;
+//!
+//! let history = notation::parse("T1!: w(x,1)  T2: r(x,1)").unwrap();
+//! let evidence = Evidence::Read { read: Op(1), write: Some(Op(0)) };
+//! let story = Teller::new(&history).story(Anomaly::AbortedRead, &Instance { evidence, component: None });
+//! assert_eq!(story.headline, "T2 read x=1 from T1, which aborted.");
+//! ```
+//!
+//! Everything said is built from the evidence, so a story is as true as the certificate it retells: a
+//! transaction, key or value is never named unless the evidence leads to it. Transactions carry the names the
+//! input gave them. Words are shortened where a person would stop reading; the evidence never is.
+//!
+//! This crate does no IO, prints nothing, sees no clock and knows no terminal.
+
+mod clause;
+mod headline;
+mod story;
+mod words;
+
+pub use story::{Clause, Pointer, Story, Teller};

@@ -1,0 +1,125 @@
+//! A story: one sentence that says what happened, and the clauses that prove it.
+
+use std::collections::BTreeSet;
+
+use isoscope_check::{Evidence, Instance, Node, Seen, Why};
+use isoscope_history::{History, Op, Txn};
+use isoscope_levels::Anomaly;
+
+use crate::words::Words;
+
+/// An anomaly as told to a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Story {
+    /// What happened, in a sentence or two.
+    pub headline: String,
+    /// The steps of the proof. Those of a cycle follow its edges.
+    pub clauses: Vec<Clause>,
+    /// The read that is wrong, where one is.
+    pub focus: Option<Op>,
+}
+
+/// One step of a proof, and the operations in the history that bear it out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Clause {
+    /// The step in words: a sentence.
+    pub text: String,
+    /// The operations it speaks of.
+    pub ops: Vec<Op>,
+    /// 0 for a step of the proof, 1 for a step of the path that unfolds the step before.
+    pub depth: u8,
+}
+
+impl Clause {
+    pub(crate) fn new(text: impl Into<String>, ops: Vec<Op>) -> Self {
+        Clause { text: text.into(), ops, depth: 0 }
+    }
+}
+
+/// An operation to point at, and what to write beside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pointer {
+    /// The operation.
+    pub op: Op,
+    /// A few words: `T7 reads x=2`.
+    pub label: String,
+}
+
+/// Tells the findings about one history.
+pub struct Teller<'h> {
+    pub(crate) words: Words<'h>,
+}
+
+impl<'h> Teller<'h> {
+    /// Learns how the transactions of a history are called, in time linear in their number but for a sort.
+    pub fn new(history: &'h History) -> Self {
+        Teller { words: Words::new(history) }
+    }
+
+    /// One occurrence of an anomaly.
+    pub fn story(&self, anomaly: Anomaly, instance: &Instance) -> Story {
+        let clauses = match &instance.evidence {
+            Evidence::Cycle(edges) => self.cycle_clauses(edges),
+            Evidence::Read { read, write } => self.read_clauses(anomaly, *read, *write),
+            Evidence::Pair { first, second } => self.pair_clauses(*first, *second),
+        };
+        let headline = self.headline(anomaly, &instance.evidence);
+        Story { headline, clauses, focus: focus(&instance.evidence) }
+    }
+
+    /// The operations to point at, each once, in the order in which a story speaks of them.
+    pub fn pointers(&self, story: &Story) -> Vec<Pointer> {
+        let ops = once(story.clauses.iter().flat_map(|clause| clause.ops.iter().copied()));
+        ops.into_iter().map(|op| Pointer { op, label: self.label(op) }).collect()
+    }
+
+    /// All operations that the evidence of an anomaly rests on, each once; nothing is left out.
+    pub fn operations(&self, anomaly: Anomaly, evidence: &Evidence) -> Vec<Op> {
+        let clauses = match evidence {
+            Evidence::Cycle(edges) => {
+                let unfolded = edges.iter().flat_map(|edge| match &edge.why {
+                    Why::Forced { seen: Seen::Causal(path), .. } => path.as_slice(),
+                    _ => &[],
+                });
+                edges.iter().chain(unfolded).map(|edge| self.step(edge)).collect()
+            }
+            Evidence::Read { read, write } => self.read_clauses(anomaly, *read, *write),
+            Evidence::Pair { first, second } => self.pair_clauses(*first, *second),
+        };
+        once(clauses.into_iter().flat_map(|clause| clause.ops))
+    }
+
+    /// What a transaction is called.
+    pub fn txn(&self, txn: Txn) -> String {
+        self.words.txn(txn)
+    }
+
+    /// What a transaction, or the initial state, is called.
+    pub fn node(&self, node: Node) -> String {
+        self.words.node(node)
+    }
+
+    /// An operation in a few words: `T7 reads x=2`.
+    pub fn label(&self, op: Op) -> String {
+        let (txn, view) = self.words.of(op);
+        format!("{} {}", self.words.txn(txn), self.words.present(view))
+    }
+}
+
+/// The read that is wrong: the one that no order explains, or that forces the cycle's first edge.
+fn focus(evidence: &Evidence) -> Option<Op> {
+    match evidence {
+        Evidence::Read { read, .. } => Some(*read),
+        Evidence::Pair { second, .. } => Some(*second),
+        Evidence::Cycle(edges) => match edges.first()?.why {
+            Why::Forced { read, .. } => Some(read),
+            _ => None,
+        },
+    }
+}
+
+/// Each operation where it is first met.
+fn once(all: impl Iterator<Item = Op>) -> Vec<Op> {
+    let mut seen = BTreeSet::new();
+    all.filter(|&op| seen.insert(op)).collect()
+}

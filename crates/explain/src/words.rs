@@ -1,0 +1,191 @@
+//! The names of things, as the input gave them, and operations as verbs.
+//!
+//! A transaction is called what the input called it as long as that tells it from all others; where names
+//! repeat from session to session the session is said too, and where they repeat inside one, or there are
+//! none, the transaction's place in its session is its name. One way serves the whole history, so that a
+//! reader learns it once.
+
+use isoscope_check::Node;
+use isoscope_history::notation::ValueText;
+use isoscope_history::{Datum, History, Key, Op, OpKind, OpView, Session, Txn, Value};
+
+/// How many characters of a value or name are shown.
+const LONGEST: usize = 32;
+/// How many elements of a list are shown at either end when it is too long.
+const LIST_ENDS: usize = 3;
+
+/// How transactions are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Naming {
+    /// By their names.
+    Name,
+    /// By name and session.
+    NameAndSession,
+    /// By session and place in it.
+    Place,
+}
+
+/// A history and how to speak of what is in it.
+pub(crate) struct Words<'h> {
+    pub(crate) history: &'h History,
+    naming: Naming,
+}
+
+impl<'h> Words<'h> {
+    pub(crate) fn new(history: &'h History) -> Self {
+        Words { history, naming: naming(history) }
+    }
+
+    pub(crate) fn txn(&self, txn: Txn) -> String {
+        let session = self.history.session_of(txn);
+        let name = self.history.txn_name(txn);
+        let name = match self.history.datum(name) {
+            Datum::Int(n) => format!("T{n}"),
+            Datum::Nat(n) => format!("T{n}"),
+            Datum::Text(text) => shorten(text),
+            _ => self.value(name),
+        };
+        match self.naming {
+            Naming::Name => name,
+            Naming::NameAndSession => format!("{name} ({})", self.session(session)),
+            Naming::Place => {
+                let place = txn.0 - self.history.txn_range(session).start + 1;
+                format!("transaction {place} of {}", self.session(session))
+            }
+        }
+    }
+
+    pub(crate) fn node(&self, node: Node) -> String {
+        match node {
+            Node::Initial => "the initial state".to_owned(),
+            Node::Txn(txn) => self.txn(txn),
+        }
+    }
+
+    pub(crate) fn session(&self, session: Session) -> String {
+        format!("session {}", self.value(self.history.session_name(session)))
+    }
+
+    /// A key: `x`, or `key 1` when its name alone could be taken for something else.
+    pub(crate) fn key(&self, key: Key) -> String {
+        let name = self.history.key_name(key);
+        match self.history.datum(name) {
+            Datum::Text(_) | Datum::Keyword(_) => self.value(name),
+            _ => format!("key {}", self.value(name)),
+        }
+    }
+
+    /// A value, shortened; of a list both ends are kept.
+    pub(crate) fn value(&self, value: Value) -> String {
+        let text = |value| shorten(&ValueText(self.history, value).to_string());
+        let Datum::List(elements) = self.history.datum(value) else { return text(value) };
+        let parts: Vec<String> = match elements.len() {
+            n if n > 3 * LIST_ENDS => {
+                let (head, tail) = (&elements[..LIST_ENDS], &elements[n - LIST_ENDS..]);
+                let ends = |part: &[Value]| part.iter().map(|&e| text(e)).collect::<Vec<_>>();
+                [ends(head), vec!["…".to_owned()], ends(tail)].concat()
+            }
+            _ => elements.iter().map(|&e| text(e)).collect(),
+        };
+        format!("[{}]", parts.join(" "))
+    }
+
+    /// A version: `x=2`.
+    pub(crate) fn version(&self, key: Key, value: Value) -> String {
+        format!("{}={}", self.key(key), self.value(value))
+    }
+
+    /// What an operation did: `read x=2`.
+    pub(crate) fn past(&self, op: OpView) -> String {
+        self.verb(op, ["read", "wrote", "appended", "inserted", "deleted"])
+    }
+
+    /// What an operation does: `reads x=2`.
+    pub(crate) fn present(&self, op: OpView) -> String {
+        self.verb(op, ["reads", "writes", "appends", "inserts", "deletes"])
+    }
+
+    fn verb(&self, op: OpView, [read, write, append, insert, delete]: [&str; 5]) -> String {
+        let version = || self.version(op.key, op.value);
+        match op.kind {
+            OpKind::Read | OpKind::ReadList => format!("{read} {}", version()),
+            OpKind::Write => format!("{write} {}", version()),
+            OpKind::Append => format!("{append} {} to {}", self.value(op.value), self.key(op.key)),
+            OpKind::Insert => format!("{insert} {}", version()),
+            OpKind::Delete => format!("{delete} {}", self.key(op.key)),
+            OpKind::RangeRead => format!("{read} a range from {} on", self.key(op.key)),
+        }
+    }
+
+    /// The transaction of an operation, and the operation.
+    pub(crate) fn of(&self, op: Op) -> (Txn, OpView) {
+        (self.history.txn_of(op), self.history.op(op))
+    }
+
+    /// The write of a transaction that a read of the same key returned: the one of that value, else the last.
+    pub(crate) fn write_read(&self, txn: Txn, read: OpView) -> Option<OpView> {
+        let writes = || self.history.ops_of(txn).filter(|op| op.kind.is_write() && op.key == read.key);
+        writes().rfind(|op| op.value == read.value).or_else(|| writes().next_back())
+    }
+
+    /// The last write of a key in a transaction: what others see of it.
+    pub(crate) fn last_write(&self, txn: Txn, key: Key) -> Option<OpView> {
+        self.history.ops_of(txn).rfind(|op| op.kind.is_write() && op.key == key)
+    }
+}
+
+fn naming(history: &History) -> Naming {
+    let nameless = |txn| matches!(history.datum(history.txn_name(txn)), Datum::Nil | Datum::Unknown);
+    if history.txns().any(nameless) {
+        return Naming::Place;
+    }
+    let names = |txns: std::ops::Range<u32>| txns.map(|txn| history.txn_name(Txn(txn)).bits()).collect();
+    if all_differ(names(0..history.txn_count() as u32)) {
+        Naming::Name
+    } else if history.sessions().all(|session| all_differ(names(history.txn_range(session)))) {
+        Naming::NameAndSession
+    } else {
+        Naming::Place
+    }
+}
+
+fn all_differ(mut names: Vec<u32>) -> bool {
+    names.sort_unstable();
+    names.windows(2).all(|pair| pair[0] != pair[1])
+}
+
+fn shorten(text: &str) -> String {
+    if text.chars().count() <= LONGEST {
+        text.to_owned()
+    } else {
+        text.chars().take(LONGEST - 1).chain(['…']).collect()
+    }
+}
+
+/// Names in a row: `T1`, `T1 and T2`, `T1, T2 and T3`, `T1, T2, T3 and 9 more`.
+pub(crate) fn enumerate(names: &[String]) -> String {
+    const MOST: usize = 6;
+    match names {
+        [] => "nothing".to_owned(),
+        [one] => one.clone(),
+        [first @ .., last] if names.len() <= MOST => format!("{} and {last}", first.join(", ")),
+        _ => format!("{} and {} more", names[..MOST - 1].join(", "), names.len() - MOST + 1),
+    }
+}
+
+/// A sentence: a full stop at its end, and its first letter large unless a name of the input begins it.
+pub(crate) fn sentence(text: &str) -> String {
+    let ours = ["the initial state", "transaction "];
+    let mut chars = text.chars();
+    match chars.next() {
+        Some(first) if ours.iter().any(|words| text.starts_with(words)) => {
+            format!("{}{}.", first.to_ascii_uppercase(), chars.as_str())
+        }
+        _ => format!("{text}."),
+    }
+}
+
+/// `wrote x=9` after "had": `written x=9`. Of all verbs only this one has a participle of its own.
+pub(crate) fn participle(past: &str) -> String {
+    past.strip_prefix("wrote").map_or(past.to_owned(), |rest| format!("written{rest}"))
+}

@@ -1,0 +1,64 @@
+//! Stories of what the engines really find, in the examples of the catalogue.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
+
+use isoscope_check::{Checker, Options, Verdict};
+use isoscope_explain::Teller;
+use isoscope_history::{History, notation};
+use isoscope_levels::{Anomaly, Level};
+
+/// The headlines of all anomalies that a level finds in a history, each with its name.
+fn headlines(history: &History, level: Level) -> Vec<(Anomaly, String)> {
+    let teller = Teller::new(history);
+    let verdict = Checker::new(history, Options::default()).check(level).verdict;
+    let Verdict::Violated(findings) = verdict else { return Vec::new() };
+    let all = findings.iter().flat_map(|f| f.instances.iter().map(|instance| (f.anomaly, instance)));
+    all.map(|(anomaly, instance)| (anomaly, teller.story(anomaly, instance).headline)).collect()
+}
+
+/// No anomaly of the catalogue that an engine finds is told in words that would fit any other.
+#[test]
+fn every_example_of_the_catalogue_has_a_story_of_its_own() {
+    let mut told = Vec::new();
+    for anomaly in Anomaly::ALL {
+        for example in anomaly.examples() {
+            let history = notation::parse(example.notation).unwrap();
+            for (found, headline) in example.violated.iter().flat_map(|&level| headlines(&history, level)) {
+                assert!(!headline.contains("no order explains"), "{anomaly}: {headline}");
+                assert!(!headline.contains("explains what was read"), "{anomaly}: {headline}");
+                told.push(found);
+            }
+        }
+    }
+    for expected in Anomaly::ALL.into_iter().take_while(|&anomaly| anomaly != Anomaly::LostUpdate) {
+        assert!(told.contains(&expected), "no example shows a {expected}");
+    }
+}
+
+#[test]
+fn the_engines_evidence_becomes_a_story() {
+    for (text, level, expected) in [
+        (
+            "T1: w(x,1) w(y,2)  T2: r(x,0) r(y,2)",
+            Level::ReadAtomic,
+            "T2 read x=0, the initial value, and then read y=2 from T1, which also wrote x=1.",
+        ),
+        (
+            "T1: w(x,1)  T2: r(x,1) w(y,2)  T3: r(y,2) r(x,0)",
+            Level::Causal,
+            "T3 had seen T1, which wrote x=1, by way of T2, and yet it read x=0, the initial value.",
+        ),
+        (
+            "T1: r(x,0) w(x,1) ; T2: r(x,0)",
+            Level::ReadAtomic,
+            "T1 wrote x=1, and yet T2, after it in session 1, read x=0, the initial value.",
+        ),
+        (
+            "T1: w(x,1)  T2: r(x,0) r(x,1)",
+            Level::CutIsolation,
+            "T2 read x=0, and when it read x again it found 1.",
+        ),
+    ] {
+        let told = headlines(&notation::parse(text).unwrap(), level);
+        assert_eq!(told.first().map(|(_, headline)| headline.as_str()), Some(expected), "{text}");
+    }
+}

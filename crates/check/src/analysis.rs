@@ -104,32 +104,32 @@ impl Analysis {
     pub(crate) fn findings(&self, resolved: &Resolved, axiom: Axiom, keep: usize) -> Vec<Finding> {
         let stages = &self.stages[..=axiom as usize];
         let last = &self.stages[axiom as usize];
-        let mut findings: FxHashMap<(Anomaly, Against), (u64, FxHashSet<u32>, Vec<Instance>)> =
-            FxHashMap::default();
-        for one in stages.iter().flat_map(|stage| &stage.named) {
-            let (count, components, _) = findings.entry((one.anomaly, one.against)).or_default();
-            *count += 1;
-            components.insert(last.component_of(resolved, one));
-        }
-        for (one, evidence) in stages.iter().flat_map(|stage| &stage.shown) {
-            let component = Some(last.component_of(resolved, one));
-            let (_, _, instances) = findings.entry((one.anomaly, one.against)).or_default();
-            instances.push(Instance { evidence: evidence.clone(), component });
-        }
-        let mut findings: Vec<Finding> = findings
-            .into_iter()
-            .map(|((anomaly, against), (count, components, mut instances))| {
-                instances.sort_by_key(|instance| length(&instance.evidence));
-                let mut instances: Vec<Instance> =
-                    turns(instances.into_iter(), |instance| instance.component.unwrap_or(0)).collect();
-                instances.truncate(keep);
-                let named = matches!(anomaly, Anomaly::CausalityViolation | Anomaly::ConflictingCommitOrder);
-                let against = (!named).then_some(against);
-                Finding { anomaly, against, count, components: components.len() as u64, instances }
-            })
-            .collect();
-        findings.sort_by_key(|finding| (finding.anomaly, finding.against));
-        findings
+        let mut names: Vec<(Anomaly, Against)> =
+            stages.iter().flat_map(|stage| &stage.named).map(|one| (one.anomaly, one.against)).collect();
+        names.sort_unstable();
+        let of_name = names.chunk_by(|a, b| a == b).map(|same| {
+            let (anomaly, against) = same[0];
+            let is_it = |one: &Named| (one.anomaly, one.against) == (anomaly, against);
+            let all = stages.iter().flat_map(|stage| &stage.named).filter(|one| is_it(one));
+            let components: FxHashSet<u32> = all.map(|one| last.component_of(resolved, one)).collect();
+            let mut instances: Vec<Instance> = stages
+                .iter()
+                .flat_map(|stage| &stage.shown)
+                .filter(|(one, _)| is_it(one))
+                .map(|(one, evidence)| {
+                    let component = Some(last.component_of(resolved, one));
+                    Instance { evidence: evidence.clone(), component }
+                })
+                .collect();
+            instances.sort_by_key(|instance| length(&instance.evidence));
+            let component = |instance: &Instance| instance.component.unwrap_or(0);
+            let instances = turns(instances.into_iter(), component).take(keep).collect();
+            let named = matches!(anomaly, Anomaly::CausalityViolation | Anomaly::ConflictingCommitOrder);
+            let against = (!named).then_some(against);
+            let (count, components) = (same.len() as u64, components.len() as u64);
+            Finding { anomaly, against, count, components, instances }
+        });
+        of_name.collect()
     }
 }
 
@@ -266,7 +266,7 @@ impl Work<'_> {
 
     /// Everything a commit order must respect, with some forced edges.
     fn graph<'f>(&self, forced: impl Iterator<Item = &'f Forced>) -> Graph {
-        let mut edges = cycles::edges(self.history, self.resolved, Relations::COMMIT);
+        let mut edges = cycles::edges(self.history, self.resolved, Relations::Commit);
         edges.extend(forced.filter_map(|forced| Some((forced.seen.0, forced.target(self.resolved)?.0))));
         Graph::from_edges(self.history.txn_count(), &edges)
     }
@@ -356,7 +356,7 @@ fn evidence(tracer: &Tracer<'_>, layers: &Layers, one: &Named, trail: &mut Trail
         (Node::Txn(to), Against::Commit) => {
             let component = layers.components.of[to.index()];
             let within = |txn: Txn| layers.components.of[txn.index()] == component;
-            tracer.path(to, from, Relations::COMMIT, within, trail)?
+            tracer.path(to, from, Relations::Commit, within, trail)?
         }
     };
     let mut cycle = vec![edge];

@@ -81,9 +81,9 @@ impl<'h> Checker<'h> {
     fn by_axiom(&mut self, level: Level, axiom: Axiom) -> Verdict {
         let mut findings = self.inside_transactions(level);
         if findings.is_empty() {
-            let stronger =
+            let mut stronger =
                 [Level::ReadAtomic, Level::Causal].into_iter().filter(|&stronger| stronger > level);
-            let known = stronger.filter_map(|stronger| self.order_of(stronger)).next();
+            let known = stronger.find_map(|stronger| self.order_of(stronger));
             if let Some(order) = known.or_else(|| decide(self.history, &self.resolved, axiom).ok()) {
                 return self.unless_open(level, Verdict::Holds(Some(order)));
             }
@@ -95,7 +95,7 @@ impl<'h> Checker<'h> {
         if let Some(analysis) = &self.analysis {
             findings.extend(analysis.findings(&self.resolved, axiom, self.keep));
         }
-        self.violated(findings)
+        violated(findings)
     }
 
     /// Levels that are decided inside transactions or by cycles alone.
@@ -106,7 +106,7 @@ impl<'h> Checker<'h> {
         }
         let stronger = [Level::ReadCommitted, Level::ReadAtomic, Level::Causal];
         if findings.is_empty()
-            && let Some(order) = stronger.into_iter().filter_map(|stronger| self.order_of(stronger)).next()
+            && let Some(order) = stronger.into_iter().find_map(|stronger| self.order_of(stronger))
         {
             return self.unless_open(level, Verdict::Holds(Some(order)));
         }
@@ -117,7 +117,7 @@ impl<'h> Checker<'h> {
             let order = cycles::order(self.history, &self.resolved, relations_of(level));
             return self.unless_open(level, Verdict::Holds(Some(order.into())));
         }
-        self.violated(findings)
+        violated(findings)
     }
 
     /// The commit order of a level that is known to hold.
@@ -180,10 +180,10 @@ impl<'h> Checker<'h> {
 
     fn cycles(&self, relations: Relations) -> Vec<Finding> {
         let mut by_name: FxHashMap<Anomaly, Vec<Instance>> = FxHashMap::default();
-        let causal = Relations { versions: false, ..relations };
         let mut all: Vec<Cycle> = Vec::new();
-        if relations.reads {
-            all.extend(cycles::find(self.history, &self.resolved, causal));
+        if relations.reads() {
+            let reads = if relations.sessions() { Relations::Causal } else { Relations::Reads };
+            all.extend(cycles::find(self.history, &self.resolved, reads));
         }
         if !self.resolved.versions.is_empty() {
             all.extend(cycles::find(self.history, &self.resolved, relations));
@@ -203,21 +203,20 @@ impl<'h> Checker<'h> {
         instances.truncate(self.keep);
         Finding { anomaly, against: None, count, components, instances }
     }
-
-    /// Numbers the components of all findings of a level.
-    fn violated(&self, mut findings: Vec<Finding>) -> Verdict {
-        let mut numbers: FxHashMap<(bool, u32), u32> = FxHashMap::default();
-        for finding in &mut findings {
-            let by_axiom = Axiom::ALL.iter().any(|axiom| axiom.names(finding.anomaly));
-            for component in finding.instances.iter_mut().filter_map(|instance| instance.component.as_mut()) {
-                let next = numbers.len() as u32;
-                *component = *numbers.entry((by_axiom, *component)).or_insert(next);
-            }
-        }
-        Verdict::Violated(findings)
-    }
 }
 
+/// Numbers the components of all findings of a level.
+fn violated(mut findings: Vec<Finding>) -> Verdict {
+    let mut numbers: FxHashMap<(bool, u32), u32> = FxHashMap::default();
+    for finding in &mut findings {
+        let by_axiom = Axiom::ALL.iter().any(|axiom| axiom.names(finding.anomaly));
+        for component in finding.instances.iter_mut().filter_map(|instance| instance.component.as_mut()) {
+            let next = numbers.len() as u32;
+            *component = *numbers.entry((by_axiom, *component)).or_insert(next);
+        }
+    }
+    Verdict::Violated(findings)
+}
 fn axiom_of(level: Level) -> Option<Axiom> {
     match level {
         Level::ReadCommitted => Some(Axiom::ReadCommitted),
@@ -230,8 +229,8 @@ fn axiom_of(level: Level) -> Option<Axiom> {
 /// What the commit order of a level must respect, besides its axiom.
 fn relations_of(level: Level) -> Relations {
     match level {
-        Level::AdyaPl1 => Relations { sessions: false, reads: false, versions: true, forced: false },
-        Level::AdyaPl2 => Relations { sessions: false, reads: true, versions: true, forced: false },
-        _ => Relations { sessions: true, reads: true, versions: true, forced: false },
+        Level::AdyaPl1 => Relations::Versions,
+        Level::AdyaPl2 => Relations::Dependencies,
+        _ => Relations::Given,
     }
 }

@@ -23,18 +23,18 @@ pub(crate) struct Cycle {
 /// The edges of some relations.
 pub(crate) fn edges(history: &History, resolved: &Resolved, relations: Relations) -> Vec<(u32, u32)> {
     let mut edges = Vec::new();
-    for session in history.sessions().filter(|_| relations.sessions) {
+    for session in history.sessions().filter(|_| relations.sessions()) {
         let mut before: Option<Txn> = None;
         for txn in history.txns_of(session).filter(|txn| resolved.present[txn.index()]) {
             edges.extend(before.map(|before| (before.0, txn.0)));
             before = Some(txn);
         }
     }
-    for txn in history.txns().filter(|_| relations.reads) {
+    for txn in history.txns().filter(|_| relations.reads()) {
         let links = &resolved.links[history.op_range(txn)];
         edges.extend(links.iter().filter_map(|link| Some((link.txn()?.0, txn.0))));
     }
-    if relations.versions {
+    if relations.versions() {
         edges.extend(resolved.versions.iter().map(|edge| (edge.from.0, edge.to.0)));
     }
     edges
@@ -42,7 +42,7 @@ pub(crate) fn edges(history: &History, resolved: &Resolved, relations: Relations
 
 /// The components of sessions and reads, if they have a cycle.
 pub(crate) fn causal_cycles(history: &History, resolved: &Resolved) -> Option<Components> {
-    let graph = Graph::from_edges(history.txn_count(), &edges(history, resolved, Relations::CAUSAL));
+    let graph = Graph::from_edges(history.txn_count(), &edges(history, resolved, Relations::Causal));
     let components = Components::find(&graph);
     components.sizes.iter().any(|&size| size > 1).then_some(components)
 }
@@ -96,7 +96,7 @@ fn closing_edges<'a>(
     resolved: &'a Resolved,
     relations: Relations,
 ) -> Box<dyn Iterator<Item = Edge> + 'a> {
-    if relations.versions {
+    if relations.versions() {
         Box::new(resolved.versions.iter().map(|edge| Edge {
             from: Node::Txn(edge.from),
             to: Node::Txn(edge.to),
@@ -133,7 +133,7 @@ fn name(cycle: &[Edge], relations: Relations) -> Anomaly {
         Anomaly::CyclicCausality
     } else if !cycle.iter().any(causal) {
         Anomaly::DirtyWrite
-    } else if relations.sessions && cycle.iter().any(missing) {
+    } else if relations.sessions() && cycle.iter().any(missing) {
         Anomaly::LostAppend
     } else {
         Anomaly::CircularInformationFlow

@@ -33,9 +33,6 @@ pub(crate) fn decide(
     let mut reads = std::mem::take(&mut schedule.stale);
     for round in 0.. {
         let Schedule { order, place, .. } = &schedule;
-        if std::env::var_os("TRACE").is_some() {
-            eprintln!("round {round}: {} known, {} reads", known.len(), reads.len());
-        }
         let mut new = search.opposing(axiom, Ranking { order, rank: place }, &reads);
         if new.is_empty() {
             break;

@@ -39,4 +39,4 @@ pub use certificate::{
     Against, Edge, Evidence, Finding, Instance, Judgement, Node, Seen, Unknown, Verdict, Why,
 };
 pub use checker::{Checker, Options};
-pub use verify::{Refutation, verify};
+pub use verify::{Refutation, Verifier, verify};

@@ -135,7 +135,9 @@ fn readers(history: &History, resolved: &Resolved, versions: &FxHashSet<(Txn, Ke
         return Vec::new();
     }
     let mut written_by = vec![false; history.txn_count()];
-    versions.iter().for_each(|(txn, _)| written_by[txn.index()] = true);
+    for (txn, _) in versions {
+        written_by[txn.index()] = true;
+    }
     let found: Vec<Vec<Stale>> = (0..history.txn_count() as u32)
         .into_par_iter()
         .with_min_len(256)

@@ -13,21 +13,38 @@ use crate::certificate::{Edge, Node, Seen, Why};
 use crate::resolve::{Resolved, VersionEdge};
 
 /// Which relations a path may use.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Relations {
-    pub(crate) sessions: bool,
-    pub(crate) reads: bool,
-    pub(crate) versions: bool,
-    pub(crate) forced: bool,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Relations {
+    /// The order of versions that lists show.
+    Versions,
+    /// Reads from others.
+    Reads,
+    /// Reads and versions.
+    Dependencies,
+    /// Sessions and reads.
+    Causal,
+    /// Sessions, reads and versions: what every commit order respects.
+    Given,
+    /// These, and what an axiom forces.
+    Commit,
 }
 
 impl Relations {
-    /// Sessions and reads.
-    pub(crate) const CAUSAL: Relations =
-        Relations { sessions: true, reads: true, versions: false, forced: false };
-    /// Everything a commit order must respect.
-    pub(crate) const COMMIT: Relations =
-        Relations { sessions: true, reads: true, versions: true, forced: true };
+    pub(crate) fn sessions(self) -> bool {
+        matches!(self, Relations::Causal | Relations::Given | Relations::Commit)
+    }
+
+    pub(crate) fn reads(self) -> bool {
+        self != Relations::Versions
+    }
+
+    pub(crate) fn versions(self) -> bool {
+        !matches!(self, Relations::Reads | Relations::Causal)
+    }
+
+    fn forced(self) -> bool {
+        self == Relations::Commit
+    }
 }
 
 /// A step to a transaction from one before it.
@@ -124,29 +141,29 @@ impl<'a> Tracer<'a> {
         // Nothing before `from` leads from it to anywhere.
         let within =
             |txn: Txn| self.causal_place.is_none_or(|place| place[txn.index()] >= place[from.index()]);
-        self.path(from, to, Relations::CAUSAL, within, trail)
+        self.path(from, to, Relations::Causal, within, trail)
     }
 
     fn each_step(&self, txn: Txn, relations: Relations, visit: &mut impl FnMut(Txn, Step)) {
-        if relations.sessions
+        if relations.sessions()
             && let Some(before) = self.before_in_session(txn)
         {
             visit(before, Step::Session);
         }
-        if relations.reads {
+        if relations.reads() {
             for op in self.history.op_range(txn) {
                 if let Some(writer) = self.resolved.links[op].txn() {
                     visit(writer, Step::Read(Op::at(op)));
                 }
             }
         }
-        if relations.versions {
+        if relations.versions() {
             let start = self.versions.partition_point(|edge| edge.to < txn);
             for (i, edge) in self.versions.iter().enumerate().skip(start).take_while(|(_, e)| e.to == txn) {
                 visit(edge.from, Step::Version(i as u32));
             }
         }
-        if relations.forced {
+        if relations.forced() {
             let target = |forced: &Forced| forced.target(self.resolved);
             let start = self.forced.partition_point(|forced| target(forced) < Some(txn));
             let forced = self.forced.iter().enumerate().skip(start);

@@ -18,7 +18,6 @@ mod cut;
 mod cycle;
 mod facts;
 mod findings;
-mod lattice;
 mod witness;
 
 use std::fmt;
@@ -61,24 +60,39 @@ fn ensure(condition: bool, message: impl FnOnce() -> String) -> Result<(), Refut
 
 /// Checks the certificate of a verdict; see the module.
 pub fn verify(history: &History, judgement: &Judgement) -> Result<(), Refutation> {
-    let Judgement { level, verdict, implied_by } = judgement;
-    let level = *level;
-    if let Some(weaker) = *implied_by {
-        ensure(weaker != level && lattice::implies(level, weaker), || {
-            format!("{level} does not imply {weaker}")
-        })?;
-        let inherited = matches!(verdict, Verdict::Violated(_) | Verdict::Unknown(Unknown::NothingToCheck));
-        ensure(inherited, || "only a violation is inherited".to_owned())?;
+    Verifier::new(history).verify(judgement)
+}
+
+/// A history whose reads are looked up, ready to check the certificates of any number of verdicts.
+pub struct Verifier<'h> {
+    facts: Facts<'h>,
+}
+
+impl<'h> Verifier<'h> {
+    /// Looks up the reads of a history.
+    pub fn new(history: &'h History) -> Self {
+        Verifier { facts: Facts::new(history) }
     }
-    let facts = Facts::new(history);
-    match verdict {
-        Verdict::Holds(order) => match (level, order) {
-            (Level::CutIsolation, _) => witness::check_supported(&facts).and_then(|()| cut::check(&facts)),
-            (_, Some(order)) => witness::check(&facts, level, order),
-            (_, None) => Err(Refutation::new(format!("{level} needs a commit order"))),
-        },
-        Verdict::Violated(findings) => findings::check(&facts, level, findings),
-        Verdict::Unknown(unknown) => check_unknown(&facts, unknown),
+
+    /// Checks the certificate of a verdict.
+    pub fn verify(&self, judgement: &Judgement) -> Result<(), Refutation> {
+        let Judgement { level, verdict, implied_by } = judgement;
+        let (level, facts) = (*level, &self.facts);
+        if let Some(weaker) = *implied_by {
+            ensure(weaker != level && level.implies(weaker), || format!("{level} does not imply {weaker}"))?;
+            let inherited =
+                matches!(verdict, Verdict::Violated(_) | Verdict::Unknown(Unknown::NothingToCheck));
+            ensure(inherited, || "only a violation is inherited".to_owned())?;
+        }
+        match verdict {
+            Verdict::Holds(order) => match (level, order) {
+                (Level::CutIsolation, _) => witness::check_supported(facts).and_then(|()| cut::check(facts)),
+                (_, Some(order)) => witness::check(facts, level, order),
+                (_, None) => Err(Refutation::new(format!("{level} needs a commit order"))),
+            },
+            Verdict::Violated(findings) => findings::check(facts, level, findings),
+            Verdict::Unknown(unknown) => check_unknown(facts, unknown),
+        }
     }
 }
 

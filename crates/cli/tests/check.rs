@@ -212,7 +212,6 @@ fn ambiguous_reads_need_the_solver() {
 }
 
 #[test]
-#[ignore = "until isoscope_check::verify is merged"]
 fn verdicts_are_certified_when_asked() {
     let d = directory();
     for file in ["good", "bad", "none", "twice"] {

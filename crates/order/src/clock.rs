@@ -89,21 +89,20 @@ impl<'p, P: Precedence> Clocks<'p, P> {
         nodes: &[u32],
         visit: impl Fn(u32, Clock<'_>, &mut Vec<T>) + Sync,
     ) -> Vec<T> {
-        let found: Vec<Vec<T>> = match &self.kept {
-            Some(kept) => {
-                let look = |mut found: Vec<T>, &node: &u32| {
-                    for (rows, block) in kept.iter().zip(self.starts()) {
-                        visit(node, clock_of(rows, self.block(block), node), &mut found);
-                    }
-                    found
-                };
-                nodes.par_iter().with_min_len(64).fold(Vec::new, look).collect()
+        let found: Vec<Vec<T>> = if let Some(kept) = &self.kept {
+            let look = |mut found: Vec<T>, &node: &u32| {
+                for (rows, block) in kept.iter().zip(self.starts()) {
+                    visit(node, clock_of(rows, self.block(block), node), &mut found);
+                }
+                found
+            };
+            nodes.par_iter().with_min_len(64).fold(Vec::new, look).collect()
+        } else {
+            let mut asked = vec![false; self.precedence.nodes()];
+            for &node in nodes {
+                asked[node as usize] = true;
             }
-            None => {
-                let mut asked = vec![false; self.precedence.nodes()];
-                nodes.iter().for_each(|&node| asked[node as usize] = true);
-                self.blocks().map(|block| self.visit_block(block, &asked, &visit)).collect()
-            }
+            self.blocks().map(|block| self.visit_block(block, &asked, &visit)).collect()
         };
         found.into_iter().flatten().collect()
     }
@@ -185,7 +184,7 @@ mod tests {
             node / 3
         }
         fn predecessors(&self, node: u32, mut each: impl FnMut(u32)) {
-            if node % 3 > 0 {
+            if !node.is_multiple_of(3) {
                 each(node - 1);
             }
             self.before[node as usize].iter().for_each(|&other| each(other));

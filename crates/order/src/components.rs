@@ -41,7 +41,9 @@ impl Components {
         }
         let Search { mut of, mut sizes, .. } = search;
         let last = sizes.len().saturating_sub(1) as u32;
-        of.iter_mut().for_each(|component| *component = last - *component);
+        for component in &mut of {
+            *component = last - *component;
+        }
         sizes.reverse();
         Components { of, sizes }
     }
@@ -57,12 +59,12 @@ impl Components {
         let count = self.sizes.len();
         let mut urgency = vec![u32::MAX; count];
         let mut waiting = vec![0u32; count];
-        for node in 0..graph.len() {
-            let component = self.of[node] as usize;
-            urgency[component] = urgency[component].min(priority[node]);
+        for (node, (&component, &priority)) in self.of.iter().zip(priority).enumerate() {
+            let urgency = &mut urgency[component as usize];
+            *urgency = priority.min(*urgency);
             for &to in graph.successors(node as u32) {
-                waiting[self.of[to as usize] as usize] +=
-                    u32::from(self.of[to as usize] as usize != component);
+                let other = self.of[to as usize];
+                waiting[other as usize] += u32::from(other != component);
             }
         }
         let members = self.members();
@@ -87,9 +89,13 @@ impl Components {
         }
         debug_assert_eq!(next as usize, count);
         let mut sizes = vec![0; count];
-        self.sizes.iter().zip(&rank).for_each(|(&size, &r)| sizes[r as usize] = size);
+        for (&size, &rank) in self.sizes.iter().zip(&rank) {
+            sizes[rank as usize] = size;
+        }
         self.sizes = sizes;
-        self.of.iter_mut().for_each(|component| *component = rank[*component as usize]);
+        for component in &mut self.of {
+            *component = rank[*component as usize];
+        }
     }
 
     /// The nodes of each component, in ascending order, as a graph from components to nodes.
@@ -193,11 +199,10 @@ mod tests {
             let reach = reaches(&graph);
             let mut components = Components::find(&graph);
             for _ in 0..2 {
-                for a in 0..nodes {
-                    for b in 0..nodes {
-                        let together = components.of[a] == components.of[b];
-                        prop_assert_eq!(together, a == b || (reach[a][b] && reach[b][a]));
-                    }
+                let pairs = (0..nodes).flat_map(|a| (0..nodes).map(move |b| (a, b)));
+                for (a, b) in pairs {
+                    let together = components.of[a] == components.of[b];
+                    prop_assert_eq!(together, a == b || (reach[a][b] && reach[b][a]));
                 }
                 prop_assert!(edges.iter().all(|&(a, b)| components.of[a as usize] <= components.of[b as usize]));
                 prop_assert_eq!(components.sizes.iter().sum::<u32>(), n);

@@ -85,7 +85,9 @@ struct Versions<'a> {
 impl<'a> Versions<'a> {
     fn new(history: &'a History, resolved: &'a Resolved, ranking: Ranking<'a>, reads: &[Stale]) -> Self {
         let mut wanted = vec![false; history.key_count()];
-        reads.iter().for_each(|stale| wanted[history.key_of(stale.read).index()] = true);
+        for stale in reads {
+            wanted[history.key_of(stale.read).index()] = true;
+        }
         let mut writers = vec![Txn(u32::MAX); history.writer_count()];
         let mut rest = writers.as_mut_slice();
         let mut parts = Vec::new();
@@ -173,6 +175,8 @@ pub(crate) fn precedes(history: &History, clocks: &CausalClocks<'_>, pairs: &[(T
         }));
     });
     let mut answers = vec![false; pairs.len()];
-    before.into_iter().for_each(|i: u32| answers[i as usize] = true);
+    for i in before {
+        answers[i as usize] = true;
+    }
     answers
 }

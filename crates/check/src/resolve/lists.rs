@@ -99,7 +99,9 @@ impl<'h> Lists<'h> {
         };
         if !reads.is_empty() {
             lists.index_appends();
-            reads.iter().for_each(|&op| lists.take_apart(op));
+            for &op in reads {
+                lists.take_apart(op);
+            }
         }
         lists
     }
@@ -179,7 +181,8 @@ impl<'h> Lists<'h> {
             links[read.op.index()] = self.resolve_read(read, &longest, &mut listed);
         }
         self.repeated(links, present, &mut listed);
-        let mut keys: Vec<Key> = longest.keys().copied().filter(|key| !self.ambiguous.contains(key)).collect();
+        let mut keys: Vec<Key> =
+            longest.keys().copied().filter(|key| !self.ambiguous.contains(key)).collect();
         keys.sort_unstable();
         for key in keys {
             self.versions(longest[&key], present, &mut listed);
@@ -189,10 +192,12 @@ impl<'h> Lists<'h> {
 
     /// For each key the longest external part that is not wrong in itself, the first where several are longest.
     fn longest(&self) -> FxHashMap<Key, &ListRead<'h>> {
-        let mut by_length: Vec<&ListRead<'h>> = self.reads.iter().filter(|read| read.external.is_ok()).collect();
+        let mut by_length: Vec<&ListRead<'h>> =
+            self.reads.iter().filter(|read| read.external.is_ok()).collect();
         by_length.sort_by_key(|read| (read.key, Reverse(read.part().len()), read.op));
         let of_one_key = by_length.chunk_by(|a, b| a.key == b.key);
-        let longest = of_one_key.filter_map(|reads| reads.iter().find(|read| self.first_wrong(read).is_none()));
+        let longest =
+            of_one_key.filter_map(|reads| reads.iter().find(|read| self.first_wrong(read).is_none()));
         longest.map(|read| (read.key, *read)).collect()
     }
 
@@ -253,7 +258,9 @@ impl<'h> Lists<'h> {
         let mut passed: FxHashSet<Op> = FxHashSet::default();
         read.part().iter().find_map(|&element| {
             let (anomaly, write) = match self.appends.get(&(read.key, element)) {
-                Some(append) if times[&element] > append.times => (Anomaly::DuplicateElements, Some(append.op)),
+                Some(append) if times[&element] > append.times => {
+                    (Anomaly::DuplicateElements, Some(append.op))
+                }
                 Some(append) if append.txn == read.txn && append.times == 1 => {
                     (Anomaly::FutureRead, Some(append.op))
                 }
@@ -289,9 +296,8 @@ impl<'h> Lists<'h> {
             }
             *done = true;
             // Whoever appended something is not the initial state, but may be the reader or be one with another.
-            let certain = |part: &[Value]| {
-                part.last().is_none_or(|&last| self.appends.contains_key(&(read.key, last)))
-            };
+            let certain =
+                |part: &[Value]| part.last().is_none_or(|&last| self.appends.contains_key(&(read.key, last)));
             let initial = a.is_empty() || b.is_empty();
             if !ambiguous || (initial && certain(a) && certain(b) && !self.appends_any(read)) {
                 listed.unrepeatable.push((before.op, read.op));

@@ -165,7 +165,8 @@ pub(crate) fn repeated(history: &History, links: &[Link], present: &[bool], wron
             None => {
                 let open = reads.iter().find(|other| differs(other).is_none());
                 // The read that has several possible writers is the one to blame.
-                let blamed = open.map(|&(second, _)| if one.writer().is_none() { first.id } else { second.id });
+                let blamed =
+                    open.map(|&(second, _)| if one.writer().is_none() { first.id } else { second.id });
                 found.uncertain.extend(blamed);
             }
         }

@@ -11,7 +11,7 @@ use isoscope_levels::{Anomaly, Level};
 
 use super::facts::{Facts, Source};
 use super::findings::read_of;
-use super::{Refutation, ensure, lattice};
+use super::{Refutation, ensure};
 use crate::certificate::{Against, Edge, Node, Seen, Why};
 
 /// Checks a cycle and its name.
@@ -94,7 +94,7 @@ fn check_edge(facts: &Facts<'_>, level: Level, edge: &Edge) -> Result<(), Refuta
         }
     }
     // Framework 1's levels, the weakest of which is read committed, have sessions and forced edges.
-    let has_axiom = lattice::implies(level, Level::ReadCommitted);
+    let has_axiom = level.implies(Level::ReadCommitted);
     match &edge.why {
         Why::Session => {
             ensure(has_axiom, || format!("{level} knows no sessions"))?;
@@ -213,16 +213,16 @@ fn check_seen(
     let (from, to) = (Node::Txn(seen_txn), Node::Txn(reader));
     match seen {
         Seen::Read(earlier) => {
-            let in_order = *earlier < read || lattice::implies(level, Level::ReadAtomic);
+            let in_order = *earlier < read || level.implies(Level::ReadAtomic);
             ensure(in_order, || format!("at {level} only earlier reads count"))?;
             check_read_from(facts, from, to, *earlier)
         }
         Seen::Session => {
-            ensure(lattice::implies(level, Level::ReadAtomic), || format!("{level} has no such axiom"))?;
+            ensure(level.implies(Level::ReadAtomic), || format!("{level} has no such axiom"))?;
             check_session(facts, from, to)
         }
         Seen::Causal(path) => {
-            ensure(lattice::implies(level, Level::Causal), || format!("{level} has no such axiom"))?;
+            ensure(level.implies(Level::Causal), || format!("{level} has no such axiom"))?;
             ensure(path.iter().all(is_causal), || "a path of other than causal edges".to_owned())?;
             check_path(facts, level, path)?;
             let ends = path.first().zip(path.last()).map(|(first, last)| (first.from, last.to));

@@ -8,7 +8,7 @@ use isoscope_levels::{Anomaly, Level};
 
 use super::cut::{self, Origins};
 use super::facts::Facts;
-use super::{Refutation, classify, cycle, ensure, lattice};
+use super::{Refutation, classify, cycle, ensure};
 use crate::certificate::{Evidence, Finding};
 
 /// Checks all findings of a violated level.
@@ -22,7 +22,7 @@ pub(super) fn check(facts: &Facts<'_>, level: Level, findings: &[Finding]) -> Re
 
 fn check_finding(facts: &Facts<'_>, level: Level, finding: &Finding) -> Result<(), Refutation> {
     let Finding { anomaly, against, count, instances, .. } = finding;
-    ensure(lattice::forbids(level, *anomaly), || format!("{level} does not forbid it"))?;
+    ensure(level.forbids(*anomaly), || format!("{level} does not forbid it"))?;
     ensure(!instances.is_empty(), || "no instance is shown".to_owned())?;
     ensure(*count >= instances.len() as u64, || "more instances than counted".to_owned())?;
     for instance in instances {

@@ -396,15 +396,24 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         about: "a committed append is missing from a later list",
         aliases: &[],
         called: &[called("Jepsen", "lost write")],
-        definition: "An append was committed, and a list that must be later does not hold it.",
+        definition: "An append was committed, and a list that must be later does not hold it: the list holds a \
+                     later append of the same transaction or, where sessions count, of the same session.",
         cause: "An acknowledged write was only in memory, or on a primary that lost an election.",
-        forbidden_from: &[ReadCommitted],
-        examples: &[Example {
-            notation: "init=nil  T1: a(x,1) ; T2: a(x,2)  T3: r(x,[2])",
-            story: "The session appended 1 and then 2; the list has the second and lacks the first.",
-            holds: &[AdyaPl299],
-            violated: &[ReadCommitted],
-        }],
+        forbidden_from: &[AdyaPl2],
+        examples: &[
+            Example {
+                notation: "init=nil  T1: a(x,1) a(x,2)  T2: r(x,[2])",
+                story: "T1 appended 1 and then 2; the list has the second and lacks the first.",
+                holds: &[CutIsolation],
+                violated: &[AdyaPl2],
+            },
+            Example {
+                notation: "init=nil  T1: a(x,1) ; T2: a(x,2)  T3: r(x,[2])",
+                story: "The session appended 1 and then 2; the list has the second and lacks the first.",
+                holds: &[AdyaPl299],
+                violated: &[ReadCommitted],
+            },
+        ],
         sources: &[cite(ELLE, "inconsistent version orders")],
         see_also: &[LostUpdate, IncompatibleOrder],
     },

@@ -69,6 +69,16 @@ impl Teller<'_> {
                 format!("{did} from {writer_name} in the middle of it: {writer_name} then {last}")
             }
             Anomaly::DuplicateElements => self.duplicate(&did, view),
+            Anomaly::LostAppend => {
+                let element = words.value(write.value);
+                format!(
+                    "{did}, which holds a later append of {writer_name} and lacks its earlier one, {element}"
+                )
+            }
+            Anomaly::IncompatibleOrder => {
+                let element = words.value(write.value);
+                format!("{did}, where {element} stands behind what {writer_name} appended after it")
+            }
             _ => format!("{did} from {writer_name}, which no order explains"),
         }
     }

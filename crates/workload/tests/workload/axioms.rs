@@ -8,7 +8,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use isoscope_history::{Datum, History, OpKind, Outcome, Txn, Value};
+use isoscope_history::{Datum, History, Key, OpKind, Outcome, Txn, Value};
 use isoscope_levels::Level;
 use isoscope_workload::Store;
 
@@ -107,7 +107,7 @@ pub(crate) fn abstracted(history: &History) -> Option<Abstract> {
                 OpKind::ReadList => {
                     let elements = contents(history, op.value);
                     let distinct: HashSet<Value> = elements.iter().copied().collect();
-                    if distinct.len() < elements.len() {
+                    if distinct.len() < elements.len() || !keeps_program_order(history, op.key, &elements) {
                         return None;
                     }
                     elements.strip_suffix(&own[..])?.last().copied()
@@ -130,6 +130,16 @@ pub(crate) fn abstracted(history: &History) -> Option<Abstract> {
     a.order_elements(history, &writer);
     a.relate(|i, j| i == 0 || history.session_of(kept[i - 1]) == history.session_of(kept[j - 1]) && i < j);
     Some(a)
+}
+
+/// Whether a list holds the appends of each transaction in their order, without a gap.
+fn keeps_program_order(history: &History, key: Key, elements: &[Value]) -> bool {
+    history.txns().all(|txn| {
+        let appends = history.ops_of(txn).filter(|op| op.kind.is_write() && op.key == key);
+        let places: Vec<_> = appends.map(|op| elements.iter().position(|&e| e == op.value)).collect();
+        let held: Vec<_> = places.iter().map_while(|place| *place).collect();
+        held.is_sorted() && places[held.len()..].iter().all(Option::is_none)
+    })
 }
 
 impl Abstract {

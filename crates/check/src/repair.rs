@@ -134,20 +134,25 @@ fn readers(history: &History, resolved: &Resolved, versions: &FxHashSet<(Txn, Ke
     if versions.is_empty() {
         return Vec::new();
     }
-    let mut written_by = vec![false; history.txn_count()];
-    for (txn, _) in versions {
-        written_by[txn.index()] = true;
+    let mut versions: Vec<(Txn, Key)> = versions.iter().copied().collect();
+    versions.sort_unstable();
+    let mut first = vec![u32::MAX; history.txn_count()];
+    for (i, (txn, _)) in versions.iter().enumerate().rev() {
+        first[txn.index()] = i as u32;
     }
+    let is_one = |writer: Txn, op: Op| {
+        let of_writer = versions.get(first[writer.index()] as usize..).unwrap_or_default();
+        let mut keys = of_writer.iter().take_while(|(txn, _)| *txn == writer);
+        keys.any(|&(_, key)| key == history.key_of(op))
+    };
     let found: Vec<Vec<Stale>> = (0..history.txn_count() as u32)
         .into_par_iter()
         .with_min_len(256)
         .map(Txn)
         .fold(Vec::new, |mut found, reader| {
-            for op in history.op_range(reader) {
-                if let Some(writer) = resolved.links[op].txn()
-                    && written_by[writer.index()]
-                    && versions.contains(&(writer, history.key_of(Op::at(op))))
-                {
+            let ops = history.op_range(reader);
+            for (link, op) in resolved.links[ops.clone()].iter().zip(ops) {
+                if link.txn().is_some_and(|writer| is_one(writer, Op::at(op))) {
                     found.push(Stale { reader, read: Op::at(op) });
                 }
             }

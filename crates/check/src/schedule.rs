@@ -37,6 +37,9 @@ pub(crate) struct Schedule {
 pub(crate) const UNPLACED: u32 = u32::MAX;
 const NOBODY: u32 = u32::MAX;
 
+/// Sessions whose next transactions are brought into the cache together.
+const BATCH: usize = 16;
+
 /// Runs the sessions. `forced` has the edges beyond `so` and `wr`, reversed: from a transaction to those that
 /// must come before it. `None` when these relations have a cycle.
 pub(crate) fn schedule(history: &History, resolved: &Resolved, forced: &Graph) -> Option<Schedule> {
@@ -54,8 +57,11 @@ pub(crate) fn schedule(history: &History, resolved: &Resolved, forced: &Graph) -
         },
     };
     let mut ready: VecDeque<u32> = (0..history.session_count() as u32).collect();
-    while let Some(session) = ready.pop_front() {
-        run.advance(session, &mut ready);
+    let mut batch = Vec::with_capacity(BATCH);
+    while !ready.is_empty() {
+        batch.extend(ready.drain(..ready.len().min(BATCH)));
+        batch.iter().for_each(|&session| run.touch(session));
+        batch.drain(..).for_each(|session| run.advance(session, &mut ready));
     }
     let expected = resolved.present.iter().filter(|&&present| present).count();
     (run.schedule.order.len() == expected).then_some(run.schedule)
@@ -93,6 +99,18 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// Brings the next transaction of a session into the cache. Sessions take turns, so each finds what it needs
+    /// gone from the cache: asking for several at once lets the misses overlap.
+    fn touch(&self, session: u32) {
+        let progress = &self.sessions[session as usize];
+        if progress.next < progress.end {
+            let ops = self.history.op_range(Txn(progress.next));
+            for op in ops.step_by(16) {
+                std::hint::black_box((self.resolved.links[op], self.history.key_of(Op::at(op))));
+            }
+        }
+    }
+
     /// Lets a session run its next transaction, or wait.
     fn advance(&mut self, session: u32, ready: &mut VecDeque<u32>) {
         let progress = &mut self.sessions[session as usize];

@@ -23,71 +23,95 @@ pub(crate) fn opposing(
         .par_iter()
         .with_min_len(64)
         .fold(Vec::new, |mut found, group| {
-            Reader::new(history, resolved, axiom, ranking, group[0].reader).search(group, &mut found);
+            let before = found.len();
+            let reader = Reader { history, resolved, axiom, ranking, txn: group[0].reader };
+            reader.search(group, &mut found);
+            found[before..].sort_unstable();
             found
         })
         .collect();
-    found.concat()
+    let mut found = found.concat();
+    // A reader that reads twice from one transaction has seen it once.
+    found.dedup();
+    found
 }
 
-/// A transaction and all it reads from.
+/// Transactions up to this length are searched once more for every read in question.
+const SHORT: usize = 64;
+
 struct Reader<'a> {
     history: &'a History,
     resolved: &'a Resolved,
     axiom: Axiom,
     ranking: Ranking<'a>,
     txn: Txn,
-    /// Each transaction it reads from with the first such read, by transaction.
-    sources: Vec<(Txn, Op)>,
 }
 
-impl<'a> Reader<'a> {
-    fn new(
-        history: &'a History,
-        resolved: &'a Resolved,
-        axiom: Axiom,
-        ranking: Ranking<'a>,
-        txn: Txn,
-    ) -> Self {
-        let ops = history.op_range(txn);
-        let mut sources: Vec<(Txn, Op)> =
-            ops.filter_map(|op| Some((resolved.links[op].txn()?, Op::at(op)))).collect();
-        sources.sort_unstable();
-        sources.dedup_by_key(|source| source.0);
-        Reader { history, resolved, axiom, ranking, txn, sources }
-    }
-
+impl Reader<'_> {
     fn search(&self, reads: &[Stale], found: &mut Vec<Forced>) {
+        let long = self.history.op_range(self.txn).len() > SHORT;
+        let sources = if long { self.sources() } else { Vec::new() };
         for &Stale { reader, read } in reads {
             let mut add = |seen| found.push(Forced { reader, read, seen });
-            self.among_sources(read, &mut add);
+            if long {
+                self.among_sources(&sources, read, &mut add);
+            } else {
+                self.among_links(read, &mut add);
+            }
             if self.axiom == Axiom::ReadAtomic {
                 self.in_session(read, &mut add);
             }
         }
     }
 
-    fn among_sources(&self, read: Op, add: &mut impl FnMut(Txn)) {
+    /// Tries everything the reader reads from, in program order.
+    fn among_links(&self, read: Op, add: &mut impl FnMut(Txn)) {
+        let mut ops = self.history.op_range(self.txn);
+        if self.axiom == Axiom::ReadCommitted {
+            ops.end = read.index();
+        }
+        let link = self.resolved.links[read.index()];
+        let writers = self.history.writers(self.history.key_of(read));
+        let sources = self.resolved.links[ops].iter().filter_map(|link| link.txn());
+        for seen in sources.filter(|&seen| self.ranking.opposes(seen, link)) {
+            if writers.binary_search(&seen).is_ok() {
+                add(seen);
+            }
+        }
+    }
+
+    /// Each transaction that the reader reads from with the first such read, by transaction.
+    fn sources(&self) -> Vec<(Txn, Op)> {
+        let ops = self.history.op_range(self.txn);
+        let mut sources: Vec<(Txn, Op)> =
+            ops.filter_map(|op| Some((self.resolved.links[op].txn()?, Op::at(op)))).collect();
+        sources.sort_unstable();
+        sources.dedup_by_key(|source| source.0);
+        sources
+    }
+
+    /// Tries what the reader reads from or the writers of the key, whichever are fewer.
+    fn among_sources(&self, sources: &[(Txn, Op)], read: Op, add: &mut impl FnMut(Txn)) {
         let link = self.resolved.links[read.index()];
         let writers = self.history.writers(self.history.key_of(read));
         let early = |first: Op| self.axiom != Axiom::ReadCommitted || first < read;
-        if self.sources.len() <= writers.len() {
-            for &(seen, first) in &self.sources {
+        if sources.len() <= writers.len() {
+            for &(seen, first) in sources {
                 if early(first) && self.ranking.opposes(seen, link) && writers.binary_search(&seen).is_ok() {
                     add(seen);
                 }
             }
         } else {
             for &seen in writers.iter().filter(|&&seen| self.ranking.opposes(seen, link)) {
-                let place = self.sources.binary_search_by_key(&seen, |source| source.0);
-                if place.is_ok_and(|i| early(self.sources[i].1)) {
+                let place = sources.binary_search_by_key(&seen, |source| source.0);
+                if place.is_ok_and(|i| early(sources[i].1)) {
                     add(seen);
                 }
             }
         }
     }
 
-    /// The last writer of the key that is earlier in the session, unless the reader reads from it as well.
+    /// The last writer of the key that is earlier in the session.
     fn in_session(&self, read: Op, add: &mut impl FnMut(Txn)) {
         let link = self.resolved.links[read.index()];
         let writers = self.history.writers(self.history.key_of(read));
@@ -97,7 +121,6 @@ impl<'a> Reader<'a> {
         let last = earlier.find(|writer| self.resolved.present[writer.index()]);
         if let Some(&seen) = last
             && self.ranking.opposes(seen, link)
-            && self.sources.binary_search_by_key(&seen, |source| source.0).is_err()
         {
             add(seen);
         }

@@ -60,8 +60,12 @@ pub(crate) fn schedule(history: &History, resolved: &Resolved, forced: &Graph) -
     let mut batch = Vec::with_capacity(BATCH);
     while !ready.is_empty() {
         batch.extend(ready.drain(..ready.len().min(BATCH)));
-        batch.iter().for_each(|&session| run.touch(session));
-        batch.drain(..).for_each(|session| run.advance(session, &mut ready));
+        for &session in &batch {
+            run.touch(session);
+        }
+        for session in batch.drain(..) {
+            run.advance(session, &mut ready);
+        }
     }
     let expected = resolved.present.iter().filter(|&&present| present).count();
     (run.schedule.order.len() == expected).then_some(run.schedule)

@@ -1,0 +1,235 @@
+//! How long a check takes, from a text file to the verdict, beside the best published checker.
+//!
+//! ```text
+//! cargo bench -p isoscope              the histories of the first three rows, growth, threads
+//! cargo bench -p isoscope -- --full    and one of 50 million operations (1.4 GB of text, some minutes)
+//! ```
+//!
+//! Histories are made by `isoscope generate` and checked by a fresh process each time; of three runs the one of
+//! least wall time counts. AWDIT's CPU times (it has one thread) were measured on a machine on which `sha256sum`
+//! of the file of the third row takes 1.35 s of CPU; the times it would take here are those times the ratio of
+//! this machine's `sha256sum` to that.
+#![allow(clippy::print_stdout, reason = "a benchmark is a program")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const ISOSCOPE: &str = env!("CARGO_BIN_EXE_isoscope");
+const RUNS: usize = 3;
+/// What `sha256sum` of the third row's file takes where the other checkers were measured.
+const SHA256_THERE: f64 = 1.35;
+const LEVELS: [&str; 3] = ["read-committed", "read-atomic", "causal"];
+
+/// A history, and what AWDIT takes for it: seconds of CPU at each level, megabytes at most.
+struct Row {
+    name: &'static str,
+    sessions: u32,
+    txns: u32,
+    ops: u32,
+    keys: u32,
+    distribution: &'static str,
+    awdit: [Option<f64>; 3],
+    awdit_mb: Option<f64>,
+}
+
+const ROWS: [Row; 4] = [
+    Row {
+        name: "25 x 200 x 20, uniform",
+        sessions: 25,
+        txns: 200,
+        ops: 20,
+        keys: 10_000,
+        distribution: "uniform",
+        awdit: [Some(0.06), Some(0.10), Some(0.18)],
+        awdit_mb: Some(30.0),
+    },
+    Row {
+        name: "50 x 2,000 x 20, zipfian",
+        sessions: 50,
+        txns: 2_000,
+        ops: 20,
+        keys: 10_000,
+        distribution: "zipfian",
+        awdit: [Some(1.2), Some(1.8), Some(13.5)],
+        awdit_mb: Some(3_100.0),
+    },
+    Row {
+        name: "100 x 10,000 x 10, uniform",
+        sessions: 100,
+        txns: 10_000,
+        ops: 10,
+        keys: 100_000,
+        distribution: "uniform",
+        awdit: [Some(7.6), Some(11.4), None],
+        awdit_mb: Some(1_400.0),
+    },
+    Row {
+        name: "100 x 10,000 x 50, uniform",
+        sessions: 100,
+        txns: 10_000,
+        ops: 50,
+        keys: 100_000,
+        distribution: "uniform",
+        awdit: [Some(61.0), None, None],
+        awdit_mb: Some(3_600.0),
+    },
+];
+
+fn main() {
+    let full = std::env::args().any(|arg| arg == "--full");
+    let rows = if full { &ROWS[..] } else { &ROWS[..3] };
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let files: Vec<PathBuf> = rows.iter().zip(1..).map(|(row, i)| make(directory.path(), row, i)).collect();
+    let here = sha256sum(&files[2]);
+    let factor = here.map(|seconds| seconds / SHA256_THERE);
+    if let Some(seconds) = here {
+        println!(
+            "sha256sum of the third history: {seconds:.2} s here, {SHA256_THERE} s where AWDIT was measured\n"
+        );
+    }
+    compare(rows, &files, factor);
+    grow(directory.path());
+    scale(&files[2]);
+}
+
+fn compare(rows: &[Row], files: &[PathBuf], factor: Option<f64>) {
+    println!(
+        "{:<27} {:<15} {:>7} {:>7} {:>8} {:>6} {:>11} {:>8} {:>9} {:>8}",
+        "sessions x txns x ops",
+        "level",
+        "wall s",
+        "CPU s",
+        "peak MB",
+        "B/op",
+        "AWDIT s",
+        "x faster",
+        "AWDIT MB",
+        "x less"
+    );
+    for (row, file) in rows.iter().zip(files) {
+        for (level, awdit) in LEVELS.iter().zip(row.awdit) {
+            let best = best(file, level, None);
+            let translated = awdit.zip(factor).map(|(seconds, factor)| seconds * factor);
+            let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+            let ops = f64::from(row.sessions) * f64::from(row.txns) * f64::from(row.ops);
+            println!(
+                "{:<27} {:<15} {:>7.2} {:>7.2} {:>8.0} {:>6.0} {:>11} {:>8} {:>9} {:>8}",
+                row.name,
+                level,
+                best.wall,
+                best.cpu,
+                best.peak_mb,
+                best.peak_mb * 1e6 / ops,
+                or_dash(translated.map(|seconds| format!("{seconds:.2}"))),
+                or_dash(translated.map(|seconds| format!("{:.1}", seconds / best.wall))),
+                or_dash(row.awdit_mb.map(|mb| format!("{mb:.0}"))),
+                or_dash(row.awdit_mb.map(|mb| format!("{:.1}", mb / best.peak_mb))),
+            );
+        }
+    }
+}
+
+/// At 100 sessions, the time for an operation must not grow with their number.
+fn grow(directory: &Path) {
+    println!("\n{:>12} {:>15} {:>7} {:>7} {:>7}", "operations", "level", "wall s", "CPU s", "ns/op");
+    for txns in [1_250, 2_500, 5_000, 10_000] {
+        let row = Row { name: "", txns, ..ROWS[2] };
+        let file = make(directory, &row, 100 + txns);
+        let ops = f64::from(row.sessions) * f64::from(txns) * f64::from(row.ops);
+        for level in ["read-committed", "causal"] {
+            let best = best(&file, level, None);
+            println!(
+                "{ops:>12} {level:>15} {:>7.2} {:>7.2} {:>7.0}",
+                best.wall,
+                best.cpu,
+                1e9 * best.cpu / ops
+            );
+        }
+    }
+}
+
+fn scale(file: &Path) {
+    println!("\n{:>15} {:>9} {:>9} {:>7}", "third row", "1 thread", "2 threads", "ratio");
+    for level in LEVELS {
+        let (one, two) = (best(file, level, Some(1)), best(file, level, Some(2)));
+        println!("{level:>15} {:>7.2} s {:>7.2} s {:>7.2}", one.wall, two.wall, one.wall / two.wall);
+    }
+}
+
+fn make(directory: &Path, row: &Row, number: u32) -> PathBuf {
+    let file = directory.join(format!("{number}.txt"));
+    let numbers =
+        [("--sessions", row.sessions), ("--txns", row.txns), ("--ops", row.ops), ("--keys", row.keys)];
+    let mut generate = Command::new(ISOSCOPE);
+    generate.args(["-q", "generate", "--seed", "1", "--to", "plume", "--distribution", row.distribution]);
+    for (option, n) in numbers {
+        generate.arg(option).arg(n.to_string());
+    }
+    let status = generate.arg("-o").arg(&file).status().expect("isoscope runs");
+    assert!(status.success(), "isoscope generate failed");
+    file
+}
+
+struct Measured {
+    wall: f64,
+    cpu: f64,
+    peak_mb: f64,
+}
+
+fn best(file: &Path, level: &str, threads: Option<u32>) -> Measured {
+    let runs = (0..RUNS).map(|_| measure(file, level, threads));
+    runs.min_by(|a, b| a.wall.total_cmp(&b.wall)).expect("three runs")
+}
+
+fn measure(file: &Path, level: &str, threads: Option<u32>) -> Measured {
+    let mut check = Command::new(ISOSCOPE);
+    check.args(["-q", "check", "--format", "concise", "--level", level]).arg(file).stdout(Stdio::null());
+    if let Some(threads) = threads {
+        check.arg("--threads").arg(threads.to_string());
+    }
+    let started = Instant::now();
+    let mut child = check.spawn().expect("isoscope runs");
+    let mut measured = Measured { wall: 0.0, cpu: 0.0, peak_mb: 0.0 };
+    let status = loop {
+        watch(&child, &mut measured);
+        if let Some(status) = child.try_wait().expect("a child") {
+            break status;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    assert!(status.success(), "the history satisfies the level");
+    measured.wall = started.elapsed().as_secs_f64();
+    measured
+}
+
+/// Reads from the kernel what a process has used so far.
+fn watch(child: &Child, measured: &mut Measured) {
+    let proc = PathBuf::from(format!("/proc/{}", child.id()));
+    let read = |name: &str| std::fs::read_to_string(proc.join(name)).unwrap_or_default();
+    let peak = read("status").lines().find_map(|line| line.strip_prefix("VmHWM:").map(str::to_owned));
+    let kb: Option<f64> = peak.and_then(|line| line.split_whitespace().next()?.parse().ok());
+    measured.peak_mb = measured.peak_mb.max(kb.unwrap_or(0.0) / 1e3);
+    // The 14th and 15th field are user and system time, in hundredths of a second; the name in front may
+    // hold anything, but ends with the last parenthesis.
+    let stat = read("stat");
+    let fields: Vec<f64> = stat
+        .rsplit(')')
+        .next()
+        .unwrap_or("")
+        .split_whitespace()
+        .skip(11)
+        .take(2)
+        .filter_map(|field| field.parse().ok())
+        .collect();
+    measured.cpu = measured.cpu.max(fields.iter().sum::<f64>() / 100.0);
+}
+
+fn sha256sum(path: &Path) -> Option<f64> {
+    let seconds = |_| {
+        let started = Instant::now();
+        let done = Command::new("sha256sum").arg(path).output().is_ok_and(|output| output.status.success());
+        done.then(|| started.elapsed().as_secs_f64())
+    };
+    (0..RUNS).filter_map(seconds).min_by(f64::total_cmp)
+}

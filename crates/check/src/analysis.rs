@@ -30,7 +30,7 @@ use isoscope_order::{Components, Graph};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::axiom::{Axiom, Causality, Forced, Ranking, Search, all_reads, precedes};
+use crate::axiom::{Axiom, Causality, Forced, Ranking, Search, all_reads};
 use crate::certificate::{Against, Edge, Evidence, Finding, Instance, Node, Seen, Why};
 use crate::cycles;
 use crate::resolve::{Link, Resolved};
@@ -76,17 +76,16 @@ impl Analysis {
     pub(crate) fn new(history: &History, resolved: &Resolved, upto: Axiom, keep: usize) -> Analysis {
         let severed = sever(history, resolved);
         let causality = Causality { history, resolved: &severed };
-        let Some(causal) = schedule(history, &severed, &Graph::default()) else {
+        let Some((causal, _)) = schedule(history, &severed, &Graph::default()) else {
             unreachable!("without the links on cycles there is an order")
         };
-        let search = Search::new(&causality);
-        search.clocks(&causal.order);
+        let search = Search::new(&causality, &causal.order);
         let mut work = Work {
             history,
             resolved: &severed,
             search,
-            causal_order: causal.order,
-            causal_place: causal.place,
+            causal_order: &causal.order,
+            causal_place: &causal.place,
             causal: FxHashSet::default(),
             known: Vec::new(),
             counted: FxHashSet::default(),
@@ -151,8 +150,8 @@ struct Work<'a> {
     history: &'a History,
     resolved: &'a Resolved,
     search: Search<'a>,
-    causal_order: Vec<u32>,
-    causal_place: Vec<u32>,
+    causal_order: &'a [u32],
+    causal_place: &'a [u32],
     /// Forced edges that oppose the causal order, of all axioms so far.
     causal: FxHashSet<Forced>,
     /// Other forced edges that have been looked at.
@@ -183,7 +182,7 @@ impl Work<'_> {
         let named = self.name(axiom, &causal, &commit);
         let mut known = self.known.clone();
         known.extend(&commit);
-        let tracer = Tracer::new(self.history, self.resolved, &known, Some(&self.causal_place));
+        let tracer = Tracer::new(self.history, self.resolved, &known, Some(self.causal_place));
         let mut by_name: FxHashMap<(Anomaly, Against), Vec<Named>> = FxHashMap::default();
         for &one in &named {
             by_name.entry((one.anomaly, one.against)).or_default().push(one);
@@ -212,9 +211,9 @@ impl Work<'_> {
             let flat = vec![0; if round == ROUNDS { self.history.txn_count() } else { 0 }];
             let mut opposing = if round == ROUNDS {
                 let everything = all_reads(self.history, self.resolved, &layers.order);
-                self.search.opposing(axiom, Ranking { order: &self.causal_order, rank: &flat }, &everything)
+                self.search.opposing(axiom, Ranking { rank: &flat }, &everything)
             } else {
-                let ranking = Ranking { order: &self.causal_order, rank };
+                let ranking = Ranking { rank };
                 self.search.opposing(axiom, ranking, &self.stale(&layers))
             };
             opposing.retain(|forced| !self.causal.contains(forced));
@@ -223,36 +222,37 @@ impl Work<'_> {
             causal.extend(wrong);
             let target = |forced: &Forced| forced.target(self.resolved).unwrap_or(forced.seen);
             let level = |forced: &Forced| rank[forced.seen.index()] == rank[target(forced).index()];
-            if round < ROUNDS && opposing.iter().all(level) {
+            if round != ROUNDS && opposing.iter().all(level) {
                 return Settled { layers, causal, commit: opposing };
             }
-            if round < ROUNDS {
+            if round != ROUNDS {
                 opposing.retain(|forced| !level(forced));
             }
             self.known.extend(opposing);
             self.known.sort_unstable();
             self.known.dedup();
         }
-        unreachable!("every round makes an edge known, and there are finitely many")
+        unreachable!("once all forced edges are known, none leads downwards")
     }
 
     /// Parts the forced edges that oppose the causal order from the others.
     fn split_causal(&self, forced: Vec<Forced>) -> (Vec<Forced>, Vec<Forced>) {
-        let back = |f: &Forced| (f.target(self.resolved).unwrap_or(f.seen), f.seen);
-        let pairs: Vec<(Txn, Txn)> = forced.iter().map(back).collect();
-        let causal = precedes(self.history, self.search.clocks(&self.causal_order), &pairs);
-        let wrong = |f: &Forced, causal: bool| causal || f.target(self.resolved).is_none();
-        let (wrong, rest): (Vec<_>, Vec<_>) =
-            forced.into_iter().zip(causal).partition(|(forced, causal)| wrong(forced, *causal));
-        let edges = |list: Vec<(Forced, bool)>| list.into_iter().map(|(forced, _)| forced).collect();
-        (edges(wrong), edges(rest))
+        let is_initial = |f: &Forced| f.target(self.resolved).is_none();
+        let (mut wrong, others): (Vec<Forced>, Vec<Forced>) = forced.into_iter().partition(is_initial);
+        let back = |f: &Forced| Some((f.target(self.resolved)?, f.seen));
+        let pairs: Vec<(Txn, Txn)> = others.iter().filter_map(back).collect();
+        let mut rest = Vec::new();
+        for (forced, causal) in others.into_iter().zip(self.search.precede(&pairs)) {
+            if causal { wrong.push(forced) } else { rest.push(forced) }
+        }
+        (wrong, rest)
     }
 
     fn layers(&self) -> Layers {
         let graph = self.graph(self.known.iter());
         let mut components = Components::find(&graph);
-        components.sort_by(&graph, &self.causal_place);
-        let mut order = self.causal_order.clone();
+        components.sort_by(&graph, self.causal_place);
+        let mut order = self.causal_order.to_vec();
         order.sort_by_key(|&txn| components.of[txn as usize]);
         Layers { components, order }
     }
@@ -266,7 +266,7 @@ impl Work<'_> {
 
     /// Everything a commit order must respect, with some forced edges.
     fn graph<'f>(&self, forced: impl Iterator<Item = &'f Forced>) -> Graph {
-        let mut edges = cycles::edges(self.history, self.resolved, Relations::Commit);
+        let mut edges = cycles::edges(self.history, self.resolved, Relations::Given);
         edges.extend(forced.filter_map(|forced| Some((forced.seen.0, forced.target(self.resolved)?.0))));
         Graph::from_edges(self.history.txn_count(), &edges)
     }
@@ -301,7 +301,7 @@ impl Work<'_> {
     fn name(&mut self, axiom: Axiom, causal: &[Forced], commit: &[Forced]) -> Vec<Named> {
         let there = |f: &Forced| (f.seen, f.target(self.resolved).unwrap_or(f.seen));
         let pairs: Vec<(Txn, Txn)> = commit.iter().map(there).collect();
-        let innocent = precedes(self.history, self.search.clocks(&self.causal_order), &pairs);
+        let innocent = self.search.precede(&pairs);
         let guilty = commit.iter().zip(innocent).filter(|(_, innocent)| !innocent);
         let all = causal.iter().map(|&forced| (forced, Against::Causal));
         let all: Vec<(Forced, Against)> =

@@ -14,7 +14,7 @@ mod direct;
 
 use std::cell::OnceCell;
 
-pub(crate) use causal::{CausalClocks, Causality, precedes};
+pub(crate) use causal::{Causality, Past};
 use isoscope_history::{History, Op, Txn};
 use isoscope_levels::Anomaly;
 
@@ -65,10 +65,9 @@ impl Forced {
     }
 }
 
-/// A topological order of sessions and reads, and a rank that grows along it.
+/// The rank of each transaction, which never falls along a session or from a writer to its reader.
 #[derive(Clone, Copy)]
 pub(crate) struct Ranking<'a> {
-    pub(crate) order: &'a [u32],
     pub(crate) rank: &'a [u32],
 }
 
@@ -82,19 +81,25 @@ impl Ranking<'_> {
 
 /// What the search for forced edges works on.
 pub(crate) struct Search<'a> {
-    pub(crate) causality: &'a Causality<'a>,
+    causality: &'a Causality<'a>,
+    /// A topological order of sessions and reads.
+    order: &'a [u32],
     /// Made when a question needs them, since many do not.
-    clocks: OnceCell<CausalClocks<'a>>,
+    past: OnceCell<Past<'a>>,
 }
 
 impl<'a> Search<'a> {
-    pub(crate) fn new(causality: &'a Causality<'a>) -> Self {
-        Search { causality, clocks: OnceCell::new() }
+    pub(crate) fn new(causality: &'a Causality<'a>, order: &'a [u32]) -> Self {
+        Search { causality, order, past: OnceCell::new() }
     }
 
-    /// The clocks of the causal order, given a topological order of it.
-    pub(crate) fn clocks(&self, order: &[u32]) -> &CausalClocks<'a> {
-        self.clocks.get_or_init(|| CausalClocks::new(self.causality, order.to_vec()))
+    fn past(&self) -> &Past<'a> {
+        self.past.get_or_init(|| Past::new(self.causality, self.order))
+    }
+
+    /// For pairs of transactions: whether the first causally precedes the second.
+    pub(crate) fn precede(&self, pairs: &[(Txn, Txn)]) -> Vec<bool> {
+        if pairs.is_empty() { Vec::new() } else { self.past().precede(pairs) }
     }
 
     /// The edges that an axiom forces at some reads and that do not lead upwards. The reads are grouped by
@@ -108,7 +113,7 @@ impl<'a> Search<'a> {
             Axiom::ReadCommitted | Axiom::ReadAtomic => {
                 direct::opposing(history, resolved, axiom, ranking, reads)
             }
-            Axiom::Causal => causal::opposing(history, resolved, self.clocks(ranking.order), ranking, reads),
+            Axiom::Causal => causal::opposing(history, resolved, self.past(), ranking, reads),
         }
     }
 }

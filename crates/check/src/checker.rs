@@ -84,7 +84,7 @@ impl<'h> Checker<'h> {
             let mut stronger =
                 [Level::ReadAtomic, Level::Causal].into_iter().filter(|&stronger| stronger > level);
             let known = stronger.find_map(|stronger| self.order_of(stronger));
-            if let Some(order) = known.or_else(|| decide(self.history, &self.resolved, axiom).ok()) {
+            if let Some(order) = known.or_else(|| decide(self.history, &self.resolved, axiom)) {
                 return self.unless_open(level, Verdict::Holds(Some(order)));
             }
         }

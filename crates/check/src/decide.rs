@@ -10,7 +10,7 @@ use std::sync::Arc;
 use isoscope_history::{History, Txn};
 use isoscope_order::Graph;
 
-use crate::axiom::{Axiom, Causality, Forced, Ranking, Search, all_reads};
+use crate::axiom::{Axiom, Causality, Ranking, Search, all_reads};
 use crate::repair::repair;
 use crate::resolve::Resolved;
 use crate::schedule::{Schedule, schedule};
@@ -18,49 +18,39 @@ use crate::schedule::{Schedule, schedule};
 /// Rounds of guessing before all forced edges are looked for.
 const ROUNDS: usize = 16;
 
-/// A commit order that satisfies an axiom, or the forced edges known when it became clear that there is none.
-pub(crate) fn decide(
-    history: &History,
-    resolved: &Resolved,
-    axiom: Axiom,
-) -> Result<Arc<[Txn]>, Vec<Forced>> {
+/// A commit order that satisfies an axiom, if there is one.
+pub(crate) fn decide(history: &History, resolved: &Resolved, axiom: Axiom) -> Option<Arc<[Txn]>> {
+    let (mut schedule, mut reads) = schedule(history, resolved, &reversed(history, resolved, &[]))?;
     let causality = Causality { history, resolved };
-    let search = Search::new(&causality);
-    let mut known: Vec<Forced> = Vec::new();
-    let Some(mut schedule) = schedule(history, resolved, &reversed(history, resolved, &known)) else {
-        return Err(known);
-    };
-    let mut reads = std::mem::take(&mut schedule.stale);
+    let causal_order = schedule.order.clone();
+    let search = Search::new(&causality, &causal_order);
+    let mut known: Vec<(Txn, Txn)> = Vec::new();
     for round in 0.. {
-        let Schedule { order, place, .. } = &schedule;
-        let mut new = search.opposing(axiom, Ranking { order, rank: place }, &reads);
+        let Schedule { order, place } = &schedule;
+        let mut new = search.opposing(axiom, Ranking { rank: place }, &reads);
         if new.is_empty() {
             break;
         }
         if round == ROUNDS {
             let flat = vec![0; history.txn_count()];
             let everything = all_reads(history, resolved, order);
-            new = search.opposing(axiom, Ranking { order, rank: &flat }, &everything);
+            new = search.opposing(axiom, Ranking { rank: &flat }, &everything);
         }
-        let into_initial = new.iter().any(|forced| forced.target(resolved).is_none());
-        known.extend(new);
-        if into_initial {
-            return Err(known);
+        for forced in new {
+            // Nothing comes before the initial state.
+            known.push((forced.target(resolved)?, forced.seen));
         }
-        match repair(history, resolved, &reversed(history, resolved, &known), &mut schedule) {
-            Some(again) => reads = again,
-            None => return Err(known),
-        }
+        known.sort_unstable();
+        known.dedup();
+        reads = repair(history, resolved, &reversed(history, resolved, &known), &mut schedule)?;
     }
-    Ok(schedule.order.into_iter().map(Txn).collect())
+    Some(schedule.order.into_iter().map(Txn).collect())
 }
 
-/// The edges beyond `so` and `wr`, from each transaction to those that must come before it.
-fn reversed(history: &History, resolved: &Resolved, forced: &[Forced]) -> Graph {
-    let mut edges: Vec<(u32, u32)> =
-        forced.iter().filter_map(|forced| Some((forced.target(resolved)?.0, forced.seen.0))).collect();
-    edges.extend(resolved.versions.iter().map(|version| (version.to.0, version.from.0)));
-    edges.sort_unstable();
-    edges.dedup();
+/// The edges beyond `so` and `wr`, from each transaction to those that must come before it, given the forced ones
+/// of them.
+fn reversed(history: &History, resolved: &Resolved, forced: &[(Txn, Txn)]) -> Graph {
+    let versions = resolved.versions.iter().map(|version| (version.to.0, version.from.0));
+    let edges: Vec<(u32, u32)> = forced.iter().map(|(to, from)| (to.0, from.0)).chain(versions).collect();
     Graph::from_edges(history.txn_count(), &edges)
 }

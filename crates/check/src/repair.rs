@@ -8,12 +8,13 @@
 //! An axiom was asked about all reads in the old order, and what it forced there is known. In the new order it
 //! can force something new only where two writers of a key have changed places: one was held back past the
 //! other, t1, and a reader of t1 must have seen it. So the reads to ask about again are those of versions that a
-//! writer of the same key was held back past.
+//! writer of the same key was held back past. Going through the writers of a key in the old order, these are the
+//! ones that come earlier in the new order than somebody before them.
 
 use isoscope_history::{History, Key, Op, Txn};
 use isoscope_order::Graph;
 use rayon::prelude::*;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::resolve::Resolved;
 use crate::schedule::{Schedule, Stale, UNPLACED};
@@ -34,15 +35,16 @@ pub(crate) fn repair(
         order: Vec::with_capacity(schedule.order.len()),
         place: vec![UNPLACED; history.txn_count()],
         held: FxHashMap::default(),
-        overtaken: FxHashSet::default(),
+        delayed: Vec::new(),
     };
     for &txn in &schedule.order {
         pass.take(txn);
     }
-    let Pass { order, place, overtaken, .. } = pass;
+    let Pass { order, place, delayed, .. } = pass;
     if order.len() < schedule.order.len() {
         return None;
     }
+    let overtaken = overtaken(history, resolved, &schedule.place, &place, &delayed);
     (schedule.order, schedule.place) = (order, place);
     Some(readers(history, resolved, &overtaken))
 }
@@ -55,10 +57,10 @@ struct Pass<'a> {
     old: &'a [u32],
     order: Vec<u32>,
     place: Vec<u32>,
-    /// By the transaction they wait for: those held back, and where they would have been.
-    held: FxHashMap<u32, Vec<(u32, u32)>>,
-    /// Versions that a writer of the same key was held back past.
-    overtaken: FxHashSet<(Txn, Key)>,
+    /// By the transaction they wait for: those held back.
+    held: FxHashMap<u32, Vec<u32>>,
+    /// Those that were held back, once they have come.
+    delayed: Vec<Txn>,
 }
 
 impl Pass<'_> {
@@ -68,17 +70,19 @@ impl Pass<'_> {
             self.append(txn);
             return;
         }
-        let mut todo = vec![(txn, self.order.len() as u32)];
-        while let Some((txn, turn)) = todo.pop() {
-            if let Some(missing) = self.missing(Txn(txn)) {
-                self.held.entry(missing.0).or_default().push((txn, turn));
+        let mut todo = vec![txn];
+        while let Some(next) = todo.pop() {
+            if let Some(missing) = self.missing(Txn(next)) {
+                self.held.entry(missing.0).or_default().push(next);
                 continue;
             }
-            self.note_overtaken(Txn(txn), turn);
-            self.append(txn);
-            if let Some(mut freed) = self.held.remove(&txn) {
+            if next != txn {
+                self.delayed.push(Txn(next));
+            }
+            self.append(next);
+            if let Some(mut freed) = self.held.remove(&next) {
                 // The one that was earliest in the old order is taken first.
-                freed.sort_unstable_by_key(|&(txn, _)| std::cmp::Reverse(self.old[txn as usize]));
+                freed.sort_unstable_by_key(|&txn| std::cmp::Reverse(self.old[txn as usize]));
                 todo.extend(freed);
             }
         }
@@ -92,58 +96,68 @@ impl Pass<'_> {
     /// A predecessor that has not come yet.
     fn missing(&self, txn: Txn) -> Option<Txn> {
         let absent = |before: &Txn| self.place[before.index()] == UNPLACED;
-        let session = self.history.txn_range(self.history.session_of(txn));
-        let mut earlier = (session.start..txn.0).rev().map(Txn);
-        let before = earlier.find(|before| self.resolved.present[before.index()]);
+        let before = self.resolved.before(self.history, txn);
         let sources = self.resolved.links[self.history.op_range(txn)].iter().filter_map(|link| link.txn());
         let forced = self.forced.successors(txn.0).iter().copied().map(Txn);
         before.into_iter().chain(sources).chain(forced).find(absent)
     }
-
-    /// Notes the versions that a transaction was held back past, of keys that it writes too.
-    fn note_overtaken(&mut self, txn: Txn, turn: u32) {
-        let passed = &self.order[turn as usize..];
-        if passed.is_empty() {
-            return;
-        }
-        let writes = |txn: Txn| {
-            let ops = self.history.op_range(txn).filter(|&op| self.resolved.links[op].is_write());
-            ops.map(|op| self.history.key_of(Op::at(op)))
-        };
-        let later = |other: &Txn| self.old[other.index()] > self.old[txn.index()];
-        let own: Vec<Key> = writes(txn).collect();
-        let rivals: usize = own.iter().map(|&key| self.history.writers(key).len()).sum();
-        if rivals < 4 * passed.len() {
-            for &key in &own {
-                let rivals = self.history.writers(key).iter().copied();
-                let overtaken = rivals
-                    .filter(|rival| (turn..UNPLACED).contains(&self.place[rival.index()]) && later(rival));
-                self.overtaken.extend(overtaken.map(|rival| (rival, key)));
-            }
-        } else {
-            for other in passed.iter().copied().map(Txn).filter(later) {
-                let both = writes(other).filter(|key| own.contains(key));
-                self.overtaken.extend(both.map(|key| (other, key)));
-            }
-        }
-    }
 }
 
-/// The reads that return one of some versions.
-fn readers(history: &History, resolved: &Resolved, versions: &FxHashSet<(Txn, Key)>) -> Vec<Stale> {
+/// The versions that a writer of the same key was held back past.
+fn overtaken(
+    history: &History,
+    resolved: &Resolved,
+    old: &[u32],
+    new: &[u32],
+    delayed: &[Txn],
+) -> Vec<(Txn, Key)> {
+    let writes = |txn: Txn| {
+        let ops = history.op_range(txn).filter(|&op| resolved.links[op].is_write());
+        ops.map(move |op| (history.key_of(Op::at(op)), txn))
+    };
+    let mut delayed: Vec<(Key, Txn)> = delayed.iter().flat_map(|&txn| writes(txn)).collect();
+    delayed.par_sort_unstable();
+    let by_key: Vec<&[(Key, Txn)]> = delayed.chunk_by(|a, b| a.0 == b.0).collect();
+    let of_key = |mut found: Vec<(Txn, Key)>, delayed: &&[(Key, Txn)]| {
+        let key = delayed[0].0;
+        let places = |writer: Txn| (old[writer.index()], new[writer.index()], writer);
+        let present = history.writers(key).iter().filter(|writer| resolved.present[writer.index()]);
+        let mut writers: Vec<(u32, u32, Txn)> = present.map(|&writer| places(writer)).collect();
+        if delayed.len() <= FEW {
+            let delayed: Vec<(u32, u32, Txn)> = delayed.iter().map(|&(_, txn)| places(txn)).collect();
+            writers.retain(|writer| delayed.iter().any(|late| late.0 < writer.0 && writer.1 < late.1));
+        } else {
+            writers.sort_unstable();
+            let mut latest = 0;
+            writers.retain(|writer| {
+                let passed = writer.1 < latest;
+                latest = latest.max(writer.1);
+                passed
+            });
+        }
+        found.extend(writers.iter().map(|&(_, _, writer)| (writer, key)));
+        found
+    };
+    let mut found: Vec<(Txn, Key)> =
+        by_key.par_iter().with_min_len(16).fold(Vec::new, of_key).flatten().collect();
+    found.par_sort_unstable();
+    found
+}
+
+/// So many held back that it is cheaper to compare each writer of a key with each of them than to sort.
+const FEW: usize = 8;
+
+/// The reads that return one of some versions, which are sorted.
+fn readers(history: &History, resolved: &Resolved, versions: &[(Txn, Key)]) -> Vec<Stale> {
     if versions.is_empty() {
         return Vec::new();
     }
-    let mut versions: Vec<(Txn, Key)> = versions.iter().copied().collect();
-    versions.sort_unstable();
-    let mut first = vec![u32::MAX; history.txn_count()];
-    for (i, (txn, _)) in versions.iter().enumerate().rev() {
-        first[txn.index()] = i as u32;
+    let mut overtaken = vec![false; history.txn_count()];
+    for (txn, _) in versions {
+        overtaken[txn.index()] = true;
     }
     let is_one = |writer: Txn, op: Op| {
-        let of_writer = versions.get(first[writer.index()] as usize..).unwrap_or_default();
-        let mut keys = of_writer.iter().take_while(|(txn, _)| *txn == writer);
-        keys.any(|&(_, key)| key == history.key_of(op))
+        overtaken[writer.index()] && versions.binary_search(&(writer, history.key_of(op))).is_ok()
     };
     let found: Vec<Vec<Stale>> = (0..history.txn_count() as u32)
         .into_par_iter()

@@ -23,7 +23,7 @@ mod wrong;
 
 use std::ops::Range;
 
-use isoscope_history::{History, Op, Txn};
+use isoscope_history::{History, Key, Op, Session, Txn};
 use isoscope_levels::Anomaly;
 use rayon::prelude::*;
 
@@ -149,6 +149,31 @@ impl Resolved {
             uncertain: Tally::of(&repeated.uncertain),
             unsupported: Tally::of(&found.unsupported),
         }
+    }
+}
+
+impl Resolved {
+    /// The present transaction before another in its session.
+    #[inline]
+    pub(crate) fn before(&self, history: &History, txn: Txn) -> Option<Txn> {
+        let session = history.txn_range(history.session_of(txn));
+        (session.start..txn.0).rev().map(Txn).find(|earlier| self.present[earlier.index()])
+    }
+
+    /// The last present transaction of a session that writes a key and is below a bound.
+    #[inline]
+    pub(crate) fn last_writer(
+        &self,
+        history: &History,
+        key: Key,
+        session: Session,
+        bound: Txn,
+    ) -> Option<Txn> {
+        let writers = history.writers(key);
+        let below = &writers[..writers.partition_point(|&writer| writer < bound)];
+        let start = history.txn_range(session).start;
+        let mut earlier = below.iter().rev().take_while(|writer| writer.0 >= start);
+        earlier.find(|writer| self.present[writer.index()]).copied()
     }
 }
 

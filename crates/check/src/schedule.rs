@@ -25,12 +25,11 @@ pub(crate) struct Stale {
     pub(crate) read: Op,
 }
 
-/// A commit order and the reads that are stale in it, in that order.
+/// A commit order.
 pub(crate) struct Schedule {
     pub(crate) order: Vec<u32>,
-    /// The place of each transaction in the order; `u32::MAX` for absent ones.
+    /// The place of each transaction in the order; [`UNPLACED`] for absent ones.
     pub(crate) place: Vec<u32>,
-    pub(crate) stale: Vec<Stale>,
 }
 
 /// The place of a transaction that is not in an order.
@@ -41,8 +40,13 @@ const NOBODY: u32 = u32::MAX;
 const BATCH: usize = 16;
 
 /// Runs the sessions. `forced` has the edges beyond `so` and `wr`, reversed: from a transaction to those that
-/// must come before it. `None` when these relations have a cycle.
-pub(crate) fn schedule(history: &History, resolved: &Resolved, forced: &Graph) -> Option<Schedule> {
+/// must come before it. Returns the order and the reads that are stale in it, in that order, or `None` when these
+/// relations have a cycle.
+pub(crate) fn schedule(
+    history: &History,
+    resolved: &Resolved,
+    forced: &Graph,
+) -> Option<(Schedule, Vec<Stale>)> {
     let mut run = Run {
         history,
         resolved,
@@ -53,8 +57,8 @@ pub(crate) fn schedule(history: &History, resolved: &Resolved, forced: &Graph) -
         schedule: Schedule {
             order: Vec::with_capacity(history.txn_count()),
             place: vec![UNPLACED; history.txn_count()],
-            stale: Vec::new(),
         },
+        stale: Vec::new(),
     };
     let mut ready: VecDeque<u32> = (0..history.session_count() as u32).collect();
     let mut batch = Vec::with_capacity(BATCH);
@@ -68,14 +72,14 @@ pub(crate) fn schedule(history: &History, resolved: &Resolved, forced: &Graph) -
         }
     }
     let expected = resolved.present.iter().filter(|&&present| present).count();
-    (run.schedule.order.len() == expected).then_some(run.schedule)
+    (run.schedule.order.len() == expected).then_some((run.schedule, run.stale))
 }
 
 /// How far a session is.
 struct Progress {
     next: u32,
     end: u32,
-    /// The operation of the next transaction whose link is to be looked at next.
+    /// The operation whose link is to be looked at next, if it is one of the next transaction's.
     op: usize,
     /// The forced predecessor of the next transaction to be looked at next.
     forced: usize,
@@ -86,7 +90,7 @@ struct Progress {
 impl Progress {
     fn start(history: &History, session: Session) -> Progress {
         let txns = history.txn_range(session);
-        Progress { next: txns.start, end: txns.end, op: usize::MAX, forced: 0, fellow: NOBODY }
+        Progress { next: txns.start, end: txns.end, op: 0, forced: 0, fellow: NOBODY }
     }
 }
 
@@ -100,6 +104,7 @@ struct Run<'a> {
     /// The current writer of each key.
     current: Vec<Link>,
     schedule: Schedule,
+    stale: Vec<Stale>,
 }
 
 impl Run<'_> {
@@ -109,7 +114,7 @@ impl Run<'_> {
         let progress = &self.sessions[session as usize];
         if progress.next < progress.end {
             let ops = self.history.op_range(Txn(progress.next));
-            for op in ops.step_by(16) {
+            for op in (ops.start.max(progress.op)..ops.end).step_by(16).take(4) {
                 std::hint::black_box((self.resolved.links[op], self.history.key_of(Op::at(op))));
             }
         }
@@ -125,9 +130,7 @@ impl Run<'_> {
             return;
         }
         let txn = Txn(progress.next);
-        if progress.op == usize::MAX {
-            (progress.op, progress.forced) = (self.history.op_range(txn).start, 0);
-        }
+        progress.op = progress.op.max(self.history.op_range(txn).start);
         if let Some(missing) = self.missing(session, txn) {
             self.sessions[session as usize].fellow = self.waiting_for[missing.index()];
             self.waiting_for[missing.index()] = session;
@@ -135,7 +138,7 @@ impl Run<'_> {
         }
         self.run(txn);
         let progress = &mut self.sessions[session as usize];
-        (progress.next, progress.op) = (txn.0 + 1, usize::MAX);
+        (progress.next, progress.op, progress.forced) = (txn.0 + 1, 0, 0);
         ready.push_back(session);
         let mut waiting = std::mem::replace(&mut self.waiting_for[txn.index()], NOBODY);
         while waiting != NOBODY {
@@ -179,7 +182,7 @@ impl Run<'_> {
             if link == Link::WRITE {
                 *current = Link::from(txn);
             } else if *current != link {
-                self.schedule.stale.push(Stale { reader: txn, read: op });
+                self.stale.push(Stale { reader: txn, read: op });
             }
         }
     }

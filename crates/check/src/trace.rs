@@ -146,7 +146,7 @@ impl<'a> Tracer<'a> {
 
     fn each_step(&self, txn: Txn, relations: Relations, visit: &mut impl FnMut(Txn, Step)) {
         if relations.sessions()
-            && let Some(before) = self.before_in_session(txn)
+            && let Some(before) = self.resolved.before(self.history, txn)
         {
             visit(before, Step::Session);
         }
@@ -171,11 +171,6 @@ impl<'a> Tracer<'a> {
                 visit(forced.seen, Step::Forced(i as u32));
             }
         }
-    }
-
-    fn before_in_session(&self, txn: Txn) -> Option<Txn> {
-        let session = self.history.txn_range(self.history.session_of(txn));
-        (session.start..txn.0).rev().map(Txn).find(|earlier| self.resolved.present[earlier.index()])
     }
 
     /// Follows the steps of a search from where it arrived.

@@ -82,6 +82,11 @@ impl<'p, P: Precedence> Clocks<'p, P> {
         clocks
     }
 
+    /// The partial order.
+    pub fn precedence(&self) -> &'p P {
+        self.precedence
+    }
+
     /// Visits some nodes with their clocks, once for each block of chains, and gathers what the visits return,
     /// in no particular order.
     pub fn visit<T: Send>(
@@ -89,6 +94,9 @@ impl<'p, P: Precedence> Clocks<'p, P> {
         nodes: &[u32],
         visit: impl Fn(u32, Clock<'_>, &mut Vec<T>) + Sync,
     ) -> Vec<T> {
+        if nodes.is_empty() {
+            return Vec::new();
+        }
         let found: Vec<Vec<T>> = if let Some(kept) = &self.kept {
             let look = |mut found: Vec<T>, &node: &u32| {
                 for (rows, block) in kept.iter().zip(self.starts()) {

@@ -1,9 +1,12 @@
 //! Causal consistency: a path of sessions and reads leads from t2 to t3.
 //!
-//! Sessions are chains, so a vector clock of one number a session says what precedes t3. At a stale read, the
-//! candidates are the writers of the key that rank between the version read and the reader. If they are few,
-//! each is asked; if they are more than there are sessions, the last writer of each session that precedes t3 is
-//! searched for instead.
+//! At a stale read, the candidates are the writers of the key that rank between the version read and the reader,
+//! and of each session only the last that precedes the reader counts. Sessions are chains, so a vector clock of
+//! one number a session says what precedes t3. If candidates are few, each is asked; if there are many more than
+//! sessions, the last writer of each session is searched for instead.
+//!
+//! Clocks cost transactions × sessions. Where nearly every transaction is a session of its own that is too much,
+//! and the past of a reader is walked instead, as far back as the version it read.
 
 use isoscope_history::{History, Key, Session, Txn};
 use isoscope_order::{Clock, Clocks, Precedence};
@@ -11,16 +14,13 @@ use rayon::prelude::*;
 
 use super::{Forced, Ranking};
 use crate::resolve::{Link, Resolved};
-use crate::schedule::Stale;
+use crate::schedule::{Stale, UNPLACED};
 
 /// What causally precedes what: sessions, and reads from.
 pub(crate) struct Causality<'a> {
     pub(crate) history: &'a History,
     pub(crate) resolved: &'a Resolved,
 }
-
-/// The clocks of a history's causal order.
-pub(crate) type CausalClocks<'a> = Clocks<'a, Causality<'a>>;
 
 impl Precedence for Causality<'_> {
     fn chains(&self) -> u32 {
@@ -38,10 +38,8 @@ impl Precedence for Causality<'_> {
 
     #[inline]
     fn predecessors(&self, node: u32, mut each: impl FnMut(u32)) {
-        let session = self.history.txn_range(self.history.session_of(Txn(node)));
-        let mut earlier = (session.start..node).rev();
-        if let Some(before) = earlier.find(|&earlier| self.resolved.present[earlier as usize]) {
-            each(before);
+        if let Some(before) = self.resolved.before(self.history, Txn(node)) {
+            each(before.0);
         }
         let mut last = Link::NOTHING;
         for &link in &self.resolved.links[self.history.op_range(Txn(node))] {
@@ -55,21 +53,135 @@ impl Precedence for Causality<'_> {
     }
 }
 
+/// Clocks of more numbers than this are not made.
+const MOST_NUMBERS: usize = 1 << 31;
+
+/// Answers what causally precedes what.
+pub(crate) enum Past<'a> {
+    /// By vector clocks.
+    Clocks(Clocks<'a, Causality<'a>>),
+    /// By walking; the place of each transaction in a topological order tells where to stop.
+    Walk { causality: &'a Causality<'a>, place: Vec<u32> },
+}
+
+impl<'a> Past<'a> {
+    pub(crate) fn new(causality: &'a Causality<'a>, order: &[u32]) -> Self {
+        if causality.nodes().saturating_mul(causality.chains() as usize) <= MOST_NUMBERS {
+            return Past::Clocks(Clocks::new(causality, order.to_vec()));
+        }
+        let mut place = vec![UNPLACED; causality.nodes()];
+        for (&txn, i) in order.iter().zip(0..) {
+            place[txn as usize] = i;
+        }
+        Past::Walk { causality, place }
+    }
+
+    /// For pairs of transactions: whether the first causally precedes the second.
+    pub(crate) fn precede(&self, pairs: &[(Txn, Txn)]) -> Vec<bool> {
+        match self {
+            Past::Clocks(clocks) => precede_by_clocks(clocks, pairs),
+            Past::Walk { causality, place } => pairs
+                .par_iter()
+                .map_init(Walk::default, |walk, &(first, second)| {
+                    walk.go(causality, place, second, place[first.index()]);
+                    walk.has_met(first)
+                })
+                .collect(),
+        }
+    }
+}
+
+fn precede_by_clocks(clocks: &Clocks<'_, Causality<'_>>, pairs: &[(Txn, Txn)]) -> Vec<bool> {
+    let mut by_second: Vec<u32> = (0..pairs.len() as u32).collect();
+    let second = |i: u32| pairs[i as usize].1;
+    by_second.sort_unstable_by_key(|&i| second(i));
+    let mut asked: Vec<u32> = by_second.iter().map(|&i| second(i).0).collect();
+    asked.dedup();
+    let before = clocks.visit(&asked, |node, clock, found| {
+        let from = by_second.partition_point(|&i| second(i).0 < node);
+        let same = by_second[from..].iter().take_while(|&&i| second(i).0 == node);
+        found.extend(same.copied().filter(|&i: &u32| {
+            let first = pairs[i as usize].0;
+            clock.follows(clocks.precedence().chain_of(first.0), first.0)
+        }));
+    });
+    let mut answers = vec![false; pairs.len()];
+    for i in before {
+        answers[i as usize] = true;
+    }
+    answers
+}
+
+/// A walk through the past of one transaction after the other.
+#[derive(Default)]
+struct Walk {
+    /// For each transaction, the last walk that met it.
+    met: Vec<u32>,
+    number: u32,
+    todo: Vec<u32>,
+}
+
+impl Walk {
+    /// Meets all that causally precedes a transaction and is not before a place.
+    fn go(&mut self, causality: &Causality<'_>, place: &[u32], from: Txn, earliest: u32) {
+        if self.met.is_empty() || self.number == u32::MAX {
+            (self.met, self.number) = (vec![0; place.len()], 0);
+        }
+        self.number += 1;
+        self.todo.push(from.0);
+        while let Some(txn) = self.todo.pop() {
+            causality.predecessors(txn, |before| {
+                let met = &mut self.met[before as usize];
+                if *met != self.number && place[before as usize] >= earliest {
+                    *met = self.number;
+                    self.todo.push(before);
+                }
+            });
+        }
+    }
+
+    fn has_met(&self, txn: Txn) -> bool {
+        self.met[txn.index()] == self.number
+    }
+}
+
 pub(crate) fn opposing(
     history: &History,
     resolved: &Resolved,
-    clocks: &CausalClocks<'_>,
+    past: &Past<'_>,
     ranking: Ranking<'_>,
     reads: &[Stale],
 ) -> Vec<Forced> {
     let versions = Versions::new(history, resolved, ranking, reads);
     let groups: Vec<&[Stale]> = reads.chunk_by(|a, b| a.reader == b.reader).collect();
-    let readers: Vec<u32> = groups.iter().map(|group| group[0].reader.0).collect();
-    let mut starts = vec![0; history.txn_count()];
-    groups.iter().zip(0..).for_each(|(group, i)| starts[group[0].reader.index()] = i);
-    let mut found = clocks.visit(&readers, |reader, clock, found| {
-        groups[starts[reader as usize]].iter().for_each(|&stale| versions.search(stale, clock, found));
-    });
+    let mut found = match past {
+        Past::Clocks(clocks) => {
+            let readers: Vec<u32> = groups.iter().map(|group| group[0].reader.0).collect();
+            let mut starts = vec![0; history.txn_count()];
+            for (i, reader) in readers.iter().enumerate() {
+                starts[*reader as usize] = i;
+            }
+            clocks.visit(&readers, |reader, clock, found| {
+                for &stale in groups[starts[reader as usize]] {
+                    versions.search_by_clock(stale, clock, found);
+                }
+            })
+        }
+        Past::Walk { causality, place } => {
+            let walk_group = |walk: &mut Walk, group: &&[Stale]| {
+                let start = |stale: &Stale| {
+                    resolved.links[stale.read.index()].txn().map_or(0, |writer| place[writer.index()])
+                };
+                walk.go(causality, place, group[0].reader, group.iter().map(start).min().unwrap_or(0));
+                let mut found = Vec::new();
+                for &stale in *group {
+                    versions.search(stale, |seen| walk.has_met(seen), &mut found);
+                }
+                found
+            };
+            groups.par_iter().map_init(Walk::default, walk_group).flatten_iter().collect()
+        }
+    };
     found.sort_unstable();
     found
 }
@@ -119,64 +231,45 @@ impl<'a> Versions<'a> {
         &writers[from..to.max(from)]
     }
 
+    /// The last writer of each session of a block that precedes the reader and opposes the ranking.
+    fn search_by_clock(&self, stale: Stale, clock: Clock<'_>, found: &mut Vec<Forced>) {
+        let (link, key) = (self.resolved.links[stale.read.index()], self.history.key_of(stale.read));
+        if self.between(key, link, stale.reader).len() > 4 * self.history.session_count() {
+            self.search_sessions(stale, key, clock, found);
+        } else {
+            self.search(stale, |seen| clock.follows(self.history.session_of(seen).0, seen.0), found);
+        }
+    }
+
     /// The last writer of each session that precedes the reader and opposes the ranking.
-    fn search(&self, stale: Stale, clock: Clock<'_>, found: &mut Vec<Forced>) {
+    fn search(&self, stale: Stale, precedes: impl Fn(Txn) -> bool, found: &mut Vec<Forced>) {
         let Stale { reader, read } = stale;
         let (link, key) = (self.resolved.links[read.index()], self.history.key_of(read));
-        let candidates = self.between(key, link, reader);
-        if candidates.len() > 4 * clock.block().len() {
-            self.search_sessions(stale, key, clock, found);
-            return;
-        }
-        let before = found.len();
-        let precede =
-            candidates.iter().rev().filter(|seen| clock.follows(self.history.session_of(**seen).0, seen.0));
-        for &seen in precede.filter(|&&seen| self.ranking.opposes(seen, link)) {
-            let session = self.history.session_of(seen);
-            let known = found[before..].iter_mut().find(|f| self.history.session_of(f.seen) == session);
-            match known {
-                // Ranks may be shared, so the order of candidates need not be that of the session.
-                Some(forced) => forced.seen = forced.seen.max(seen),
-                None => found.push(Forced { reader, read, seen }),
-            }
-        }
+        // What comes before the version read in its own session is no rival.
+        let is_rival = |seen: Txn| {
+            let same_session = |writer| self.history.session_of(writer) == self.history.session_of(seen);
+            link.txn().is_none_or(|writer| seen > writer || !same_session(writer))
+        };
+        let candidates = self.between(key, link, reader).iter().copied();
+        let mut last: Vec<(Session, Txn)> = candidates
+            .filter(|&seen| precedes(seen) && is_rival(seen) && self.ranking.opposes(seen, link))
+            .map(|seen| (self.history.session_of(seen), seen))
+            .collect();
+        last.sort_unstable();
+        let of_session = last.chunk_by(|a, b| a.0 == b.0).filter_map(|seen| seen.last());
+        found.extend(of_session.map(|&(_, seen)| Forced { reader, read, seen }));
     }
 
     fn search_sessions(&self, stale: Stale, key: Key, clock: Clock<'_>, found: &mut Vec<Forced>) {
         let Stale { reader, read } = stale;
-        let (link, writers) = (self.resolved.links[read.index()], self.history.writers(key));
+        let link = self.resolved.links[read.index()];
         for session in clock.block() {
-            let start = self.history.txn_range(Session(session)).start;
-            let before = &writers[..writers.partition_point(|writer| writer.0 < clock.bound(session))];
-            let mut earlier = before.iter().rev().take_while(|writer| writer.0 >= start);
-            let last = earlier.find(|writer| self.resolved.present[writer.index()]);
-            if let Some(&seen) = last
+            let bound = Txn(clock.bound(session));
+            if let Some(seen) = self.resolved.last_writer(self.history, key, Session(session), bound)
                 && self.ranking.opposes(seen, link)
             {
                 found.push(Forced { reader, read, seen });
             }
         }
     }
-}
-
-/// For pairs of transactions: whether the first causally precedes the second.
-pub(crate) fn precedes(history: &History, clocks: &CausalClocks<'_>, pairs: &[(Txn, Txn)]) -> Vec<bool> {
-    let mut by_second: Vec<u32> = (0..pairs.len() as u32).collect();
-    let second = |i: u32| pairs[i as usize].1;
-    by_second.sort_unstable_by_key(|&i| second(i));
-    let mut asked: Vec<u32> = by_second.iter().map(|&i| second(i).0).collect();
-    asked.dedup();
-    let before = clocks.visit(&asked, |node, clock, found| {
-        let from = by_second.partition_point(|&i| second(i).0 < node);
-        let same = by_second[from..].iter().take_while(|&&i| second(i).0 == node);
-        found.extend(same.copied().filter(|&i: &u32| {
-            let first = pairs[i as usize].0;
-            clock.follows(history.session_of(first).0, first.0)
-        }));
-    });
-    let mut answers = vec![false; pairs.len()];
-    for i in before {
-        answers[i as usize] = true;
-    }
-    answers
 }

@@ -113,13 +113,9 @@ impl Reader<'_> {
 
     /// The last writer of the key that is earlier in the session.
     fn in_session(&self, read: Op, add: &mut impl FnMut(Txn)) {
-        let link = self.resolved.links[read.index()];
-        let writers = self.history.writers(self.history.key_of(read));
-        let session = self.history.txn_range(self.history.session_of(self.txn));
-        let before = &writers[..writers.partition_point(|&writer| writer < self.txn)];
-        let mut earlier = before.iter().rev().take_while(|writer| writer.0 >= session.start);
-        let last = earlier.find(|writer| self.resolved.present[writer.index()]);
-        if let Some(&seen) = last
+        let (link, key) = (self.resolved.links[read.index()], self.history.key_of(read));
+        let session = self.history.session_of(self.txn);
+        if let Some(seen) = self.resolved.last_writer(self.history, key, session, self.txn)
             && self.ranking.opposes(seen, link)
         {
             add(seen);

@@ -89,6 +89,8 @@ struct Table {
 }
 
 const EMPTY: Txn = Txn(u32::MAX);
+/// So many writes of one value to one key say as much as more would: even without the reader there are several.
+const ENOUGH: usize = 3;
 
 impl Table {
     fn new(writes: impl Iterator<Item = Write> + Clone) -> Table {
@@ -97,10 +99,15 @@ impl Table {
         let mut table = Table { slots: vec![empty; size], shift: 64 - size.trailing_zeros() };
         for write in writes {
             let mut slot = table.first(write.key, write.value);
-            while table.slots[slot].txn != EMPTY {
+            let mut same = 0;
+            while table.slots[slot].txn != EMPTY && same < ENOUGH {
+                same +=
+                    usize::from((table.slots[slot].key, table.slots[slot].value) == (write.key, write.value));
                 slot = (slot + 1) & (size - 1);
             }
-            table.slots[slot] = write;
+            if same < ENOUGH {
+                table.slots[slot] = write;
+            }
         }
         table
     }

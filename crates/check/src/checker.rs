@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use isoscope_history::{History, Op, Txn};
+use isoscope_history::{History, Op, Outcome, Txn};
 use isoscope_levels::{Anomaly, Engine, Level};
 use rustc_hash::FxHashMap;
 
@@ -135,7 +135,8 @@ impl<'h> Checker<'h> {
             return Verdict::Unknown(Unknown::Unsupported { operations: count, first });
         }
         let open = match level {
-            Level::CutIsolation => uncertain,
+            // Whether a transaction of unknown outcome is there at all may depend on who wrote what.
+            Level::CutIsolation => uncertain.or(ambiguous.filter(|_| self.any_left_out())),
             // Who wrote what was read does not matter to the order of writes, unless lists show it.
             Level::AdyaPl1 if !self.history.has_lists() => None,
             _ => ambiguous,
@@ -144,6 +145,13 @@ impl<'h> Checker<'h> {
             Some(Tally { count, first }) => Verdict::Unknown(Unknown::Ambiguous { reads: count, first }),
             None => verdict,
         }
+    }
+
+    /// Whether a transaction of unknown outcome is taken as absent.
+    fn any_left_out(&self) -> bool {
+        let left_out =
+            |txn: Txn| self.history.outcome(txn) == Outcome::Unknown && !self.resolved.present[txn.index()];
+        self.history.txns().any(left_out)
     }
 
     /// The anomalies a level forbids that no order has to do with.
@@ -186,7 +194,12 @@ impl<'h> Checker<'h> {
             all.extend(cycles::find(self.history, &self.resolved, reads));
         }
         if !self.resolved.versions.is_empty() {
-            all.extend(cycles::find(self.history, &self.resolved, relations));
+            let first = all.len() as u32;
+            let mut more = cycles::find(self.history, &self.resolved, relations);
+            for component in more.iter_mut().filter_map(|cycle| cycle.instance.component.as_mut()) {
+                *component += first;
+            }
+            all.extend(more);
         }
         for Cycle { anomaly, instance } in all {
             by_name.entry(anomaly).or_default().push(instance);

@@ -117,16 +117,17 @@ impl Resolved {
     pub(crate) fn new(history: &History) -> Resolved {
         let pieces = pieces(history);
         let mut links = join::join(history, &pieces);
-        let mixed = lists::mixed_keys(history);
+        let unsupported = lists::unsupported_keys(history);
         let mut found = split(history, &pieces, &mut links)
             .into_par_iter()
-            .map(|(txns, links)| registers::resolve(history, &mixed, txns, links))
+            .map(|(txns, links)| registers::resolve(history, &unsupported, txns, links))
             .reduce(registers::Found::default, registers::Found::join);
         let mut lists = lists::Lists::new(history, &found.list_reads);
         let present = presence::settle(history, &mut links, &lists);
         found.retain(|op| present[history.txn_of(op).index()]);
         lists.retain(|txn| present[txn.index()]);
 
+        found.open.sort_unstable();
         let mut wrong = wrong::classify(history, &found.open);
         let mut repeated = wrong::repeated(history, &links, &present, &wrong);
         found.unrepeatable.append(&mut repeated.pairs);

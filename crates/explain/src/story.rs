@@ -94,6 +94,11 @@ impl<'h> Teller<'h> {
         self.words.txn(txn)
     }
 
+    /// What a transaction is called, however long that is.
+    pub fn full_txn(&self, txn: Txn) -> String {
+        self.words.txn_by(txn, str::to_owned)
+    }
+
     /// What a transaction, or the initial state, is called.
     pub fn node(&self, node: Node) -> String {
         self.words.node(node)

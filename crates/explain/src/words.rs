@@ -37,12 +37,17 @@ impl<'h> Words<'h> {
     }
 
     pub(crate) fn txn(&self, txn: Txn) -> String {
+        self.txn_by(txn, shorten)
+    }
+
+    /// The name of a transaction, with `spell` for one that is a text.
+    pub(crate) fn txn_by(&self, txn: Txn, spell: impl Fn(&str) -> String) -> String {
         let session = self.history.session_of(txn);
         let name = self.history.txn_name(txn);
         let name = match self.history.datum(name) {
             Datum::Int(n) => format!("T{n}"),
             Datum::Nat(n) => format!("T{n}"),
-            Datum::Text(text) => shorten(text),
+            Datum::Text(text) => spell(text),
             _ => self.value(name),
         };
         match self.naming {

@@ -122,17 +122,17 @@ struct Walk {
 }
 
 impl Walk {
-    /// Meets all that causally precedes a transaction and is not before a place.
-    fn go(&mut self, causality: &Causality<'_>, place: &[u32], from: Txn, earliest: u32) {
+    /// Meets all that causally precedes a transaction and does not rank below a bound.
+    fn go(&mut self, causality: &Causality<'_>, rank: &[u32], from: Txn, lowest: u32) {
         if self.met.is_empty() || self.number == u32::MAX {
-            (self.met, self.number) = (vec![0; place.len()], 0);
+            (self.met, self.number) = (vec![0; rank.len()], 0);
         }
         self.number += 1;
         self.todo.push(from.0);
         while let Some(txn) = self.todo.pop() {
             causality.predecessors(txn, |before| {
                 let met = &mut self.met[before as usize];
-                if *met != self.number && place[before as usize] >= earliest {
+                if *met != self.number && rank[before as usize] >= lowest {
                     *met = self.number;
                     self.todo.push(before);
                 }
@@ -167,12 +167,14 @@ pub(crate) fn opposing(
                 }
             })
         }
-        Past::Walk { causality, place } => {
+        Past::Walk { causality, .. } => {
             let walk_group = |walk: &mut Walk, group: &&[Stale]| {
-                let start = |stale: &Stale| {
-                    resolved.links[stale.read.index()].txn().map_or(0, |writer| place[writer.index()])
+                // Ranks do not fall along the way, so what ranks below the version read is not on it.
+                let rank = |stale: &Stale| {
+                    resolved.links[stale.read.index()].txn().map_or(0, |writer| ranking.rank[writer.index()])
                 };
-                walk.go(causality, place, group[0].reader, group.iter().map(start).min().unwrap_or(0));
+                let lowest = group.iter().map(rank).min().unwrap_or(0);
+                walk.go(causality, ranking.rank, group[0].reader, lowest);
                 let mut found = Vec::new();
                 for &stale in *group {
                     versions.search(stale, |seen| walk.has_met(seen), &mut found);
@@ -270,6 +272,40 @@ impl<'a> Versions<'a> {
             {
                 found.push(Forced { reader, read, seen });
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use isoscope_levels::Level;
+    use isoscope_order::Graph;
+    use isoscope_workload::{Spec, run};
+
+    use super::*;
+    use crate::axiom::all_reads;
+    use crate::schedule::schedule;
+
+    /// Walking finds what clocks say, on histories that satisfy little and on such that satisfy much.
+    #[test]
+    fn walks_and_clocks_agree() {
+        for (seed, level) in (0..20).flat_map(|seed| [(seed, Level::ReadCommitted), (seed, Level::Causal)]) {
+            let spec = Spec { sessions: 6, txns_per_session: 15, keys: 6, level, seed, ..Spec::default() };
+            let history = run(&spec, &mut |_, _| {}).unwrap();
+            let resolved = Resolved::new(&history);
+            let (causal, _) = schedule(&history, &resolved, &Graph::default()).unwrap();
+            let causality = Causality { history: &history, resolved: &resolved };
+            let clocks = Past::Clocks(Clocks::new(&causality, causal.order.clone()));
+            let walk = Past::Walk { causality: &causality, place: causal.place.clone() };
+            let reads = all_reads(&history, &resolved, &causal.order);
+            for rank in [vec![0; history.txn_count()], causal.place.clone()] {
+                let ask =
+                    |past: &Past<'_>| opposing(&history, &resolved, past, Ranking { rank: &rank }, &reads);
+                assert!(ask(&clocks) == ask(&walk), "seed {seed} of {level}");
+            }
+            let all: Vec<(Txn, Txn)> =
+                history.txns().flat_map(|a| history.txns().map(move |b| (a, b))).collect();
+            assert!(clocks.precede(&all) == walk.precede(&all), "seed {seed} of {level}");
         }
     }
 }

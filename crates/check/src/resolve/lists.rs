@@ -13,8 +13,9 @@
 
 use std::cmp::Reverse;
 
-use isoscope_history::{Datum, History, Key, Op, OpKind, Outcome, Txn, Value};
+use isoscope_history::{Datum, History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
 use isoscope_levels::Anomaly;
+use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Link, WrongRead};
@@ -28,15 +29,27 @@ pub(crate) struct VersionEdge {
     pub(crate) why: Why,
 }
 
-/// Keys that are a register to some operations and a list to others; empty when there are no lists.
-pub(crate) fn mixed_keys(history: &History) -> Vec<bool> {
-    if !history.has_lists() {
+/// Keys that the engines cannot judge: those that are a register to some operations and a list to others, and
+/// those of which a written value or an element was not learned. Empty when there are none.
+pub(crate) fn unsupported_keys(history: &History) -> Vec<bool> {
+    let unlearned = |op: &OpView| op.value == Value::UNKNOWN && op.kind.is_write();
+    let any_unlearned = (0..history.txn_count() as u32)
+        .into_par_iter()
+        .with_min_len(1 << 10)
+        .any(|txn| history.ops_of(Txn(txn)).any(|op| unlearned(&op)));
+    if !history.has_lists() && !any_unlearned {
         return Vec::new();
     }
     let mut uses = vec![0u8; history.key_count()];
     for op in history.txns().flat_map(|txn| history.ops_of(txn)) {
         uses[op.key.index()] |= match op.kind {
-            OpKind::Append | OpKind::ReadList => 1,
+            _ if unlearned(&op) => 3,
+            OpKind::ReadList => match history.datum(op.value) {
+                Datum::List(list) if list.contains(&Value::UNKNOWN) => 3,
+                _ => 1,
+            },
+            OpKind::Append => 1,
+            OpKind::RangeRead => 0,
             _ => 2,
         };
     }
@@ -70,6 +83,8 @@ pub(crate) struct Lists<'h> {
     /// Reads that are not of lists.
     strange: Vec<Op>,
     appends: FxHashMap<(Key, Value), Append>,
+    /// All appends that did not abort, by key.
+    by_key: Vec<(Key, Txn, Op)>,
     aborted: FxHashMap<(Key, Value), Op>,
     ambiguous: FxHashSet<Key>,
 }
@@ -94,6 +109,7 @@ impl<'h> Lists<'h> {
             reads: Vec::new(),
             strange: Vec::new(),
             appends: FxHashMap::default(),
+            by_key: Vec::new(),
             aborted: FxHashMap::default(),
             ambiguous: FxHashSet::default(),
         };
@@ -115,6 +131,7 @@ impl<'h> Lists<'h> {
                     self.aborted.entry((op.key, op.value)).or_insert(op.id);
                     continue;
                 }
+                self.by_key.push((op.key, txn, op.id));
                 let entry = self.appends.entry((op.key, op.value));
                 let append = entry.or_insert(Append { op: op.id, txn, times: 0, after });
                 append.times += 1;
@@ -123,6 +140,7 @@ impl<'h> Lists<'h> {
                 }
             }
         }
+        self.by_key.sort_unstable();
     }
 
     fn take_apart(&mut self, op: Op) {
@@ -137,7 +155,7 @@ impl<'h> Lists<'h> {
                 return;
             }
         };
-        let own = self.own_appends(op, txn, read.key);
+        let own = if read.external { Vec::new() } else { self.own_appends(op, txn, read.key) };
         let rest = list.strip_suffix(own.as_slice()).ok_or(Anomaly::NotMyOwnWrite);
         let external =
             rest.and_then(|rest| rest.strip_prefix(self.initial(read.key)).ok_or(Anomaly::LostAppend));
@@ -329,14 +347,17 @@ impl<'h> Lists<'h> {
         }
         let Some(last) = appends.last() else { return };
         let seen: FxHashSet<Op> = appends.iter().map(|append| append.op).collect();
-        for &txn in self.history.writers(key).iter().filter(|&&txn| present[txn.index()] && txn != last.txn) {
-            let mut missing = self
-                .history
-                .ops_of(txn)
-                .filter(|op| op.kind == OpKind::Append && op.key == key && !seen.contains(&op.id));
-            if let Some(append) = missing.next() {
-                let why = Why::Missing { read, append: append.id };
-                listed.versions.push(VersionEdge { from: last.txn, to: txn, why });
+        let of_key = &self.by_key[self.by_key.partition_point(|append| append.0 < key)..];
+        let of_key = &of_key[..of_key.partition_point(|append| append.0 == key)];
+        for appends in of_key.chunk_by(|a, b| a.1 == b.1) {
+            let txn = appends[0].1;
+            let missing = appends.iter().find(|(_, _, op)| !seen.contains(op));
+            if let Some(&(_, _, append)) = missing.filter(|_| present[txn.index()] && txn != last.txn) {
+                listed.versions.push(VersionEdge {
+                    from: last.txn,
+                    to: txn,
+                    why: Why::Missing { read, append },
+                });
             }
         }
     }

@@ -40,9 +40,15 @@ impl Found {
 }
 
 /// Looks at some transactions and marks their final writes.
-pub(crate) fn resolve(history: &History, mixed: &[bool], txns: Range<u32>, links: &mut [Link]) -> Found {
+pub(crate) fn resolve(
+    history: &History,
+    unsupported: &[bool],
+    txns: Range<u32>,
+    links: &mut [Link],
+) -> Found {
     let first = history.op_range(Txn(txns.start)).start;
-    let mut pass = Pass { history, mixed, first, links, found: Found::default(), memory: Memory::default() };
+    let mut pass =
+        Pass { history, unsupported, first, links, found: Found::default(), memory: Memory::default() };
     let took_effect = |txn: &Txn| history.outcome(*txn) != Outcome::Aborted;
     txns.map(Txn).filter(took_effect).for_each(|txn| pass.transaction(txn));
     pass.found
@@ -50,7 +56,8 @@ pub(crate) fn resolve(history: &History, mixed: &[bool], txns: Range<u32>, links
 
 struct Pass<'a> {
     history: &'a History,
-    mixed: &'a [bool],
+    /// Keys that cannot be judged; empty when there are none.
+    unsupported: &'a [bool],
     /// The operation of the first link.
     first: usize,
     links: &'a mut [Link],
@@ -63,7 +70,7 @@ impl Pass<'_> {
         let history = self.history;
         self.memory.forget(history.op_range(txn));
         for op in history.ops_of(txn) {
-            if op.kind == OpKind::RangeRead || self.mixed.get(op.key.index()).is_some_and(|&mixed| mixed) {
+            if op.kind == OpKind::RangeRead || self.unsupported.get(op.key.index()) == Some(&true) {
                 self.found.unsupported.push(op.id);
                 self.links[op.id.index() - self.first] = Link::NOTHING;
                 continue;

@@ -37,13 +37,43 @@ fn by_another(sort: [Option<(Op, Txn)>; 2], reader: Txn) -> Option<Op> {
     sort.into_iter().flatten().find(|&(_, txn)| txn != reader).map(|(op, _)| op)
 }
 
-/// Says of reads of registers what is wrong with them.
-pub(crate) fn classify(history: &History, reads: &[Op]) -> Vec<WrongRead> {
-    if reads.is_empty() {
-        return Vec::new();
+/// The first and the last own write of some values to some keys.
+type OwnWrites = FxHashMap<(Key, Value), (Op, Op)>;
+
+/// The writes of a transaction to the keys of some of its reads.
+fn own_writes(history: &History, reader: Txn, reads: &[Op]) -> OwnWrites {
+    let keys: FxHashSet<Key> = reads.iter().map(|&read| history.key_of(read)).collect();
+    let mut own = OwnWrites::default();
+    for op in history.ops_of(reader).filter(|op| op.kind.is_write() && keys.contains(&op.key)) {
+        own.entry((op.key, op.value)).or_insert((op.id, op.id)).1 = op.id;
     }
-    let writes = writes_of(history, reads);
-    reads.iter().map(|&read| classify_one(history, &writes, history.op(read))).collect()
+    own
+}
+
+/// Groups reads, which are sorted, by transaction.
+fn by_reader<'r>(history: &History, reads: &'r [Op]) -> Vec<(Txn, &'r [Op])> {
+    let mut groups = Vec::new();
+    let mut rest = reads;
+    while let Some(&first) = rest.first() {
+        let reader = history.txn_of(first);
+        let end = history.op_range(reader).end;
+        let (group, others) = rest.split_at(rest.partition_point(|op| op.index() < end));
+        groups.push((reader, group));
+        rest = others;
+    }
+    groups
+}
+
+/// Says of reads of registers, which are sorted, what is wrong with them.
+pub(crate) fn classify(history: &History, reads: &[Op]) -> Vec<WrongRead> {
+    let writes = if reads.is_empty() { FxHashMap::default() } else { writes_of(history, reads) };
+    let mut wrong = Vec::with_capacity(reads.len());
+    for (reader, reads) in by_reader(history, reads) {
+        let own = own_writes(history, reader, reads);
+        wrong
+            .extend(reads.iter().map(|&read| classify_one(history, &writes, &own, history.op(read), reader)));
+    }
+    wrong
 }
 
 fn writes_of(history: &History, reads: &[Op]) -> FxHashMap<(Key, Value), Writes> {
@@ -62,23 +92,30 @@ fn writes_of(history: &History, reads: &[Op]) -> FxHashMap<(Key, Value), Writes>
     writes
 }
 
-fn classify_one(history: &History, writes: &FxHashMap<(Key, Value), Writes>, read: OpView) -> WrongRead {
-    let reader = history.txn_of(read.id);
-    let writes = writes.get(&(read.key, read.value)).copied().unwrap_or_default();
-    let own = || {
-        history.ops_of(reader).filter(|op| op.kind.is_write() && op.key == read.key && op.value == read.value)
+fn classify_one(
+    history: &History,
+    writes: &FxHashMap<(Key, Value), Writes>,
+    own: &OwnWrites,
+    read: OpView,
+    reader: Txn,
+) -> WrongRead {
+    let place = (read.key, read.value);
+    let writes = writes.get(&place).copied().unwrap_or_default();
+    let (earlier, later) = match own.get(&place) {
+        Some(&(first, last)) => {
+            (Some(first).filter(|&op| op < read.id), Some(last).filter(|&op| op > read.id))
+        }
+        None => (None, None),
     };
-    let later = own().find(|op| op.id > read.id);
-    let earlier = own().find(|op| op.id < read.id);
     let (last, intermediate, aborted) = (
         by_another(writes.last, reader),
         by_another(writes.intermediate, reader),
         by_another(writes.aborted, reader),
     );
     let (anomaly, write) = if let Some(own) = earlier {
-        (Anomaly::NotMyLastWrite, Some(own.id))
+        (Anomaly::NotMyLastWrite, Some(own))
     } else if let Some(own) = later {
-        (Anomaly::FutureRead, Some(own.id))
+        (Anomaly::FutureRead, Some(own))
     } else if read.external {
         match (intermediate, aborted) {
             (Some(write), _) => (Anomaly::IntermediateRead, Some(write)),
@@ -137,41 +174,47 @@ impl Origin {
 pub(crate) fn repeated(history: &History, links: &[Link], present: &[bool], wrong: &[WrongRead]) -> Repeated {
     let reads: Vec<Op> = wrong.iter().map(|wrong| wrong.read).collect();
     let writes = if reads.is_empty() { FxHashMap::default() } else { writes_of(history, &reads) };
-    let mut done: FxHashSet<(Txn, Key)> = FxHashSet::default();
     let mut found = Repeated::default();
-    for &read in &reads {
-        let (key, reader) = (history.key_of(read), history.txn_of(read));
-        if !done.insert((reader, key)) {
-            continue;
-        }
+    for (reader, wrong) in by_reader(history, &reads) {
+        let own = own_writes(history, reader, wrong);
+        let keys: FxHashSet<Key> = wrong.iter().map(|&read| history.key_of(read)).collect();
         let origin = |op: OpView| match links[op.id.index()] {
+            Link::NOTHING if own.contains_key(&(op.key, op.value)) => None,
             Link::NOTHING => origin_of_wrong(history, present, writes.get(&(op.key, op.value))?, op, reader),
             link => Some(Origin::Final(link)),
         };
-        let reads: Vec<(OpView, Origin)> = history
-            .ops_of(reader)
-            .filter(|op| op.kind == OpKind::Read && op.key == key && op.value != Value::UNKNOWN)
-            .filter_map(|op| Some((op, origin(op)?)))
-            .collect();
-        let Some(&(first, one)) = reads.first() else { continue };
-        // If two reads that are not wrong differ, the pass over registers has reported them.
-        let mut sound = reads.iter().filter(|(op, _)| links[op.id.index()] != Link::NOTHING);
-        let reported = sound.next().is_some_and(|(op, _)| sound.any(|(other, _)| other.value != op.value));
-        let differs = |other: &&(OpView, Origin)| one.differs(first.value, other.1, other.0.value);
-        let pair = reads.iter().find(|other| differs(other) == Some(true));
-        match pair {
-            _ if reported => {}
-            Some((second, _)) => found.pairs.push((first.id, second.id)),
-            None => {
-                let open = reads.iter().find(|other| differs(other).is_none());
-                // The read that has several possible writers is the one to blame.
-                let blamed =
-                    open.map(|&(second, _)| if one.writer().is_none() { first.id } else { second.id });
-                found.uncertain.extend(blamed);
+        let mut by_key: FxHashMap<Key, Vec<(OpView, Origin)>> = FxHashMap::default();
+        for op in history.ops_of(reader).filter(|op| op.kind == OpKind::Read && keys.contains(&op.key)) {
+            if let Some(origin) = origin(op).filter(|_| op.value != Value::UNKNOWN) {
+                by_key.entry(op.key).or_default().push((op, origin));
             }
         }
+        for reads in by_key.values() {
+            found.add(links, reads);
+        }
     }
+    found.pairs.sort_unstable();
+    found.uncertain.sort_unstable();
     found
+}
+
+impl Repeated {
+    /// Compares the reads of one key by one transaction.
+    fn add(&mut self, links: &[Link], reads: &[(OpView, Origin)]) {
+        let Some(&(first, one)) = reads.first() else { return };
+        // If two reads that are not wrong differ, the pass over registers has reported them.
+        let mut sound = reads.iter().filter(|(op, _)| links[op.id.index()] != Link::NOTHING);
+        if sound.next().is_some_and(|(op, _)| sound.any(|(other, _)| other.value != op.value)) {
+            return;
+        }
+        let differs = |other: &&(OpView, Origin)| one.differs(first.value, other.1, other.0.value);
+        if let Some((second, _)) = reads.iter().find(|other| differs(other) == Some(true)) {
+            self.pairs.push((first.id, second.id));
+        } else if let Some((second, _)) = reads.iter().find(|other| differs(other).is_none()) {
+            // The read that has several possible writers is the one to blame.
+            self.uncertain.push(if one.writer().is_none() { first.id } else { second.id });
+        }
+    }
 }
 
 fn origin_of_wrong(
@@ -181,10 +224,6 @@ fn origin_of_wrong(
     read: OpView,
     reader: Txn,
 ) -> Option<Origin> {
-    let own = |op: OpView| op.kind.is_write() && (op.key, op.value) == (read.key, read.value);
-    if history.ops_of(reader).any(own) {
-        return None;
-    }
     let initial = read.value == history.initial(read.key);
     let mut last = writers(writes.last, reader);
     if let ([txn], false) = (last.as_slice(), initial)

@@ -247,6 +247,11 @@ impl<'h> Facts<'h> {
     fn collect_uses(&mut self) {
         for op in self.ops() {
             self.uses[op.key.index()] |= match op.kind {
+                // What was not learned may be anything.
+                _ if op.kind.is_write() && op.value == Value::UNKNOWN => REGISTER | LIST,
+                OpKind::ReadList if self.history.table().elements(op.value).contains(&Value::UNKNOWN) => {
+                    REGISTER | LIST
+                }
                 OpKind::Read | OpKind::Write | OpKind::Insert | OpKind::Delete => REGISTER,
                 OpKind::Append | OpKind::ReadList => LIST,
                 OpKind::RangeRead => 0,

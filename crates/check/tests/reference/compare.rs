@@ -121,6 +121,11 @@ fn histories_once_judged_wrongly() {
         // An ambiguous read and one of an overwritten value may be of one transaction.
         "T1: w(x,2) w(x,1)  T2: w(x,1)  T3: r(x,1) r(x,2)",
         "T1: w(x,2) w(x,1)  T2: w(x,1)  T3: r(x,1) w(x,3) r(x,2)",
+        // A read of one's own last write, of a value that somebody else's wrong read returned too.
+        "T1: w(z,1) r(z,nil) r(z,1)  T2: w(z,1)  T3: d(z) r(z,1)",
+        // One of two transactions of unknown outcome was there, and each reads y twice.
+        "T1: w(y,1)  T2: r(x,5)  U1?: w(x,5) r(y,0) r(y,1)  U2?: w(x,5) r(y,0) r(y,1)",
+        "T1: a(l,1)  T2: a(l,1)  T3: w(x,1)  U?: r(x,0) r(x,1) a(l,2)  T4: r(l,[1 2])",
     ] {
         let history = notation::parse(text).unwrap();
         complaints.extend(compare(&history).err().map(|complaint| format!("{text}\n    {complaint}\n")));

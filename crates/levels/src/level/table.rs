@@ -54,10 +54,13 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
         about: "a transaction that reads a key twice finds one value",
         aliases: &["ci", "item-cut-isolation", "i-ci"],
         called: &[called("Bailis et al.", "item cut isolation")],
-        definition: "A transaction that reads a key twice, without writing it in between, finds the same \
-                     value both times. Nothing is said about different keys, or about whose values these are.",
+        definition: "When a transaction reads a key from other transactions more than once, it reads it from \
+                     the same one each time. Nothing is said about different keys, nor about values that \
+                     nobody wrote or that their own writer overwrote.",
         engine: Direct,
-        axioms: &[alone("any two external reads of a key in one transaction return the same value")],
+        axioms: &[alone(
+            "any two reads of a key in one transaction that return writes of others return those of one",
+        )],
         examples: &[Example {
             notation: "T1: w(x,1)  T2: r(x,0) r(x,1)",
             story: "T1 overwrites x between the two reads of T2, and T2 notices.",

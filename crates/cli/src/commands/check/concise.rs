@@ -41,8 +41,13 @@ fn boundary(report: &Report) -> String {
     if !violated.is_empty() {
         parts.push(format!("{}: {}", styled(ERROR, "violated"), violated.join(", ")));
     }
-    let unknown = judgements().find(|j| matches!(j.verdict, Verdict::Unknown(_)));
-    parts.extend(unknown.map(|j| format!("{}: {}", styled(WARNING, "unknown"), with_reason(j))));
+    let unknown: Vec<&Judgement> =
+        judgements().filter(|j| matches!(j.verdict, Verdict::Unknown(_))).collect();
+    for same in unknown.chunk_by(|a, b| a.verdict == b.verdict) {
+        let levels: Vec<Level> = same.iter().map(|j| j.level).collect();
+        let Verdict::Unknown(why) = &same[0].verdict else { continue };
+        parts.push(format!("{}: {} ({})", styled(WARNING, "unknown"), names(&levels), reason(why).1));
+    }
     if parts.is_empty() { styled(WARNING, "no level decided") } else { parts.join("; ") }
 }
 

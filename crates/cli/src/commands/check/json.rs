@@ -142,7 +142,7 @@ impl Writer<'_> {
         json!({
             "story": story.headline,
             "component": instance.component,
-            "transactions": txns.into_iter().map(|txn| self.teller.txn(txn)).collect::<Vec<_>>(),
+            "transactions": txns.into_iter().map(|txn| self.teller.full_txn(txn)).collect::<Vec<_>>(),
             "operations": ops.iter().map(|&op| self.operation(op)).collect::<Vec<_>>(),
             "edges": edges.iter().map(|edge| self.edge(edge, &places)).collect::<Vec<_>>(),
         })
@@ -152,7 +152,7 @@ impl Writer<'_> {
         let (txn, view) = (self.history.txn_of(op), self.history.op(op));
         let session = self.history.session_name(self.history.session_of(txn));
         let mut operation = json!({
-            "transaction": self.teller.txn(txn),
+            "transaction": self.teller.full_txn(txn),
             "session": value(self.history, session),
             "kind": view.kind.name(),
             "key": value(self.history, self.history.key_name(view.key)),
@@ -209,7 +209,7 @@ impl Writer<'_> {
     fn node(&self, node: Node) -> Json {
         match node {
             Node::Initial => "initial".into(),
-            Node::Txn(txn) => self.teller.txn(txn).into(),
+            Node::Txn(txn) => self.teller.full_txn(txn).into(),
         }
     }
 }

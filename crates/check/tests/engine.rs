@@ -1,0 +1,87 @@
+//! The engines on histories made to reach their corners.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
+
+use isoscope_check::{Checker, Judgement, Options, Unknown, Verdict, verify};
+use isoscope_history::{History, notation};
+use isoscope_levels::Level;
+
+fn judge(history: &History, level: Level) -> Judgement {
+    let judgement = Checker::new(history, Options::default()).check(level);
+    let verified = verify(history, &judgement);
+    assert!(verified.is_ok(), "{verified:?}");
+    judgement
+}
+
+/// Reader i forces Bi before Ai and, by what Bi+1 reads from Ai, all that come later to be asked about again: the
+/// forced edges become known one by one.
+fn cascade(length: usize) -> String {
+    let mut text = String::new();
+    for i in 1..=length {
+        if i > 1 {
+            text += &format!("B{i}: r(a{0},1) w(k{i},2) w(y{i},2)  ", i - 1);
+        }
+        text += &format!("A{i}: w(k{i},1) w(a{i},1)  ");
+    }
+    text += "B1: w(k1,2) w(y1,2)  ";
+    for i in 1..=length {
+        text += &format!("R{i}: r(y{i},2) r(k{i},1)  ");
+    }
+    text
+}
+
+#[test]
+fn long_cascades_of_forced_edges_end() {
+    for length in 1..40 {
+        let history = notation::parse(&cascade(length)).unwrap();
+        let judgement = judge(&history, Level::Causal);
+        assert!(matches!(judgement.verdict, Verdict::Holds(_)), "{length}: {judgement:?}");
+        let broken = notation::parse(&(cascade(length) + "Z: r(q,77)")).unwrap();
+        let Verdict::Violated(findings) = judge(&broken, Level::Causal).verdict else { panic!("{length}") };
+        assert_eq!(findings.len(), 1, "{length}: {findings:?}");
+    }
+}
+
+/// A cycle whose closing edge is found last.
+#[test]
+fn long_cascades_that_close_are_violations() {
+    for length in 2..30 {
+        let text = cascade(length) + &format!("C: r(a{length},1) w(y1,3) w(k1,2)");
+        let history =
+            notation::parse(&text.replace("B1: w(k1,2) w(y1,2)", "B1: r(c,1) w(k1,2) w(y1,2)")).unwrap();
+        let history = notation::parse(&format!("{} w(c,1)", notation::print(&history).trim_end())).unwrap();
+        let judgement = judge(&history, Level::ReadCommitted);
+        assert!(matches!(judgement.verdict, Verdict::Violated(_)), "{length}: {judgement:?}");
+    }
+}
+
+#[test]
+fn what_was_not_learned_may_be_anything() {
+    for text in [
+        "T1: w(x,?)  T2: r(x,7)",
+        "T1: w(x,?) r(x,7)",
+        "T1: a(l,?)  T2: r(l,[1])",
+        "T1: a(l,1)  T2: r(l,[1 ?])",
+    ] {
+        let history = notation::parse(text).unwrap();
+        for level in [Level::AdyaPl2, Level::ReadCommitted, Level::Causal] {
+            let judgement = judge(&history, level);
+            let unsupported = matches!(judgement.verdict, Verdict::Unknown(Unknown::Unsupported { .. }));
+            assert!(unsupported, "{text}: {judgement:?}");
+        }
+    }
+}
+
+/// What is found, and how it is shown, does not depend on the number of threads.
+#[test]
+fn reports_do_not_depend_on_threads() {
+    let text = "T4: w(k0,6) ; T7: r(k0,1) w(k0,7)  T1: w(k0,1) ; T6:  ; T9: w(k0,10) ; T15: w(k0,16)  T10: r(k0,10) ; \
+                T17: r(k0,6)";
+    let history = notation::parse(text).unwrap();
+    let with = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| judge(&history, Level::Causal))
+    };
+    for threads in 2..5 {
+        assert_eq!(with(1), with(threads));
+    }
+}

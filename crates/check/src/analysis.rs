@@ -24,7 +24,7 @@
 
 use std::borrow::Cow;
 
-use isoscope_history::{History, Key, Op, Session, Txn};
+use isoscope_history::{Datum, History, Key, Op, OpKind, Session, Txn};
 use isoscope_levels::Anomaly;
 use isoscope_order::{Components, Graph};
 use rayon::prelude::*;
@@ -79,7 +79,7 @@ impl Analysis {
         let Some((causal, _)) = schedule(history, &severed, &Graph::default()) else {
             unreachable!("without the links on cycles there is an order")
         };
-        let search = Search::new(&causality, &causal.order);
+        let search = Search::new(&causality, &causal.order, true);
         let mut work = Work {
             history,
             resolved: &severed,
@@ -308,10 +308,9 @@ impl Work<'_> {
             all.chain(guilty.map(|(&forced, _)| (forced, Against::Commit))).collect();
         let mut named = Vec::new();
         for (forced, against) in all {
-            if axiom != Axiom::ReadCommitted && self.same_key_only(forced) {
-                continue;
-            }
-            if self.counted.insert((forced.read, self.history.session_of(forced.seen))) {
+            if !self.list_shows(forced)
+                && self.counted.insert((forced.read, self.history.session_of(forced.seen)))
+            {
                 named.push(Named { anomaly: self.name_of(axiom, forced, against), against, forced });
             }
         }
@@ -335,12 +334,13 @@ impl Work<'_> {
         reads.map(|op| self.history.key_of(Op::at(op)))
     }
 
-    /// Whether the reader saw the source of a forced edge by another read of the same key and in no other way:
-    /// then the two reads are a non-repeatable read, which is reported as that.
-    fn same_key_only(&self, forced: Forced) -> bool {
-        let key = self.history.key_of(forced.read);
-        let mut keys = self.keys_read(forced).peekable();
-        keys.peek().is_some() && keys.all(|other| other == key)
+    /// Whether the list that was read holds an element of the source of a forced edge: then that element stands
+    /// before the last one, and the list itself says what the edge does.
+    fn list_shows(&self, forced: Forced) -> bool {
+        let read = self.history.op(forced.read);
+        let Datum::List(list) = self.history.datum(read.value) else { return false };
+        let mut appends = self.history.ops_of(forced.seen).filter(|op| op.kind == OpKind::Append);
+        appends.any(|op| op.key == read.key && list.contains(&op.value))
     }
 }
 

@@ -15,8 +15,9 @@ mod direct;
 use std::cell::OnceCell;
 
 pub(crate) use causal::{Causality, Past};
-use isoscope_history::{History, Op, Txn};
+use isoscope_history::{History, Key, Op, Txn};
 use isoscope_levels::Anomaly;
+use rustc_hash::FxHashSet;
 
 use crate::resolve::{Link, Resolved};
 use crate::schedule::Stale;
@@ -84,22 +85,33 @@ pub(crate) struct Search<'a> {
     causality: &'a Causality<'a>,
     /// A topological order of sessions and reads.
     order: &'a [u32],
+    /// Whether edges are left out whose source the reader knows by another read of the same key: two reads of one
+    /// key that contradict each other are an anomaly by themselves.
+    set_aside: bool,
     /// Made when a question needs them, since many do not.
-    past: OnceCell<Past<'a>>,
+    clocks: OnceCell<Past<'a>>,
+    walk: OnceCell<Past<'a>>,
 }
 
 impl<'a> Search<'a> {
-    pub(crate) fn new(causality: &'a Causality<'a>, order: &'a [u32]) -> Self {
-        Search { causality, order, past: OnceCell::new() }
+    pub(crate) fn new(causality: &'a Causality<'a>, order: &'a [u32], set_aside: bool) -> Self {
+        Search { causality, order, set_aside, clocks: OnceCell::new(), walk: OnceCell::new() }
     }
 
-    fn past(&self) -> &Past<'a> {
-        self.past.get_or_init(|| Past::new(self.causality, self.order))
+    /// What answers so many questions about the past soonest: fewer walks than there are sessions cost less than
+    /// a clock of that many numbers for every transaction.
+    fn past(&self, questions: usize) -> &Past<'a> {
+        let sessions = self.causality.history.session_count();
+        if self.clocks.get().is_none() && (questions < sessions || !Past::clocks_fit(self.causality)) {
+            self.walk.get_or_init(|| Past::walk(self.causality, self.order))
+        } else {
+            self.clocks.get_or_init(|| Past::clocks(self.causality, self.order))
+        }
     }
 
     /// For pairs of transactions: whether the first causally precedes the second.
     pub(crate) fn precede(&self, pairs: &[(Txn, Txn)]) -> Vec<bool> {
-        if pairs.is_empty() { Vec::new() } else { self.past().precede(pairs) }
+        if pairs.is_empty() { Vec::new() } else { self.past(pairs.len()).precede(pairs) }
     }
 
     /// The edges that an axiom forces at some reads and that do not lead upwards. The reads are grouped by
@@ -109,13 +121,25 @@ impl<'a> Search<'a> {
         if reads.is_empty() {
             return Vec::new();
         }
+        let set_aside = self.set_aside && axiom != Axiom::ReadCommitted;
+        let aside = |reader: Txn| {
+            if set_aside { same_key(history, resolved, reader) } else { FxHashSet::default() }
+        };
         match axiom {
             Axiom::ReadCommitted | Axiom::ReadAtomic => {
-                direct::opposing(history, resolved, axiom, ranking, reads)
+                direct::opposing(history, resolved, axiom, ranking, reads, aside)
             }
-            Axiom::Causal => causal::opposing(history, resolved, self.past(), ranking, reads),
+            Axiom::Causal => {
+                causal::opposing(history, resolved, self.past(reads.len()), ranking, reads, aside)
+            }
         }
     }
+}
+
+/// Which keys a transaction reads from whom.
+fn same_key(history: &History, resolved: &Resolved, reader: Txn) -> FxHashSet<(Txn, Key)> {
+    let ops = history.op_range(reader);
+    ops.filter_map(|op| Some((resolved.links[op].txn()?, history.key_of(Op::at(op))))).collect()
 }
 
 /// All reads of present transactions whose writer is known, in an order of transactions.

@@ -147,7 +147,7 @@ pub enum Verdict {
 /// Why a level could not be decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unknown {
-    /// No transaction committed.
+    /// No transaction that committed did anything.
     NothingToCheck,
     /// Values are not unique: so many reads have several possible writers, and the level holds or not
     /// depending on the choice. The first such read.

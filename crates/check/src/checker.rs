@@ -53,9 +53,14 @@ impl<'h> Checker<'h> {
         }
         let weaker = [Level::Causal, Level::AdyaPl2, Level::CutIsolation].into_iter();
         for weaker in weaker.filter(|&weaker| level.implies(weaker)) {
-            let verdict = self.verdict(weaker);
-            if matches!(verdict, Verdict::Violated(_) | Verdict::Unknown(Unknown::NothingToCheck)) {
-                return Judgement { level, verdict, implied_by: Some(weaker) };
+            match self.verdict(weaker) {
+                verdict @ Verdict::Violated(_) => {
+                    return Judgement { level, verdict, implied_by: Some(weaker) };
+                }
+                verdict @ Verdict::Unknown(Unknown::NothingToCheck) => {
+                    return Judgement { level, verdict, implied_by: None };
+                }
+                _ => {}
             }
         }
         Judgement { level, verdict: Verdict::Unknown(Unknown::NoEngine), implied_by: None }
@@ -66,7 +71,7 @@ impl<'h> Checker<'h> {
         if let Some(verdict) = self.answers.get(&level) {
             return verdict.clone();
         }
-        let verdict = if self.resolved.present.iter().any(|&present| present) {
+        let verdict = if self.has_operations() {
             match axiom_of(level) {
                 Some(axiom) => self.by_axiom(level, axiom),
                 None => self.without_axiom(level),
@@ -76,6 +81,11 @@ impl<'h> Checker<'h> {
         };
         self.answers.insert(level, verdict.clone());
         verdict
+    }
+
+    fn has_operations(&self) -> bool {
+        let present = self.history.txns().filter(|txn| self.resolved.present[txn.index()]);
+        present.map(|txn| self.history.op_range(txn)).any(|ops| !ops.is_empty())
     }
 
     fn by_axiom(&mut self, level: Level, axiom: Axiom) -> Verdict {

@@ -8,7 +8,7 @@ use isoscope_levels::Anomaly;
 use isoscope_order::{Components, Graph};
 
 use crate::certificate::{Edge, Evidence, Instance, Node, Why};
-use crate::resolve::Resolved;
+use crate::resolve::{Resolved, VersionEdge};
 use crate::trace::{Relations, Tracer, Trail};
 
 /// How many edges of a component are tried for a short cycle.
@@ -35,9 +35,14 @@ pub(crate) fn edges(history: &History, resolved: &Resolved, relations: Relations
         edges.extend(links.iter().filter_map(|link| Some((link.txn()?.0, txn.0))));
     }
     if relations.versions() {
-        edges.extend(resolved.versions.iter().map(|edge| (edge.from.0, edge.to.0)));
+        edges.extend(versions(resolved, relations).map(|edge| (edge.from.0, edge.to.0)));
     }
     edges
+}
+
+/// What lists say about the order of versions, as far as the other relations do not.
+pub(crate) fn versions(resolved: &Resolved, relations: Relations) -> impl Iterator<Item = &VersionEdge> {
+    resolved.versions.iter().filter(move |edge| !(relations.reads() && edge.is_a_read()))
 }
 
 /// The components of sessions and reads, if they have a cycle.
@@ -97,7 +102,7 @@ fn closing_edges<'a>(
     relations: Relations,
 ) -> Box<dyn Iterator<Item = Edge> + 'a> {
     if relations.versions() {
-        Box::new(resolved.versions.iter().map(|edge| Edge {
+        Box::new(versions(resolved, relations).map(|edge| Edge {
             from: Node::Txn(edge.from),
             to: Node::Txn(edge.to),
             why: edge.why.clone(),

@@ -23,7 +23,7 @@ pub(crate) fn decide(history: &History, resolved: &Resolved, axiom: Axiom) -> Op
     let (mut schedule, mut reads) = schedule(history, resolved, &reversed(history, resolved, &[]))?;
     let causality = Causality { history, resolved };
     let causal_order = schedule.order.clone();
-    let search = Search::new(&causality, &causal_order);
+    let search = Search::new(&causality, &causal_order, false);
     let mut known: Vec<(Txn, Txn)> = Vec::new();
     for round in 0.. {
         let Schedule { order, place } = &schedule;

@@ -160,7 +160,9 @@ impl<'a> Tracer<'a> {
         if relations.versions() {
             let start = self.versions.partition_point(|edge| edge.to < txn);
             for (i, edge) in self.versions.iter().enumerate().skip(start).take_while(|(_, e)| e.to == txn) {
-                visit(edge.from, Step::Version(i as u32));
+                if !(relations.reads() && edge.is_a_read()) {
+                    visit(edge.from, Step::Version(i as u32));
+                }
             }
         }
         if relations.forced() {

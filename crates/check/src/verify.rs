@@ -80,8 +80,7 @@ impl<'h> Verifier<'h> {
         let (level, facts) = (*level, &self.facts);
         if let Some(weaker) = *implied_by {
             ensure(weaker != level && level.implies(weaker), || format!("{level} does not imply {weaker}"))?;
-            let inherited =
-                matches!(verdict, Verdict::Violated(_) | Verdict::Unknown(Unknown::NothingToCheck));
+            let inherited = matches!(verdict, Verdict::Violated(_));
             ensure(inherited, || "only a violation is inherited".to_owned())?;
         }
         match verdict {
@@ -100,7 +99,8 @@ fn check_unknown(facts: &Facts<'_>, unknown: &Unknown) -> Result<(), Refutation>
     let present =
         |op: Op| op.index() < facts.history.op_count() && facts.is_present(facts.history.txn_of(op));
     match *unknown {
-        Unknown::NothingToCheck => match facts.present().next() {
+        Unknown::NothingToCheck => match facts.present().find(|&txn| !facts.history.op_range(txn).is_empty())
+        {
             None => Ok(()),
             Some(txn) => Err(Refutation::new(format!("{} is there to be checked", facts.name(txn)))),
         },

@@ -11,6 +11,7 @@
 use isoscope_history::{History, Key, Session, Txn};
 use isoscope_order::{Clock, Clocks, Precedence};
 use rayon::prelude::*;
+use rustc_hash::FxHashSet;
 
 use super::{Forced, Ranking};
 use crate::resolve::{Link, Resolved};
@@ -65,10 +66,16 @@ pub(crate) enum Past<'a> {
 }
 
 impl<'a> Past<'a> {
-    pub(crate) fn new(causality: &'a Causality<'a>, order: &[u32]) -> Self {
-        if causality.nodes().saturating_mul(causality.chains() as usize) <= MOST_NUMBERS {
-            return Past::Clocks(Clocks::new(causality, order.to_vec()));
-        }
+    /// Whether clocks can be had at all.
+    pub(crate) fn clocks_fit(causality: &Causality<'_>) -> bool {
+        causality.nodes().saturating_mul(causality.chains() as usize) <= MOST_NUMBERS
+    }
+
+    pub(crate) fn clocks(causality: &'a Causality<'a>, order: &[u32]) -> Self {
+        Past::Clocks(Clocks::new(causality, order.to_vec()))
+    }
+
+    pub(crate) fn walk(causality: &'a Causality<'a>, order: &[u32]) -> Self {
         let mut place = vec![UNPLACED; causality.nodes()];
         for (&txn, i) in order.iter().zip(0..) {
             place[txn as usize] = i;
@@ -151,6 +158,7 @@ pub(crate) fn opposing(
     past: &Past<'_>,
     ranking: Ranking<'_>,
     reads: &[Stale],
+    aside: impl Fn(Txn) -> FxHashSet<(Txn, Key)> + Sync,
 ) -> Vec<Forced> {
     let versions = Versions::new(history, resolved, ranking, reads);
     let groups: Vec<&[Stale]> = reads.chunk_by(|a, b| a.reader == b.reader).collect();
@@ -162,8 +170,9 @@ pub(crate) fn opposing(
                 starts[*reader as usize] = i;
             }
             clocks.visit(&readers, |reader, clock, found| {
+                let aside = aside(Txn(reader));
                 for &stale in groups[starts[reader as usize]] {
-                    versions.search_by_clock(stale, clock, found);
+                    versions.search_by_clock(stale, clock, &aside, found);
                 }
             })
         }
@@ -176,8 +185,9 @@ pub(crate) fn opposing(
                 let lowest = group.iter().map(rank).min().unwrap_or(0);
                 walk.go(causality, ranking.rank, group[0].reader, lowest);
                 let mut found = Vec::new();
+                let aside = aside(group[0].reader);
                 for &stale in *group {
-                    versions.search(stale, |seen| walk.has_met(seen), &mut found);
+                    versions.search(stale, |seen| walk.has_met(seen), &aside, &mut found);
                 }
                 found
             };
@@ -234,17 +244,30 @@ impl<'a> Versions<'a> {
     }
 
     /// The last writer of each session of a block that precedes the reader and opposes the ranking.
-    fn search_by_clock(&self, stale: Stale, clock: Clock<'_>, found: &mut Vec<Forced>) {
+    fn search_by_clock(
+        &self,
+        stale: Stale,
+        clock: Clock<'_>,
+        aside: &FxHashSet<(Txn, Key)>,
+        found: &mut Vec<Forced>,
+    ) {
         let (link, key) = (self.resolved.links[stale.read.index()], self.history.key_of(stale.read));
         if self.between(key, link, stale.reader).len() > 4 * self.history.session_count() {
-            self.search_sessions(stale, key, clock, found);
+            self.search_sessions(stale, key, clock, aside, found);
         } else {
-            self.search(stale, |seen| clock.follows(self.history.session_of(seen).0, seen.0), found);
+            let follows = |seen: Txn| clock.follows(self.history.session_of(seen).0, seen.0);
+            self.search(stale, follows, aside, found);
         }
     }
 
     /// The last writer of each session that precedes the reader and opposes the ranking.
-    fn search(&self, stale: Stale, precedes: impl Fn(Txn) -> bool, found: &mut Vec<Forced>) {
+    fn search(
+        &self,
+        stale: Stale,
+        precedes: impl Fn(Txn) -> bool,
+        aside: &FxHashSet<(Txn, Key)>,
+        found: &mut Vec<Forced>,
+    ) {
         let Stale { reader, read } = stale;
         let (link, key) = (self.resolved.links[read.index()], self.history.key_of(read));
         // What comes before the version read in its own session is no rival.
@@ -259,16 +282,25 @@ impl<'a> Versions<'a> {
             .collect();
         last.sort_unstable();
         let of_session = last.chunk_by(|a, b| a.0 == b.0).filter_map(|seen| seen.last());
-        found.extend(of_session.map(|&(_, seen)| Forced { reader, read, seen }));
+        let kept = of_session.filter(|(_, seen)| !aside.contains(&(*seen, key)));
+        found.extend(kept.map(|&(_, seen)| Forced { reader, read, seen }));
     }
 
-    fn search_sessions(&self, stale: Stale, key: Key, clock: Clock<'_>, found: &mut Vec<Forced>) {
+    fn search_sessions(
+        &self,
+        stale: Stale,
+        key: Key,
+        clock: Clock<'_>,
+        aside: &FxHashSet<(Txn, Key)>,
+        found: &mut Vec<Forced>,
+    ) {
         let Stale { reader, read } = stale;
         let link = self.resolved.links[read.index()];
         for session in clock.block() {
             let bound = Txn(clock.bound(session));
             if let Some(seen) = self.resolved.last_writer(self.history, key, Session(session), bound)
                 && self.ranking.opposes(seen, link)
+                && !aside.contains(&(seen, key))
             {
                 found.push(Forced { reader, read, seen });
             }
@@ -295,12 +327,15 @@ mod tests {
             let resolved = Resolved::new(&history);
             let (causal, _) = schedule(&history, &resolved, &Graph::default()).unwrap();
             let causality = Causality { history: &history, resolved: &resolved };
-            let clocks = Past::Clocks(Clocks::new(&causality, causal.order.clone()));
-            let walk = Past::Walk { causality: &causality, place: causal.place.clone() };
+            let (clocks, walk) =
+                (Past::clocks(&causality, &causal.order), Past::walk(&causality, &causal.order));
             let reads = all_reads(&history, &resolved, &causal.order);
             for rank in [vec![0; history.txn_count()], causal.place.clone()] {
-                let ask =
-                    |past: &Past<'_>| opposing(&history, &resolved, past, Ranking { rank: &rank }, &reads);
+                let ask = |past: &Past<'_>| {
+                    opposing(&history, &resolved, past, Ranking { rank: &rank }, &reads, |_| {
+                        FxHashSet::default()
+                    })
+                };
                 assert!(ask(&clocks) == ask(&walk), "seed {seed} of {level}");
             }
             let all: Vec<(Txn, Txn)> =

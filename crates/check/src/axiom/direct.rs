@@ -4,8 +4,9 @@
 //! writers of x for whether t3 reads from them, whichever are fewer; so a history of n operations costs at most
 //! about n√n steps (the bound of AWDIT, 2025), and usually a handful for each stale read.
 
-use isoscope_history::{History, Op, Txn};
+use isoscope_history::{History, Key, Op, Txn};
 use rayon::prelude::*;
+use rustc_hash::FxHashSet;
 
 use super::{Axiom, Forced, Ranking};
 use crate::resolve::Resolved;
@@ -17,6 +18,7 @@ pub(crate) fn opposing(
     axiom: Axiom,
     ranking: Ranking<'_>,
     reads: &[Stale],
+    aside: impl Fn(Txn) -> FxHashSet<(Txn, Key)> + Sync,
 ) -> Vec<Forced> {
     let groups: Vec<&[Stale]> = reads.chunk_by(|a, b| a.reader == b.reader).collect();
     let found: Vec<Vec<Forced>> = groups
@@ -25,7 +27,7 @@ pub(crate) fn opposing(
         .fold(Vec::new, |mut found, group| {
             let before = found.len();
             let reader = Reader { history, resolved, axiom, ranking, txn: group[0].reader };
-            reader.search(group, &mut found);
+            reader.search(group, &aside(reader.txn), &mut found);
             found[before..].sort_unstable();
             found
         })
@@ -48,11 +50,17 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn search(&self, reads: &[Stale], found: &mut Vec<Forced>) {
+    /// Looks at reads, and leaves out what is set aside.
+    fn search(&self, reads: &[Stale], aside: &FxHashSet<(Txn, Key)>, found: &mut Vec<Forced>) {
         let long = self.history.op_range(self.txn).len() > SHORT;
         let sources = if long { self.sources() } else { Vec::new() };
         for &Stale { reader, read } in reads {
-            let mut add = |seen| found.push(Forced { reader, read, seen });
+            let key = self.history.key_of(read);
+            let mut add = |seen| {
+                if !aside.contains(&(seen, key)) {
+                    found.push(Forced { reader, read, seen });
+                }
+            };
             if long {
                 self.among_sources(&sources, read, &mut add);
             } else {

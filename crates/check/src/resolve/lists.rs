@@ -27,6 +27,15 @@ pub(crate) struct VersionEdge {
     pub(crate) from: Txn,
     pub(crate) to: Txn,
     pub(crate) why: Why,
+    reader: Txn,
+}
+
+impl VersionEdge {
+    /// Whether it says that what the reader of a list appended itself comes after what it read: where reads
+    /// count, the read says so already.
+    pub(crate) fn is_a_read(&self) -> bool {
+        self.to == self.reader && matches!(self.why, Why::Missing { .. })
+    }
 }
 
 /// Keys that the engines cannot judge: those that are a register to some operations and a list to others, and
@@ -343,7 +352,8 @@ impl<'h> Lists<'h> {
         for (i, pair) in appends.windows(2).enumerate().filter(|(_, pair)| pair[0].txn != pair[1].txn) {
             let index = (self.initial(key).len() + i + 1) as u32;
             let why = Why::Versions { read, index };
-            listed.versions.push(VersionEdge { from: pair[0].txn, to: pair[1].txn, why });
+            let (from, to) = (pair[0].txn, pair[1].txn);
+            listed.versions.push(VersionEdge { from, to, why, reader: longest.txn });
         }
         let Some(last) = appends.last() else { return };
         let seen: FxHashSet<Op> = appends.iter().map(|append| append.op).collect();
@@ -357,6 +367,7 @@ impl<'h> Lists<'h> {
                     from: last.txn,
                     to: txn,
                     why: Why::Missing { read, append },
+                    reader: longest.txn,
                 });
             }
         }

@@ -1,9 +1,11 @@
 //! The engines on histories made to reach their corners.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
+#![allow(clippy::format_collect, reason = "short texts, made for reading")]
 
 use isoscope_check::{Checker, Judgement, Options, Unknown, Verdict, verify};
 use isoscope_history::{History, notation};
 use isoscope_levels::Level;
+use isoscope_workload::{Spec, run};
 
 fn judge(history: &History, level: Level) -> Judgement {
     let judgement = Checker::new(history, Options::default()).check(level);
@@ -84,4 +86,46 @@ fn reports_do_not_depend_on_threads() {
     for threads in 2..5 {
         assert_eq!(with(1), with(threads));
     }
+}
+
+/// Transactions that also read seventy keys nobody writes take other paths through the engines, and get the same
+/// verdicts.
+#[test]
+fn long_transactions_get_the_verdicts_of_short_ones() {
+    let padding: String = (0..70).map(|i| format!("r(p{i},0) ")).collect();
+    let levels = [Level::ReadCommitted, Level::ReadAtomic, Level::Causal, Level::Serializable];
+    let mut violated = 0;
+    for (seed, level) in (0..60).flat_map(|seed| levels.map(|level| (seed, level))) {
+        let spec = Spec {
+            sessions: 4,
+            txns_per_session: 6,
+            ops_per_txn: 5,
+            keys: 3,
+            level,
+            seed,
+            ..Spec::default()
+        };
+        let text = notation::print(&run(&spec, &mut |_, _| {}).unwrap());
+        let twice = text.replace(") ; ", ") r(0,0) ; ");
+        for text in [text, twice] {
+            let short = notation::parse(&text).unwrap();
+            let long = notation::parse(&text.replace(": ", &format!(": {padding}"))).unwrap();
+            for level in [Level::ReadCommitted, Level::ReadAtomic, Level::Causal] {
+                let word = |history| matches!(judge(history, level).verdict, Verdict::Violated(_));
+                assert_eq!(word(&short), word(&long), "{level} of {text}");
+                violated += usize::from(word(&short));
+            }
+        }
+    }
+    assert!(violated > 100, "{violated}");
+}
+
+/// One transaction that reads every version of a key in another order: half a million forced pairs.
+#[test]
+fn a_transaction_that_reads_all_versions_is_judged() {
+    let writes: String = (1..=1000).map(|i| format!("T{i}: w(x,{i})  ")).collect();
+    let reads: String = (1..=100).map(|i| format!("r(x,{}) ", i * 7 % 1009 % 1001)).collect();
+    let history = notation::parse(&format!("{writes} R: {reads}")).unwrap();
+    assert!(matches!(judge(&history, Level::ReadCommitted).verdict, Verdict::Holds(_)));
+    assert!(matches!(judge(&history, Level::Causal).verdict, Verdict::Violated(_)));
 }

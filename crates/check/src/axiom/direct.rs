@@ -6,7 +6,7 @@
 
 use isoscope_history::{History, Key, Op, Txn};
 use rayon::prelude::*;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Axiom, Forced, Ranking};
 use crate::resolve::Resolved;
@@ -41,6 +41,17 @@ pub(crate) fn opposing(
 /// Transactions up to this length are searched once more for every read in question.
 const SHORT: usize = 64;
 
+/// What a long transaction reads from whom.
+#[derive(Default)]
+struct Sources {
+    /// Each transaction it reads from, with the first such read.
+    by_txn: Vec<(Txn, Op)>,
+    /// The same for each key.
+    by_key: FxHashMap<(Txn, Key), Op>,
+    /// For each read, whom the read of the same key before it is from.
+    before: FxHashMap<Op, Txn>,
+}
+
 struct Reader<'a> {
     history: &'a History,
     resolved: &'a Resolved,
@@ -53,7 +64,7 @@ impl Reader<'_> {
     /// Looks at reads, and leaves out what is set aside.
     fn search(&self, reads: &[Stale], aside: &FxHashSet<(Txn, Key)>, found: &mut Vec<Forced>) {
         let long = self.history.op_range(self.txn).len() > SHORT;
-        let sources = if long { self.sources() } else { Vec::new() };
+        let sources = if long { self.sources() } else { Sources::default() };
         for &Stale { reader, read } in reads {
             let key = self.history.key_of(read);
             let mut add = |seen| {
@@ -88,31 +99,48 @@ impl Reader<'_> {
         }
     }
 
-    /// Each transaction that the reader reads from with the first such read, by transaction.
-    fn sources(&self) -> Vec<(Txn, Op)> {
-        let ops = self.history.op_range(self.txn);
-        let mut sources: Vec<(Txn, Op)> =
-            ops.filter_map(|op| Some((self.resolved.links[op].txn()?, Op::at(op)))).collect();
-        sources.sort_unstable();
-        sources.dedup_by_key(|source| source.0);
+    fn sources(&self) -> Sources {
+        let mut sources = Sources::default();
+        let mut latest: FxHashMap<Key, Txn> = FxHashMap::default();
+        for op in self.history.op_range(self.txn).map(Op::at) {
+            let Some(source) = self.resolved.links[op.index()].txn() else { continue };
+            let key = self.history.key_of(op);
+            sources.by_txn.push((source, op));
+            sources.by_key.entry((source, key)).or_insert(op);
+            if let Some(before) = latest.insert(key, source) {
+                sources.before.insert(op, before);
+            }
+        }
+        sources.by_txn.sort_unstable();
+        sources.by_txn.dedup_by_key(|source| source.0);
         sources
     }
 
     /// Tries what the reader reads from or the writers of the key, whichever are fewer.
-    fn among_sources(&self, sources: &[(Txn, Op)], read: Op, add: &mut impl FnMut(Txn)) {
+    fn among_sources(&self, sources: &Sources, read: Op, add: &mut impl FnMut(Txn)) {
         let link = self.resolved.links[read.index()];
-        let writers = self.history.writers(self.history.key_of(read));
-        let early = |first: Op| self.axiom != Axiom::ReadCommitted || first < read;
-        if sources.len() <= writers.len() {
-            for &(seen, first) in sources {
-                if early(first) && self.ranking.opposes(seen, link) && writers.binary_search(&seen).is_ok() {
+        let key = self.history.key_of(read);
+        let writers = self.history.writers(key);
+        let committed = self.axiom == Axiom::ReadCommitted;
+        // Of the versions of the key that were read before, each is before the next: the last one says it all.
+        let implied = |seen: Txn| {
+            let earlier = sources.by_key.get(&(seen, key)).is_some_and(|&first| first < read);
+            committed && earlier && sources.before.get(&read) != Some(&seen)
+        };
+        let counts = |seen: Txn, first: Op| (!committed || first < read) && !implied(seen);
+        if sources.by_txn.len() <= writers.len() {
+            for &(seen, first) in &sources.by_txn {
+                if self.ranking.opposes(seen, link)
+                    && counts(seen, first)
+                    && writers.binary_search(&seen).is_ok()
+                {
                     add(seen);
                 }
             }
         } else {
             for &seen in writers.iter().filter(|&&seen| self.ranking.opposes(seen, link)) {
-                let place = sources.binary_search_by_key(&seen, |source| source.0);
-                if place.is_ok_and(|i| early(sources[i].1)) {
+                let place = sources.by_txn.binary_search_by_key(&seen, |source| source.0);
+                if place.is_ok_and(|i| counts(seen, sources.by_txn[i].1)) {
                     add(seen);
                 }
             }

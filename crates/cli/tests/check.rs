@@ -137,7 +137,7 @@ fn jsonl_is_a_line_a_file() {
     assert_eq!((&level["certified"], &level["anomalies"]), (&false.into(), &Value::Array(Vec::new())));
     assert!(level["seconds"].is_f64());
     for unreadable in [1, 3] {
-        assert_eq!(lines[unreadable].get("levels"), None);
+        assert_eq!(lines[unreadable]["levels"], Value::Array(Vec::new()));
         assert_eq!(lines[unreadable]["problems"][0]["severity"], "error");
     }
     assert_eq!(lines[2]["levels"][1]["verdict"], "violated");
@@ -154,7 +154,8 @@ fn json_carries_the_anomaly_down_to_the_column() {
     let whole: Value = serde_json::from_str(&isoscope(d.path(), "check --format json bad").out).unwrap();
     let levels = whole["levels"].as_array().unwrap();
     let of = |name: &str| levels.iter().find(|level| level["level"] == name);
-    assert_eq!(of("adya-pl-2.99"), None, "what nothing decides is left out");
+    assert_eq!(levels.len(), Level::ALL.len());
+    assert_eq!(of("adya-pl-2.99").unwrap()["reason"]["kind"], "no-engine", "what nothing decides is listed");
     let anomaly = &of("read-atomic").unwrap()["anomalies"][0];
     assert_eq!((&anomaly["kind"], &anomaly["count"]), (&"fractured-read".into(), &1.into()));
     let instance = &anomaly["instances"][0];
@@ -339,6 +340,9 @@ fn junit_is_a_suite_a_file_and_a_case_a_level() {
         )
     );
     assert_well_formed(&run.out);
+    let all = isoscope(d.path(), "check --format junit good");
+    assert_eq!((all.code, all.out.matches("<testcase ").count()), (0, Level::ALL.len()), "{}", all.out);
+    assert!(all.out.contains("<skipped message=\"no engine decides this level yet\"/>"), "{}", all.out);
 }
 
 /// Elements are closed in the order they were opened, and no bare `<` or `&` is left.

@@ -26,8 +26,16 @@ const WIDTH: usize = 100;
 const COLUMN: usize = 24;
 
 pub(crate) fn render(report: &Report) -> String {
-    [title(report), lattice(report), boundary(report), unknowns(report), anomalies(report), summary(report)]
-        .concat()
+    [
+        title(report),
+        lattice(report),
+        boundary(report),
+        unknowns(report),
+        anomalies(report),
+        summary(report),
+        not_decided(report),
+    ]
+    .concat()
 }
 
 /// The file and how much is in it.
@@ -268,6 +276,17 @@ fn summary(report: &Report) -> String {
         format!("{}\n", styled(DIM, format!("  `{command}` tells what it is and which levels forbid it")))
     });
     format!("{verdict}\n{}", hint.unwrap_or_default())
+}
+
+/// The levels that a verdict without violations says nothing about, lest it be taken to.
+fn not_decided(report: &Report) -> String {
+    let judgements = report.judged.iter().map(|judged| &judged.judgement);
+    let levels: Vec<Level> = judgements.filter(|j| undecided(j)).map(|j| j.level).collect();
+    if report.named || levels.is_empty() || report.exit() == Exit::Violated {
+        return String::new();
+    }
+    let text = format!("not decided: {}; name one with --level to make it count", names(&levels));
+    format!("{}\n", hanging(&text, 2))
 }
 
 /// How many files came to what.

@@ -132,7 +132,25 @@ fn levels_that_nothing_decides_count_only_when_they_are_named() {
     assert_eq!(report(FRACTURED, undecided(), false).exit(), Exit::Unknown, "nothing was checked");
     let count =
         |named| json::render("h", Ok(&report(FRACTURED, both(), named)))["levels"].as_array().map(Vec::len);
-    assert_eq!((count(false), count(true)), (Some(1), Some(2)));
+    assert_eq!((count(false), count(true)), (Some(2), Some(2)), "but they are listed");
+    let json = json::render("h", Ok(&report(FRACTURED, both(), false)));
+    assert_eq!(json["levels"][1]["verdict"], "unknown");
+    assert_eq!(json["levels"][1]["reason"]["kind"], "no-engine");
+    let text = plain(&full::render(&report(FRACTURED, both(), false)));
+    assert!(
+        text.ends_with("\nnot decided: serializable; name one with --level to make it count\n"),
+        "{text}"
+    );
+    assert!(!full::render(&report(FRACTURED, both(), true)).contains("not decided:"));
+}
+
+#[test]
+fn a_range_read_has_no_single_value_in_json() {
+    let unsupported = Verdict::Unknown(Unknown::Unsupported { operations: 1, first: Op(1) });
+    let text = "T1: w(1,5)  T2: range(0,9,{1=5})";
+    let json = json::render("h", Ok(&report(text, vec![(Level::Causal, unsupported)], true)));
+    let first = &json["levels"][0]["reason"]["first"];
+    assert_eq!((&first["kind"], &first["value"]), (&"range-read".into(), &serde_json::Value::Null));
 }
 
 #[test]

@@ -240,6 +240,34 @@ fn max_anomalies_limits_what_is_shown_and_not_what_is_counted() {
     assert!(!run.out.contains("\n  4. "), "{}", run.out);
 }
 
+/// What a file holds is shown, never obeyed by the terminal.
+#[test]
+fn control_characters_of_the_input_are_spelt_out() {
+    let d = directory();
+    let history = "T1:\tr(\"k\u{1b}[31m\",\"v\u{7}\")\n";
+    fs::write(d.path().join("rude"), history).unwrap();
+    for command in ["check --level rc", "check --level rc --format concise", "check", "stats"] {
+        let run = isoscope(d.path(), &format!("--color always {command} --from notation rude"));
+        let plain = [run.out, run.err].concat();
+        assert!(!plain.contains("k\u{1b}[31m") && !plain.contains('\u{7}'), "{command}: {plain:?}");
+    }
+    let run = isoscope(d.path(), "check --level rc --from notation rude");
+    assert!(run.out.contains("T1 read \"k\\u{1b}[31m\"=\"v\\u{7}\", which nobody"), "{}", run.out);
+    assert!(run.out.contains("  1 | T1: r(\"k\u{fffd}[31m\",\"v\u{fffd}\")\n    |     ^ T1"), "{}", run.out);
+}
+
+#[test]
+fn warnings_about_one_of_several_files_name_it() {
+    let d = directory();
+    for file in ["a", "b"] {
+        fs::write(d.path().join(file), "r(1,0,0,1)\n").unwrap();
+    }
+    let one = isoscope(d.path(), "check a").err;
+    let two = isoscope(d.path(), "check a b").err;
+    assert_eq!(two, format!("{one} --> a\n{one} --> b\n"));
+    assert!(one.starts_with("warning: "), "{one}");
+}
+
 #[test]
 fn standard_input_is_pointed_into() {
     let d = directory();
@@ -274,6 +302,8 @@ broken: unreadable
     assert_eq!(run.out, expected);
     let run = isoscope(d.path(), "check --format concise --level rc,cc bad");
     assert_eq!(run.out, "bad: holds: read-committed; violated: causal (1 fractured-read)\n");
+    let run = isoscope(d.path(), "check --format concise --level rc,cut-isolation,rc bad");
+    assert_eq!(run.out, "bad: holds: read-committed, cut-isolation\n", "each level once");
 }
 
 #[test]
@@ -386,6 +416,7 @@ fn the_demo_tells_the_story_of_its_anomaly() {
     let story = "T9 had seen T7, which wrote u=11, by way of T8, and yet it read u=0, the initial value.";
     assert!(run.out.contains(story), "{}", run.out);
     assert!(run.out.contains(" --> demo:3:"), "{}", run.out);
+    assert!(run.out.contains("isoscope check --level causal FILE"), "a level that is decided: {}", run.out);
     for seed in 0..5 {
         let run = isoscope(d.path(), &format!("demo --seed {seed}"));
         assert!(run.out.contains("causality violation (TAP-m): once"), "seed {seed}: {}", run.out);

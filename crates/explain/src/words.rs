@@ -159,9 +159,20 @@ fn all_differ(mut names: Vec<u32>) -> bool {
     names.windows(2).all(|pair| pair[0] != pair[1])
 }
 
+/// A text of the input with its control characters spelt out, as Rust would, so that none of them reaches a
+/// terminal and moves its cursor or changes its colours.
+pub fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() { out.extend(c.escape_debug()) } else { out.push(c) }
+    }
+    out
+}
+
 fn shorten(text: &str) -> String {
+    let text = visible(text);
     if text.chars().count() <= LONGEST {
-        text.to_owned()
+        text
     } else {
         text.chars().take(LONGEST - 1).chain(['…']).collect()
     }

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use isoscope_check::{
     Against, Edge, Evidence, Finding, Instance, Judgement, Node, Seen, Unknown, Verdict, Why,
 };
-use isoscope_explain::{Story, Teller};
+use isoscope_explain::{Story, Teller, visible};
 use isoscope_formats::{Failure, Place};
 use isoscope_history::{Op, Outcome};
 use isoscope_levels::{Anomaly, Level};
@@ -50,7 +50,7 @@ fn title(report: &Report) -> String {
         counted(txns, "transaction"),
         counted(history.op_count() as u64, "operation"),
     );
-    format!("{}  {}\n\n", styled(BOLD, &report.file), styled(DIM, figures))
+    format!("{}  {}\n\n", styled(BOLD, visible(&report.file)), styled(DIM, figures))
 }
 
 /// The levels that were judged, stronger ones above weaker ones.

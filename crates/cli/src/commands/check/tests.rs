@@ -217,20 +217,20 @@ fn junit_escapes_what_xml_cannot_hold() {
     ];
     let report = report("T1: r(x,\"<&\u{1}>\")", verdicts, true);
     let mut suites = junit::Suites::default();
-    suites.add("a&b", Ok(&report));
+    suites.add("a&b\u{1}", Ok(&report));
     let expected = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>
 <testsuites name=\"isoscope\" tests=\"4\" failures=\"1\" errors=\"1\" skipped=\"1\">
-  <testsuite name=\"a&amp;b\" tests=\"4\" failures=\"1\" errors=\"1\" skipped=\"1\" time=\"0.000\">
-    <testcase classname=\"a&amp;b\" name=\"read-committed\" time=\"0.000\">
-      <failure message=\"thin-air-read: T1 read x=&quot;&lt;&amp;\u{fffd}&gt;&quot;, which nobody ever wrote.\" \
-        type=\"thin-air-read\">thin-air-read: T1 read x=&quot;&lt;&amp;\u{fffd}&gt;&quot;, which nobody ever wrote.
-- T1 read x=&quot;&lt;&amp;\u{fffd}&gt;&quot;.</failure>
+  <testsuite name=\"a&amp;b\u{fffd}\" tests=\"4\" failures=\"1\" errors=\"1\" skipped=\"1\" time=\"0.000\">
+    <testcase classname=\"a&amp;b\u{fffd}\" name=\"read-committed\" time=\"0.000\">
+      <failure message=\"thin-air-read: T1 read x=&quot;&lt;&amp;\\u{1}&gt;&quot;, which nobody ever wrote.\" \
+        type=\"thin-air-read\">thin-air-read: T1 read x=&quot;&lt;&amp;\\u{1}&gt;&quot;, which nobody ever wrote.
+- T1 read x=&quot;&lt;&amp;\\u{1}&gt;&quot;.</failure>
     </testcase>
-    <testcase classname=\"a&amp;b\" name=\"cut-isolation\" time=\"0.000\"/>
-    <testcase classname=\"a&amp;b\" name=\"causal\" time=\"0.000\">
+    <testcase classname=\"a&amp;b\u{fffd}\" name=\"cut-isolation\" time=\"0.000\"/>
+    <testcase classname=\"a&amp;b\u{fffd}\" name=\"causal\" time=\"0.000\">
       <error message=\"no transaction committed: there is nothing to check\" type=\"nothing-to-check\"></error>
     </testcase>
-    <testcase classname=\"a&amp;b\" name=\"serializable\" time=\"0.000\">
+    <testcase classname=\"a&amp;b\u{fffd}\" name=\"serializable\" time=\"0.000\">
       <skipped message=\"no engine decides this level yet\"/>
     </testcase>
   </testsuite>

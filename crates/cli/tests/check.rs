@@ -331,6 +331,19 @@ fn elle_gets_a_map_a_file() {
     }
 }
 
+#[test]
+fn elle_gets_each_model_once() {
+    let d = directory();
+    fs::write(d.path().join("aborted"), "T1!: w(x,1)  T2: r(x,1)").unwrap();
+    let run = isoscope(d.path(), "check --format elle aborted");
+    let (_, sets) = run.out.split_once(":not #{").unwrap();
+    let (not, also_not) = sets.split_once("}, :also-not #{").unwrap();
+    assert_eq!(not, ":read-committed");
+    let also_not: Vec<&str> = also_not.trim_end().trim_end_matches('}').split(' ').collect();
+    assert!(!also_not.contains(&not), "{also_not:?}");
+    assert!([":serializable", ":snapshot-isolation"].iter().all(|m| also_not.contains(m)), "{also_not:?}");
+}
+
 /// Brackets outside of strings match.
 fn assert_balanced(edn: &str) {
     let mut open = Vec::new();

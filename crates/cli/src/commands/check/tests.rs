@@ -196,8 +196,34 @@ fn elle_gets_its_own_names() {
         "{:file \"h\", :valid? false, :anomaly-types (:G1a), :anomalies {:G1a [{:op {:type :ok, :process 2, \
          :txn 2, :value [[:r \"x\" \"a\\\"b\"]]}, :mop [:r \"x\" \"a\\\"b\"], :writer {:type :fail, :process 1, \
          :txn 1, :value [[:w \"x\" \"a\\\"b\"]]}, :type :G1a, :explanation \"T2 read x=\\\"a\\\\\\\"b\\\" from T1, \
-         which aborted.\"}]}, :not #{:read-committed}, :also-not #{:causal-cerone}}\n"
+         which aborted.\"}]}, :not #{:read-committed}, :also-not #{:causal-cerone :serializable \
+         :snapshot-isolation :strong-session-serializable :strong-session-snapshot-isolation}}\n"
     );
+}
+
+/// The cycle that Elle's users know: the reader saw the newer version and read the one it overwrote.
+#[test]
+fn elle_sees_the_reader_in_a_cycle() {
+    let t1 = "{:type :ok, :process 1, :txn 1, :value [[:w \"x\" 1] [:w \"y\" 2]]}";
+    let t2 = "{:type :ok, :process 2, :txn 2, :value [[:r \"x\" 0] [:r \"y\" 2]]}";
+    let writer = Node::Txn(Txn(0));
+    let cycle = |seen| {
+        let forced = Why::Forced { read: Op(2), seen };
+        let back = Edge { from: Node::Initial, to: writer, why: Why::Session };
+        let evidence = Evidence::Cycle(vec![Edge { from: writer, to: Node::Initial, why: forced }, back]);
+        let Verdict::Violated(mut findings) = fractured_read() else { panic!() };
+        findings[0].instances[0].evidence = evidence;
+        let verdicts = vec![(Level::ReadAtomic, Verdict::Violated(findings))];
+        elle::render("h", Ok(&report("T1: w(x,1) w(y,2)  T2: r(x,0) r(y,2)", verdicts, true)))
+    };
+    let rw = "{:type :rw, :key \"x\", :value 0}";
+    for (seen, step) in
+        [(Seen::Read(Op(3)), "{:type :wr, :key \"y\", :value 2}"), (Seen::Session, "{:type :process}")]
+    {
+        let text = cycle(seen);
+        assert!(text.contains(&format!(":cycle [{t1} {t2} {t1}], :steps ({step} {rw})")), "{text}");
+        assert!(text.ends_with(":not #{:read-atomic}, :also-not #{}}\n"), "{text}");
+    }
 }
 
 #[test]

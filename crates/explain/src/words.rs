@@ -82,8 +82,15 @@ impl<'h> Words<'h> {
 
     /// A value, shortened; of a list both ends are kept.
     pub(crate) fn value(&self, value: Value) -> String {
+        match self.history.datum(value) {
+            Datum::List(elements) => self.list(elements),
+            _ => shorten(&ValueText(self.history, value).to_string()),
+        }
+    }
+
+    /// A list, of which both ends are kept.
+    pub(crate) fn list(&self, elements: &[Value]) -> String {
         let text = |value| shorten(&ValueText(self.history, value).to_string());
-        let Datum::List(elements) = self.history.datum(value) else { return text(value) };
         let parts: Vec<String> = match elements.len() {
             n if n > 3 * LIST_ENDS => {
                 let (head, tail) = (&elements[..LIST_ENDS], &elements[n - LIST_ENDS..]);
@@ -131,6 +138,12 @@ impl<'h> Words<'h> {
     pub(crate) fn write_read(&self, txn: Txn, read: OpView) -> Option<OpView> {
         let writes = || self.history.ops_of(txn).filter(|op| op.kind.is_write() && op.key == read.key);
         writes().rfind(|op| op.value == read.value).or_else(|| writes().next_back())
+    }
+
+    /// The write of the same key that follows one in its transaction.
+    pub(crate) fn next_write(&self, write: OpView) -> Option<OpView> {
+        let mut ops = self.history.ops_of(self.history.txn_of(write.id));
+        ops.find(|op| op.id > write.id && op.kind.is_write() && op.key == write.key)
     }
 
     /// The last write of a key in a transaction: what others see of it.

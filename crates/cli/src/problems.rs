@@ -1,14 +1,19 @@
 //! Problems with an input, in the style of rustc: what, where, the line, and what was expected there.
 
+use isoscope_explain::visible;
 use isoscope_formats::{Place, Problem, Severity};
 use serde::Serialize;
 
 use crate::terminal::{BOLD, ERROR, FRAME, Terminal, WARNING, styled};
 
-/// Shows problems on standard error. Warnings are silenced by `--quiet`, errors are not.
-pub(crate) fn show(problems: &[Problem], terminal: &Terminal) {
+/// Shows problems on standard error. Warnings are silenced by `--quiet`, errors are not. A warning about a
+/// file as a whole has no place that would name it, so `file` is given when there are several.
+pub(crate) fn show(problems: &[Problem], file: Option<&str>, terminal: &Terminal) {
     for problem in problems {
-        let text = render(problem);
+        let mut text = render(problem);
+        if let (Some(file), None, Severity::Warning) = (file, &problem.place, problem.severity) {
+            text.push_str(&format!(" {} {}\n", styled(FRAME, "-->"), visible(file)));
+        }
         match problem.severity {
             Severity::Warning => terminal.message(&text),
             Severity::Error => crate::terminal::say(&text),
@@ -21,11 +26,12 @@ fn render(problem: &Problem) -> String {
         Severity::Error => styled(ERROR, "error"),
         Severity::Warning => styled(WARNING, "warning"),
     };
-    let mut text = format!("{kind}{}\n", styled(BOLD, format!(": {}", problem.message)));
+    let mut text = format!("{kind}{}\n", styled(BOLD, format!(": {}", visible(&problem.message))));
+    let help = problem.help.as_deref().map(visible);
     match &problem.place {
-        Some(place) => text.push_str(&render_place(place, problem.help.as_deref())),
+        Some(place) => text.push_str(&render_place(place, help.as_deref())),
         None => {
-            if let Some(help) = &problem.help {
+            if let Some(help) = help {
                 text.push_str(&format!("  {} {help}\n", styled(FRAME, "= expected:")));
             }
         }
@@ -37,7 +43,7 @@ fn render_place(place: &Place, help: Option<&str>) -> String {
     let number = place.line.to_string();
     let gutter = " ".repeat(number.len());
     let bar = styled(FRAME, "|");
-    let mut text = format!("{gutter}{} {place}\n", styled(FRAME, "-->"));
+    let mut text = format!("{gutter}{} {}\n", styled(FRAME, "-->"), visible(&place.to_string()));
     if place.binary {
         if let Some(help) = help {
             text.push_str(&format!("{gutter} {} {help}\n", styled(FRAME, "= expected:")));

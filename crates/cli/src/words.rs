@@ -1,5 +1,6 @@
 //! Numbers and names as people read them.
 
+use isoscope_explain::visible;
 use isoscope_history::notation::ValueText;
 use isoscope_history::{History, Value};
 
@@ -49,7 +50,7 @@ pub(crate) fn duration(nanoseconds: i64) -> String {
 
 /// A value or name, shortened.
 pub(crate) fn value(history: &History, value: Value) -> String {
-    let text = ValueText(history, value).to_string();
+    let text = visible(&ValueText(history, value).to_string());
     if text.chars().count() <= 40 { text } else { text.chars().take(39).chain(['…']).collect() }
 }
 

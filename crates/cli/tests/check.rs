@@ -137,7 +137,7 @@ fn jsonl_is_a_line_a_file() {
     assert_eq!((&level["certified"], &level["anomalies"]), (&false.into(), &Value::Array(Vec::new())));
     assert!(level["seconds"].is_f64());
     for unreadable in [1, 3] {
-        assert_eq!(lines[unreadable].get("levels"), None);
+        assert_eq!(lines[unreadable]["levels"], Value::Array(Vec::new()));
         assert_eq!(lines[unreadable]["problems"][0]["severity"], "error");
     }
     assert_eq!(lines[2]["levels"][1]["verdict"], "violated");
@@ -154,7 +154,8 @@ fn json_carries_the_anomaly_down_to_the_column() {
     let whole: Value = serde_json::from_str(&isoscope(d.path(), "check --format json bad").out).unwrap();
     let levels = whole["levels"].as_array().unwrap();
     let of = |name: &str| levels.iter().find(|level| level["level"] == name);
-    assert_eq!(of("adya-pl-2.99"), None, "what nothing decides is left out");
+    assert_eq!(levels.len(), Level::ALL.len());
+    assert_eq!(of("adya-pl-2.99").unwrap()["reason"]["kind"], "no-engine", "what nothing decides is listed");
     let anomaly = &of("read-atomic").unwrap()["anomalies"][0];
     assert_eq!((&anomaly["kind"], &anomaly["count"]), (&"fractured-read".into(), &1.into()));
     let instance = &anomaly["instances"][0];
@@ -239,6 +240,34 @@ fn max_anomalies_limits_what_is_shown_and_not_what_is_counted() {
     assert!(!run.out.contains("\n  4. "), "{}", run.out);
 }
 
+/// What a file holds is shown, never obeyed by the terminal.
+#[test]
+fn control_characters_of_the_input_are_spelt_out() {
+    let d = directory();
+    let history = "T1:\tr(\"k\u{1b}[31m\",\"v\u{7}\")\n";
+    fs::write(d.path().join("rude"), history).unwrap();
+    for command in ["check --level rc", "check --level rc --format concise", "check", "stats"] {
+        let run = isoscope(d.path(), &format!("--color always {command} --from notation rude"));
+        let plain = [run.out, run.err].concat();
+        assert!(!plain.contains("k\u{1b}[31m") && !plain.contains('\u{7}'), "{command}: {plain:?}");
+    }
+    let run = isoscope(d.path(), "check --level rc --from notation rude");
+    assert!(run.out.contains("T1 read \"k\\u{1b}[31m\"=\"v\\u{7}\", which nobody"), "{}", run.out);
+    assert!(run.out.contains("  1 | T1: r(\"k\u{fffd}[31m\",\"v\u{fffd}\")\n    |     ^ T1"), "{}", run.out);
+}
+
+#[test]
+fn warnings_about_one_of_several_files_name_it() {
+    let d = directory();
+    for file in ["a", "b"] {
+        fs::write(d.path().join(file), "r(1,0,0,1)\n").unwrap();
+    }
+    let one = isoscope(d.path(), "check a").err;
+    let two = isoscope(d.path(), "check a b").err;
+    assert_eq!(two, format!("{one} --> a\n{one} --> b\n"));
+    assert!(one.starts_with("warning: "), "{one}");
+}
+
 #[test]
 fn standard_input_is_pointed_into() {
     let d = directory();
@@ -273,6 +302,8 @@ broken: unreadable
     assert_eq!(run.out, expected);
     let run = isoscope(d.path(), "check --format concise --level rc,cc bad");
     assert_eq!(run.out, "bad: holds: read-committed; violated: causal (1 fractured-read)\n");
+    let run = isoscope(d.path(), "check --format concise --level rc,cut-isolation,rc bad");
+    assert_eq!(run.out, "bad: holds: read-committed, cut-isolation\n", "each level once");
 }
 
 #[test]
@@ -298,6 +329,19 @@ fn elle_gets_a_map_a_file() {
     for line in lines {
         assert_balanced(line);
     }
+}
+
+#[test]
+fn elle_gets_each_model_once() {
+    let d = directory();
+    fs::write(d.path().join("aborted"), "T1!: w(x,1)  T2: r(x,1)").unwrap();
+    let run = isoscope(d.path(), "check --format elle aborted");
+    let (_, sets) = run.out.split_once(":not #{").unwrap();
+    let (not, also_not) = sets.split_once("}, :also-not #{").unwrap();
+    assert_eq!(not, ":read-committed");
+    let also_not: Vec<&str> = also_not.trim_end().trim_end_matches('}').split(' ').collect();
+    assert!(!also_not.contains(&not), "{also_not:?}");
+    assert!([":serializable", ":snapshot-isolation"].iter().all(|m| also_not.contains(m)), "{also_not:?}");
 }
 
 /// Brackets outside of strings match.
@@ -339,6 +383,9 @@ fn junit_is_a_suite_a_file_and_a_case_a_level() {
         )
     );
     assert_well_formed(&run.out);
+    let all = isoscope(d.path(), "check --format junit good");
+    assert_eq!((all.code, all.out.matches("<testcase ").count()), (0, Level::ALL.len()), "{}", all.out);
+    assert!(all.out.contains("<skipped message=\"no engine decides this level yet\"/>"), "{}", all.out);
 }
 
 /// Elements are closed in the order they were opened, and no bare `<` or `&` is left.
@@ -382,6 +429,7 @@ fn the_demo_tells_the_story_of_its_anomaly() {
     let story = "T9 had seen T7, which wrote u=11, by way of T8, and yet it read u=0, the initial value.";
     assert!(run.out.contains(story), "{}", run.out);
     assert!(run.out.contains(" --> demo:3:"), "{}", run.out);
+    assert!(run.out.contains("isoscope check --level causal FILE"), "a level that is decided: {}", run.out);
     for seed in 0..5 {
         let run = isoscope(d.path(), &format!("demo --seed {seed}"));
         assert!(run.out.contains("causality violation (TAP-m): once"), "seed {seed}: {}", run.out);

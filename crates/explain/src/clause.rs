@@ -134,7 +134,7 @@ impl Teller<'_> {
         let read = self.read_from(read, edge.to);
         match seen {
             Seen::Read(op) => {
-                format!("{name} {read}, although it {}, which {wrote}", self.read_from(*op, edge.from))
+                format!("{name} {read}, although it {}", self.seen_by(*op, edge.from, view, "which "))
             }
             Seen::Session => {
                 let session = words.session(words.history.session_of(reader));
@@ -151,6 +151,16 @@ impl Teller<'_> {
             Node::Initial => format!("{read}, the initial value"),
             Node::Txn(txn) => format!("{read} from {}", self.words.txn(txn)),
         }
+    }
+
+    /// `read y=3 from T5, which wrote x=9`: a read that shows a writer of another key that was read, with
+    /// `which` between. A read of the very key says by itself what was written to it.
+    pub(crate) fn seen_by(&self, seen: Op, from: Node, read: OpView, which: &str) -> String {
+        let first = self.read_from(seen, from);
+        if self.words.history.op(seen).key == read.key {
+            return first;
+        }
+        format!("{first}, {which}{}", self.wrote(from, read))
     }
 
     /// What a transaction, or the initial state, did to the key that somebody read.
@@ -210,8 +220,7 @@ impl Teller<'_> {
         };
         let mut ops: Vec<Op> = write.into_iter().chain(own.last().map(|op| op.id)).collect();
         if let (Anomaly::IntermediateRead, Some(write)) = (anomaly, write) {
-            let last = words.last_write(words.history.txn_of(write), view.key);
-            ops.extend(last.map(|op| op.id).filter(|&last| last != write));
+            ops.extend(words.next_write(words.history.op(write)).map(|op| op.id));
         }
         ops.push(read);
         ops.dedup();

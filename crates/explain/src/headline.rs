@@ -65,8 +65,9 @@ impl Teller<'_> {
                 format!("{did}, its own earlier write, although it had {own} since")
             }
             Anomaly::IntermediateRead => {
-                let last = self.wrote(Node::Txn(writer), view);
-                format!("{did} from {writer_name} in the middle of it: {writer_name} then {last}")
+                let next = words.next_write(write).unwrap_or(write);
+                let next = words.past(next);
+                format!("{did} from {writer_name} in the middle of it: {writer_name} then {next}")
             }
             Anomaly::DuplicateElements => self.duplicate(&did, view),
             Anomaly::LostAppend => {
@@ -76,11 +77,30 @@ impl Teller<'_> {
                 )
             }
             Anomaly::IncompatibleOrder => {
-                let element = words.value(write.value);
-                format!("{did}, where {element} stands behind what {writer_name} appended after it")
+                let (element, later) = (words.value(write.value), self.stands_before(view, write));
+                format!(
+                    "{did}, where {later} stands before {element}, although {writer_name} appended {element} first"
+                )
             }
             _ => format!("{did} from {writer_name}, which no order explains"),
         }
+    }
+
+    /// The element of a list that stands before one that its transaction appended earlier.
+    fn stands_before(&self, list: OpView, earlier: OpView) -> String {
+        let history = self.words.history;
+        let elements = match history.datum(list.value) {
+            Datum::List(elements) => elements,
+            _ => &[],
+        };
+        let mut before = elements.iter().take_while(|&&element| element != earlier.value);
+        let txn = history.txn_of(earlier.id);
+        let later = |value: Value| {
+            let mut ops = history.ops_of(txn).filter(|op| op.id > earlier.id && op.key == list.key);
+            ops.any(|op| op.kind.is_write() && op.value == value)
+        };
+        let found = before.find(|&&element| later(element));
+        found.map_or("a later one".to_owned(), |&element| self.words.value(element))
     }
 
     /// What a transaction had last written to a key before it read it.
@@ -137,8 +157,8 @@ impl Teller<'_> {
         let reads = format!("{did} and {then} {}", words.past(two));
         match anomaly {
             Anomaly::NonRepeatableRead => {
-                let value = words.value(two.value);
-                format!("{did}, and when it read {} again it found {value}", words.key(two.key))
+                let found = self.before_own(b, two).unwrap_or_else(|| words.value(two.value));
+                format!("{did}, and when it read {} again it found {found}", words.key(two.key))
             }
             Anomaly::IncompatibleOrder => {
                 let apart = self.first_difference(one.value, two.value);
@@ -146,6 +166,17 @@ impl Teller<'_> {
             }
             _ => format!("{reads}, which no order explains"),
         }
+    }
+
+    /// `[1] before its own 2`: a list that ends with what its reader had appended, which is no news to it.
+    fn before_own(&self, reader: Txn, read: OpView) -> Option<String> {
+        let history = self.words.history;
+        let Datum::List(elements) = history.datum(read.value) else { return None };
+        let own = history.ops_of(reader).filter(|op| op.id < read.id && op.key == read.key);
+        let own: Vec<Value> = own.filter(|op| op.kind == OpKind::Append).map(|op| op.value).collect();
+        let others = elements.strip_suffix(own.as_slice()).filter(|_| !own.is_empty())?;
+        let own: Vec<String> = own.iter().map(|&value| self.words.value(value)).collect();
+        Some(format!("{} before its own {}", self.words.list(others), enumerate(&own)))
     }
 
     /// Where two lists part, when they are too long to see it.
@@ -181,16 +212,18 @@ impl Teller<'_> {
         let back = self.older_version(o);
         match (anomaly, o.seen) {
             (Anomaly::NonMonotonicRead, Seen::Read(op)) => {
-                let first = self.read_from(*op, o.newer);
-                format!("{reader} {first}, which {wrote}, and then went back: it {back}")
+                let first = self.seen_by(*op, o.newer, view, "which ");
+                let same = words.history.op(*op).key == view.key;
+                let comma = if same { "" } else { "," };
+                format!("{reader} {first}{comma} and then went back: it {back}")
             }
             (Anomaly::FracturedRead, Seen::Read(op)) if *op < o.read => {
-                let first = self.read_from(*op, o.newer);
-                format!("{reader} {first}, which also {wrote}, and then {back}")
+                let first = self.seen_by(*op, o.newer, view, "which also ");
+                format!("{reader} {first}, and then {back}")
             }
             (Anomaly::FracturedRead, Seen::Read(op)) => {
-                let then = self.read_from(*op, o.newer);
-                format!("{reader} {read}, and then {then}, which also {wrote}")
+                let then = self.seen_by(*op, o.newer, view, "which also ");
+                format!("{reader} {read}, and then {then}")
             }
             (Anomaly::FracturedRead | Anomaly::StaleSessionRead, Seen::Session) => {
                 let session = words.session(words.history.session_of(o.reader));
@@ -209,7 +242,7 @@ impl Teller<'_> {
                 _,
             ) => self.circle(anomaly, edges),
             (_, Seen::Read(op)) => {
-                format!("{reader} {read}, although it {}, which {wrote}", self.read_from(*op, o.newer))
+                format!("{reader} {read}, although it {}", self.seen_by(*op, o.newer, view, "which "))
             }
             (_, Seen::Session) => {
                 format!("{reader} {read}, although {newer}, before it in its session, {wrote}")

@@ -24,3 +24,4 @@ mod story;
 mod words;
 
 pub use story::{Clause, Pointer, Story, Teller};
+pub use words::visible;

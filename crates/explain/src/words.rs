@@ -82,8 +82,15 @@ impl<'h> Words<'h> {
 
     /// A value, shortened; of a list both ends are kept.
     pub(crate) fn value(&self, value: Value) -> String {
+        match self.history.datum(value) {
+            Datum::List(elements) => self.list(elements),
+            _ => shorten(&ValueText(self.history, value).to_string()),
+        }
+    }
+
+    /// A list, of which both ends are kept.
+    pub(crate) fn list(&self, elements: &[Value]) -> String {
         let text = |value| shorten(&ValueText(self.history, value).to_string());
-        let Datum::List(elements) = self.history.datum(value) else { return text(value) };
         let parts: Vec<String> = match elements.len() {
             n if n > 3 * LIST_ENDS => {
                 let (head, tail) = (&elements[..LIST_ENDS], &elements[n - LIST_ENDS..]);
@@ -133,6 +140,12 @@ impl<'h> Words<'h> {
         writes().rfind(|op| op.value == read.value).or_else(|| writes().next_back())
     }
 
+    /// The write of the same key that follows one in its transaction.
+    pub(crate) fn next_write(&self, write: OpView) -> Option<OpView> {
+        let mut ops = self.history.ops_of(self.history.txn_of(write.id));
+        ops.find(|op| op.id > write.id && op.kind.is_write() && op.key == write.key)
+    }
+
     /// The last write of a key in a transaction: what others see of it.
     pub(crate) fn last_write(&self, txn: Txn, key: Key) -> Option<OpView> {
         self.history.ops_of(txn).rfind(|op| op.kind.is_write() && op.key == key)
@@ -159,9 +172,20 @@ fn all_differ(mut names: Vec<u32>) -> bool {
     names.windows(2).all(|pair| pair[0] != pair[1])
 }
 
+/// A text of the input with its control characters spelt out, as Rust would, so that none of them reaches a
+/// terminal and moves its cursor or changes its colours.
+pub fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() { out.extend(c.escape_debug()) } else { out.push(c) }
+    }
+    out
+}
+
 fn shorten(text: &str) -> String {
+    let text = visible(text);
     if text.chars().count() <= LONGEST {
-        text.to_owned()
+        text
     } else {
         text.chars().take(LONGEST - 1).chain(['…']).collect()
     }

@@ -82,6 +82,18 @@ fn a_wrong_read_is_told_in_a_sentence() {
             "T2 read x=1 from T1 in the middle of it: T1 then wrote x=2.",
         ),
         (
+            "T1: a(l,3) a(l,4) a(l,5)  T2: r(l,[3])",
+            Anomaly::IntermediateRead,
+            read(3, Some(0)),
+            "T2 read l=[3] from T1 in the middle of it: T1 then appended 4 to l.",
+        ),
+        (
+            "T4: a(l,4) a(l,5)  T5: r(l,[5 4])",
+            Anomaly::IncompatibleOrder,
+            read(2, Some(0)),
+            "T5 read l=[5 4], where 5 stands before 4, although T4 appended 4 first.",
+        ),
+        (
             "T1: a(l,1)  T2: r(l,[1 1])",
             Anomaly::DuplicateElements,
             read(1, Some(0)),
@@ -118,6 +130,11 @@ fn two_reads_that_contradict_each_other() {
         headline("T1: r(x,0) r(x,1)", Anomaly::NonRepeatableRead, pair()),
         "T1 read x=0, and when it read x again it found 1."
     );
+    let own = Evidence::Pair { first: Op(0), second: Op(2) };
+    assert_eq!(
+        headline("T1: r(l,[]) a(l,2) r(l,[1 2])  T2: a(l,1)", Anomaly::NonRepeatableRead, own),
+        "T1 read l=[], and when it read l again it found [1] before its own 2."
+    );
     assert_eq!(
         headline("T1: r(l,[1 2])  T2: r(l,[2 1])", Anomaly::IncompatibleOrder, pair()),
         "T1 read l=[1 2] and T2 read l=[2 1]: neither list is a beginning of the other."
@@ -152,6 +169,18 @@ fn a_fractured_read_follows_the_order_of_the_reads() {
     assert_eq!(
         story.lines().next(),
         Some("T7 read y=3 from T5, which wrote x=9, and then went back: it read the older x=2 from T1.")
+    );
+}
+
+#[test]
+fn a_read_of_the_very_key_is_not_told_twice() {
+    let history = parse("T1: w(x,1)  T3: r(x,1) r(x,0)");
+    let cycle = vec![forced(txn(0), Node::Initial, 2, Seen::Read(Op(1))), session(Node::Initial, txn(0))];
+    assert_eq!(
+        tell(&history, Anomaly::NonMonotonicRead, Evidence::Cycle(cycle)),
+        "T3 read x=1 from T1 and then went back: it read x=0, the initial value.
+- T1 would have to come before the initial state: T3 read x=0, the initial value, although it read x=1 from T1.
+- The initial state comes before T1."
     );
 }
 

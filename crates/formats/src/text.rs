@@ -118,9 +118,13 @@ impl Window {
 fn excerpt(buffer: &[u8], at: usize) -> (String, usize) {
     let from = memchr::memrchr(b'\n', &buffer[..at]).map_or(0, |n| n + 1).max(at.saturating_sub(BEFORE));
     let end = memchr::memchr(b'\n', &buffer[at..]).map_or(buffer.len(), |n| at + n).min(at + AFTER);
-    let show = |bytes: &[u8]| -> String {
-        String::from_utf8_lossy(bytes).chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    // A character for a character, so that the caret stays right however wide a tab would be.
+    let shown = |c: char| match c {
+        '\t' => ' ',
+        c if c.is_control() => '\u{fffd}',
+        c => c,
     };
+    let show = |bytes: &[u8]| -> String { String::from_utf8_lossy(bytes).chars().map(shown).collect() };
     let line = buffer[from..end].strip_suffix(b"\r").unwrap_or(&buffer[from..end]);
     let before = show(&buffer[from..at.min(from + line.len()).max(from)]);
     (before.clone() + &show(&line[(at - from).min(line.len())..]), before.chars().count())
@@ -160,5 +164,6 @@ mod tests {
         assert_eq!(text.chars().nth(caret), Some('!'));
         assert_eq!(excerpt(b"ab\r\ncd", 3), ("ab".into(), 2));
         assert_eq!(excerpt(b"ab\ncd", 3), ("cd".into(), 0));
+        assert_eq!(excerpt(b"\ta\tb\x1b", 3), (" a b\u{fffd}".into(), 3));
     }
 }

@@ -18,6 +18,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use isoscope_check::{Checker, Judgement, Options, Verdict, Verifier};
+use isoscope_explain::visible;
 use isoscope_formats::{Failure, Problem, Reading, Severity};
 use isoscope_history::History;
 use isoscope_levels::{Engine, Level};
@@ -35,8 +36,8 @@ pub(crate) fn run(args: &CheckArgs, terminal: &Terminal) -> Exit {
     let mut exit = Exit::Holds;
     let mut output = Output::new(args.format);
     for file in &args.files {
-        let result =
-            open::open(file, &args.read, terminal).and_then(|reading| check(file, reading, args, terminal));
+        let result = open::open(file, args.files.len() > 1, &args.read, terminal)
+            .and_then(|reading| check(file, reading, args, terminal));
         exit = exit.and(match &result {
             Ok(report) => report.exit(),
             Err(_) => Exit::Failed,
@@ -54,7 +55,7 @@ pub(crate) fn run(args: &CheckArgs, terminal: &Terminal) -> Exit {
 fn check(file: &Path, reading: Reading, args: &CheckArgs, terminal: &Terminal) -> Result<Report, Failure> {
     let levels: Vec<Level> = match args.level.as_slice() {
         [] => Level::ALL.into(),
-        named => named.into(),
+        named => each_once(named),
     };
     let shown = shown_anomalies(args);
     let started = Instant::now();
@@ -68,6 +69,17 @@ fn check(file: &Path, reading: Reading, args: &CheckArgs, terminal: &Terminal) -
         certify(&mut report, terminal)?;
     }
     Ok(report)
+}
+
+/// Levels in the order they were named, without repetitions.
+fn each_once(named: &[Level]) -> Vec<Level> {
+    let mut levels = Vec::with_capacity(named.len());
+    for &level in named {
+        if !levels.contains(&level) {
+            levels.push(level);
+        }
+    }
+    levels
 }
 
 /// How many occurrences of each anomaly to keep.
@@ -144,7 +156,8 @@ fn refuted(file: &str, judgement: &Judgement, why: &impl std::fmt::Display, term
 /// A history without anything to check is not a green one, and a silent one is a trap.
 fn warn_if_empty(report: &Report, terminal: &Terminal) {
     if report.nothing_to_check() {
-        terminal.warning(&format!("{}: no transaction committed: there is nothing to check", report.file));
+        let file = visible(&report.file);
+        terminal.warning(&format!("{file}: no transaction committed: there is nothing to check"));
     }
 }
 

@@ -147,7 +147,7 @@ fn as_written(history: &History, format: Format, title: &str, lines: usize) -> S
 fn your_turn(seed: u64) -> String {
     let commands = [
         ("isoscope check FILE", "any history: Jepsen, elle-cli, Plume, dbcop, Cobra, ..."),
-        ("isoscope check --level si FILE", "one level, with an exit code for scripts"),
+        ("isoscope check --level causal FILE", "one level, with an exit code for scripts"),
         ("isoscope stats FILE", "what is in it"),
         ("isoscope convert FILE --to plume", "from any format to another"),
         ("isoscope generate --level si -o h.jsonl", "a workload at a level of your choice"),

@@ -10,8 +10,13 @@ use crate::problems;
 use crate::terminal::{Terminal, Unit};
 use crate::words;
 
-/// Reads a history and shows its problems.
-pub(crate) fn open(file: &Path, args: &ReadArgs, terminal: &Terminal) -> Result<Reading, Failure> {
+/// Reads a history and shows its problems, under its name when it is one of several.
+pub(crate) fn open(
+    file: &Path,
+    several: bool,
+    args: &ReadArgs,
+    terminal: &Terminal,
+) -> Result<Reading, Failure> {
     let input = Input::from_arg(file);
     let name = input.name();
     let bar = terminal.progress(&format!("reading {name}"), plain_size(file), Unit::Bytes);
@@ -20,12 +25,13 @@ pub(crate) fn open(file: &Path, args: &ReadArgs, terminal: &Terminal) -> Result<
     let format = args.from.map(|format| format.0);
     let result = read(&input, &ReadOptions { format, progress: Some(&progress) });
     bar.finish_and_clear();
+    let named = several.then_some(name.as_ref());
     match &result {
         Ok(reading) => {
-            problems::show(&reading.warnings, terminal);
+            problems::show(&reading.warnings, named, terminal);
             terminal.detail(&speed(reading, bar.position(), started));
         }
-        Err(failure) => problems::show(&failure.problems, terminal),
+        Err(failure) => problems::show(&failure.problems, named, terminal),
     }
     result
 }

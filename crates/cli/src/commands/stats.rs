@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use isoscope_explain::visible;
 use isoscope_formats::{Failure, Problem, Reading};
 use isoscope_history::{History, OpKind, Stats};
 use serde::Serialize;
@@ -18,7 +19,7 @@ pub(crate) fn run(args: &StatsArgs, terminal: &Terminal) -> Exit {
     let mut exit = Exit::Holds;
     let mut objects = Vec::new();
     for (i, file) in args.files.iter().enumerate() {
-        let result = open::open(file, &args.read, terminal);
+        let result = open::open(file, args.files.len() > 1, &args.read, terminal);
         if result.is_err() {
             exit = exit.and(Exit::Failed);
         }
@@ -60,7 +61,7 @@ fn for_people(file: &Path, reading: &Reading, style: Style) -> String {
 fn table(file: &Path, reading: &Reading, stats: &Stats) -> String {
     let history = &reading.history;
     let mut out = String::new();
-    let title = styled(BOLD, file.display());
+    let title = styled(BOLD, visible(&file.display().to_string()));
     let _ = writeln!(out, "{title}  {}", styled(DIM, reading.format.about()));
     let mut row = |name: &str, number: String, rest: String| {
         let line = format!("  {name:<14} {number:>13}   {rest}");

@@ -2,10 +2,11 @@
 
 use anstyle::Style;
 use isoscope_check::{Finding, Judgement, Verdict};
+use isoscope_explain::visible;
 use isoscope_formats::Failure;
 use isoscope_levels::{Anomaly, Level};
 
-use super::report::{Judged, Report, reason, verdict_word};
+use super::report::{Report, reason, verdict_word};
 use crate::terminal::{ERROR, GOOD, WARNING, styled};
 use crate::words::count;
 
@@ -16,14 +17,16 @@ pub(crate) fn render(file: &str, outcome: Result<&Report, &Failure>) -> String {
         Ok(report) if report.named => named(report),
         Ok(report) => boundary(report),
     };
-    format!("{file}: {text}\n")
+    format!("{}: {text}\n", visible(file))
 }
 
-/// Each level that was asked for, in the order they were.
+/// Each level that was asked for, in the order they were; neighbours of one verdict share its word.
 fn named(report: &Report) -> String {
-    let said = report.judged.iter().map(|Judged { judgement, .. }| {
-        let word = styled(style(judgement), verdict_word(judgement));
-        format!("{word}: {}", with_reason(judgement))
+    let judgements: Vec<&Judgement> = report.judged.iter().map(|judged| &judged.judgement).collect();
+    let said = judgements.chunk_by(|a, b| verdict_word(a) == verdict_word(b)).map(|same| {
+        let word = styled(style(same[0]), verdict_word(same[0]));
+        let levels: Vec<String> = same.iter().map(|judgement| with_reason(judgement)).collect();
+        format!("{word}: {}", levels.join(", "))
     });
     said.collect::<Vec<_>>().join("; ")
 }

@@ -4,11 +4,12 @@
 //! holds the weakest models that are violated and `:also-not` the rest. An anomaly or a level carries Elle's
 //! keyword where Elle means the same by it, and ours otherwise. Levels here include session order, so they
 //! answer to Elle's strong session models, and to its plain ones only where those have sessions too.
-//! `:file` and `:explanation` are ours.
+//! What is wrong without regard to sessions violates the plain models as well. `:file` and `:explanation` are
+//! ours.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use isoscope_check::{Edge, Evidence, Instance, Node, Unknown, Verdict, Why};
+use isoscope_check::{Edge, Evidence, Instance, Node, Seen, Unknown, Verdict, Why};
 use isoscope_explain::Teller;
 use isoscope_formats::Failure;
 use isoscope_history::{Datum, History, Op, OpKind, OpView, Outcome, Txn, Value};
@@ -42,10 +43,9 @@ pub(crate) fn render(file: &str, outcome: Result<&Report, &Failure>) -> String {
         fields.push(":anomaly-types (:empty-transaction-graph)".to_owned());
         fields.push(":anomalies {:empty-transaction-graph true}".to_owned());
     }
-    let (weakest, violated) = (report.weakest_violated(), report.violated());
-    let rest = violated.iter().filter(|level| !weakest.contains(level));
-    fields.push(format!(":not #{{{}}}", models(report, weakest.iter())));
-    fields.push(format!(":also-not #{{{}}}", models(report, rest)));
+    let (not, also_not) = models(report);
+    fields.push(format!(":not #{{{}}}", keywords(&not)));
+    fields.push(format!(":also-not #{{{}}}", keywords(&also_not)));
     if let Some(why) = unknown(report) {
         fields.push(format!(":explanation {}", text(&why)));
     }
@@ -83,9 +83,7 @@ fn keyword(anomaly: Anomaly, evidence: &Evidence) -> String {
         Anomaly::NotMyOwnWrite | Anomaly::NotMyLastWrite | Anomaly::NonRepeatableRead => "internal",
         other => other.name(),
     };
-    let in_session = |edge: &Edge| edge.why == Why::Session && edge.from != Node::Initial;
-    let process =
-        name.starts_with('G') && matches!(evidence, Evidence::Cycle(edges) if edges.iter().any(in_session));
+    let process = name.starts_with('G') && takes_sessions(evidence);
     format!(":{name}{}", if process { "-process" } else { "" })
 }
 
@@ -112,13 +110,13 @@ fn occurrence(
             fields.push(format!(":op {}", transaction(history, history.txn_of(*second))));
         }
         Evidence::Cycle(edges) => {
-            let nodes = edges.iter().map(|edge| edge.from).chain(edges.first().map(|edge| edge.from));
-            let nodes = nodes.map(|node| match node {
+            let steps = dependencies(history, edges);
+            let nodes = steps.iter().chain(steps.first()).map(|(node, _)| match node {
                 Node::Initial => ":init".to_owned(),
-                Node::Txn(txn) => transaction(history, txn),
+                Node::Txn(txn) => transaction(history, *txn),
             });
             fields.push(format!(":cycle [{}]", join(nodes)));
-            fields.push(format!(":steps ({})", join(edges.iter().map(|edge| step(history, edge)))));
+            fields.push(format!(":steps ({})", join(steps.iter().map(|(_, step)| step.clone()))));
         }
     }
     fields.push(format!(":type {kind}"));
@@ -126,18 +124,46 @@ fn occurrence(
     format!("{{{}}}", fields.join(", "))
 }
 
+/// A cycle as Elle draws it: where each step begins, and the step.
+///
+/// Ours goes through the writers: the newer one is forced before the older one, and the rest shows it to be
+/// later. Elle's goes through the reader, which saw the newer one and read what that had overwritten. The two
+/// say the same unless the rest is forced too: then no single reader shows the cycle, and it stays ours.
+fn dependencies(history: &History, edges: &[Edge]) -> Vec<(Node, String)> {
+    let forced = |edge: &Edge| matches!(edge.why, Why::Forced { .. });
+    match edges {
+        [Edge { from: newer, why: Why::Forced { read, seen }, .. }, rest @ ..]
+            if !rest.iter().any(forced) =>
+        {
+            let mut steps = match seen {
+                Seen::Read(op) => vec![(*newer, on_key(history, ":wr", *op))],
+                Seen::Session => vec![(*newer, PROCESS.to_owned())],
+                Seen::Causal(path) => path.iter().map(|edge| (edge.from, step(history, edge))).collect(),
+            };
+            steps.push((Node::Txn(history.txn_of(*read)), on_key(history, ":rw", *read)));
+            steps
+        }
+        _ => edges.iter().map(|edge| (edge.from, step(history, edge))).collect(),
+    }
+}
+
+const PROCESS: &str = "{:type :process}";
+
 /// A step of a cycle under Elle's names of dependencies: every order between writers is a `:ww`.
 fn step(history: &History, edge: &Edge) -> String {
-    let of = |kind: &str, read: &Op| {
-        let view = history.op(*read);
-        let (key, value) = (edn(history, history.key_name(view.key)), edn(history, view.value));
-        format!("{{:type {kind}, :key {key}, :value {value}}}")
-    };
     match &edge.why {
-        Why::Session => "{:type :process}".to_owned(),
-        Why::ReadFrom { read } => of(":wr", read),
-        Why::Versions { read, .. } | Why::Missing { read, .. } | Why::Forced { read, .. } => of(":ww", read),
+        Why::Session => PROCESS.to_owned(),
+        Why::ReadFrom { read } => on_key(history, ":wr", *read),
+        Why::Versions { read, .. } | Why::Missing { read, .. } | Why::Forced { read, .. } => {
+            on_key(history, ":ww", *read)
+        }
     }
+}
+
+fn on_key(history: &History, kind: &str, read: Op) -> String {
+    let view = history.op(read);
+    let (key, value) = (edn(history, history.key_name(view.key)), edn(history, view.value));
+    format!("{{:type {kind}, :key {key}, :value {value}}}")
 }
 
 /// A transaction as a completion of a Jepsen history.
@@ -166,12 +192,54 @@ fn mop(history: &History, op: OpView) -> String {
     format!("[{function} {} {value}]", edn(history, history.key_name(op.key)))
 }
 
-/// Elle's names of the models that levels stand for, in order and each once.
-fn models<'a>(report: &Report, levels: impl Iterator<Item = &'a Level>) -> String {
-    let mut names: Vec<&str> = levels.map(|&level| model(report, level)).collect();
-    names.sort_unstable();
-    names.dedup();
-    join(names.into_iter().map(|name| format!(":{name}")))
+/// Elle's names of the weakest models that are violated and of the others, each model in one of them. Two
+/// levels may answer to one model.
+fn models(report: &Report) -> (BTreeSet<&'static str>, BTreeSet<&'static str>) {
+    let of = |level: &Level| model(report, *level);
+    let not: BTreeSet<&str> = report.weakest_violated().iter().map(of).collect();
+    let mut others: BTreeSet<&str> = report.violated().iter().map(of).collect();
+    if needs_no_sessions(report) {
+        others.extend(SNAPSHOT_AND_SERIALIZABLE);
+    }
+    let also_not = others.difference(&not).copied().collect();
+    (not, also_not)
+}
+
+/// What the weak anomalies violate with and without sessions.
+const SNAPSHOT_AND_SERIALIZABLE: [&str; 4] = [
+    "serializable",
+    "snapshot-isolation",
+    "strong-session-serializable",
+    "strong-session-snapshot-isolation",
+];
+
+/// Whether an anomaly was found that levels without sessions forbid from PL-2 down, in a form that takes no
+/// session to show.
+fn needs_no_sessions(report: &Report) -> bool {
+    let weak = [Level::CutIsolation, Level::AdyaPl2];
+    let is_weak = |anomaly: Anomaly| weak.iter().any(|level| level.forbids(anomaly));
+    let findings = report.findings();
+    let mut findings = findings.iter().flat_map(|(_, findings)| findings);
+    findings.any(|finding| {
+        is_weak(finding.anomaly) && finding.instances.iter().any(|i| !takes_sessions(&i.evidence))
+    })
+}
+
+/// Whether a cycle goes along a session. That everything follows the initial state is no session's order.
+fn takes_sessions(evidence: &Evidence) -> bool {
+    fn along(edge: &Edge) -> bool {
+        match &edge.why {
+            Why::Session => edge.from != Node::Initial,
+            Why::Forced { seen: Seen::Session, .. } => true,
+            Why::Forced { seen: Seen::Causal(path), .. } => path.iter().any(along),
+            _ => false,
+        }
+    }
+    matches!(evidence, Evidence::Cycle(edges) if edges.iter().any(along))
+}
+
+fn keywords(names: &BTreeSet<&str>) -> String {
+    join(names.iter().map(|name| format!(":{name}")))
 }
 
 fn model(report: &Report, level: Level) -> &'static str {

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use isoscope_check::{
     Against, Edge, Evidence, Finding, Instance, Judgement, Node, Seen, Unknown, Verdict, Why,
 };
-use isoscope_explain::{Story, Teller};
+use isoscope_explain::{Story, Teller, visible};
 use isoscope_formats::{Failure, Place};
 use isoscope_history::{Op, Outcome};
 use isoscope_levels::{Anomaly, Level};
@@ -26,8 +26,16 @@ const WIDTH: usize = 100;
 const COLUMN: usize = 24;
 
 pub(crate) fn render(report: &Report) -> String {
-    [title(report), lattice(report), boundary(report), unknowns(report), anomalies(report), summary(report)]
-        .concat()
+    [
+        title(report),
+        lattice(report),
+        boundary(report),
+        unknowns(report),
+        anomalies(report),
+        summary(report),
+        not_decided(report),
+    ]
+    .concat()
 }
 
 /// The file and how much is in it.
@@ -42,7 +50,7 @@ fn title(report: &Report) -> String {
         counted(txns, "transaction"),
         counted(history.op_count() as u64, "operation"),
     );
-    format!("{}  {}\n\n", styled(BOLD, &report.file), styled(DIM, figures))
+    format!("{}  {}\n\n", styled(BOLD, visible(&report.file)), styled(DIM, figures))
 }
 
 /// The levels that were judged, stronger ones above weaker ones.
@@ -268,6 +276,17 @@ fn summary(report: &Report) -> String {
         format!("{}\n", styled(DIM, format!("  `{command}` tells what it is and which levels forbid it")))
     });
     format!("{verdict}\n{}", hint.unwrap_or_default())
+}
+
+/// The levels that a verdict without violations says nothing about, lest it be taken to.
+fn not_decided(report: &Report) -> String {
+    let judgements = report.judged.iter().map(|judged| &judged.judgement);
+    let levels: Vec<Level> = judgements.filter(|j| undecided(j)).map(|j| j.level).collect();
+    if report.named || levels.is_empty() || report.exit() == Exit::Violated {
+        return String::new();
+    }
+    let text = format!("not decided: {}; name one with --level to make it count", names(&levels));
+    format!("{}\n", hanging(&text, 2))
 }
 
 /// How many files came to what.

@@ -1,14 +1,16 @@
 //! The machine-readable report. Fields may be added, never renamed, and nothing is shortened.
 //!
 //! A level whose verdict only repeats that of a weaker one names its anomalies and counts them; the occurrences
-//! stand at the weaker level, which is named too. Operations of an occurrence are listed once; its edges refer to them by their place in that list.
+//! stand at the weaker level, which is named too. Operations of an occurrence are listed once; its edges refer to
+//! them by their place in that list. A level that nothing decides is listed as unknown, so that a script finds
+//! every level it knows of.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use isoscope_check::{Against, Edge, Evidence, Finding, Instance, Node, Seen, Unknown, Verdict, Why};
 use isoscope_explain::Teller;
 use isoscope_formats::{Failure, Place};
-use isoscope_history::{Datum, History, Op, Txn, Value};
+use isoscope_history::{Datum, History, Op, OpKind, Txn, Value};
 use isoscope_levels::Anomaly;
 use serde_json::{Map, Value as Json, json};
 
@@ -20,7 +22,8 @@ pub(crate) fn render(file: &str, outcome: Result<&Report, &Failure>) -> Json {
     match outcome {
         Err(failure) => {
             let error = failure.problems.first().map(ToString::to_string).unwrap_or_default();
-            json!({ "file": file, "error": error, "problems": ProblemJson::list(&failure.problems) })
+            let problems = ProblemJson::list(&failure.problems);
+            json!({ "file": file, "error": error, "levels": [], "problems": problems })
         }
         Ok(report) => {
             let history = &report.reading.history;
@@ -40,20 +43,25 @@ pub(crate) fn render(file: &str, outcome: Result<&Report, &Failure>) -> Json {
 
 fn levels(report: &Report) -> Vec<Json> {
     // Learning the names takes a pass over all transactions, in vain when there is nothing to tell.
-    let speaks = |judged: &Judged| !matches!(judged.judgement.verdict, Verdict::Holds(_));
-    if !report.counted().any(speaks) {
-        return report.counted().map(head).map(Json::Object).collect();
+    let silent = |judged: &Judged| match &judged.judgement.verdict {
+        Verdict::Holds(_) => true,
+        Verdict::Violated(_) => false,
+        Verdict::Unknown(unknown) => first(unknown).is_none(),
+    };
+    if report.judged.iter().all(silent) {
+        return report.judged.iter().map(head).map(Json::Object).collect();
     }
     let teller = Teller::new(&report.reading.history);
     let places = snippet::places(&report.reading, operations(report, &teller).into_iter());
     let writer = Writer { history: &report.reading.history, teller: &teller, places: &places };
-    report.counted().map(|judged| writer.level(judged, report.repeats(&judged.judgement).is_none())).collect()
+    let each = report.judged.iter();
+    each.map(|judged| writer.level(judged, report.repeats(&judged.judgement).is_none())).collect()
 }
 
 /// All operations that the report speaks of.
 fn operations(report: &Report, teller: &Teller<'_>) -> Vec<Op> {
     let mut ops = Vec::new();
-    for judged in report.counted() {
+    for judged in &report.judged {
         match &judged.judgement.verdict {
             Verdict::Holds(_) => {}
             Verdict::Unknown(unknown) => ops.extend(first(unknown)),
@@ -87,6 +95,10 @@ fn head(judged: &Judged) -> Map<String, Json> {
         level.insert("implied_by".to_owned(), weaker.name().into());
     }
     level.insert("anomalies".to_owned(), Json::Array(Vec::new()));
+    if let Verdict::Unknown(unknown) = &judged.judgement.verdict {
+        let (kind, message) = reason(unknown);
+        level.insert("reason".to_owned(), json!({ "kind": kind, "message": message }));
+    }
     level
 }
 
@@ -106,12 +118,9 @@ impl Writer<'_> {
                 level.insert("anomalies".to_owned(), Json::Array(anomalies));
             }
             Verdict::Unknown(unknown) => {
-                let (kind, message) = reason(unknown);
-                let mut why = json!({ "kind": kind, "message": message });
                 if let Some(op) = first(unknown) {
-                    why["first"] = self.operation(op);
+                    level["reason"]["first"] = self.operation(op);
                 }
-                level.insert("reason".to_owned(), why);
             }
         }
         Json::Object(level)
@@ -151,12 +160,15 @@ impl Writer<'_> {
     fn operation(&self, op: Op) -> Json {
         let (txn, view) = (self.history.txn_of(op), self.history.op(op));
         let session = self.history.session_name(self.history.session_of(txn));
+        // A range read returns rows, and the model keeps no single value for it.
+        let returned =
+            if view.kind == OpKind::RangeRead { Json::Null } else { value(self.history, view.value) };
         let mut operation = json!({
             "transaction": self.teller.full_txn(txn),
             "session": value(self.history, session),
             "kind": view.kind.name(),
             "key": value(self.history, self.history.key_name(view.key)),
-            "value": value(self.history, view.value),
+            "value": returned,
         });
         if let Some(place) = self.places.get(&op) {
             operation["file"] = place.file.as_str().into();

@@ -35,7 +35,7 @@ impl Suites {
             }
             Ok(report) => {
                 let teller = Teller::new(&report.reading.history);
-                for judged in report.counted() {
+                for judged in &report.judged {
                     suite.level(file, judged, report.repeats(&judged.judgement), &teller);
                 }
                 report.seconds

@@ -15,6 +15,7 @@
 
 use std::collections::BTreeMap;
 
+use isoscope_explain::visible;
 use isoscope_formats::{Place, Reading};
 use isoscope_history::Op;
 
@@ -77,8 +78,9 @@ fn digits(place: &Place) -> usize {
 fn file(marks: &[Mark<'_>], arrow: &str, width: usize, indent: &str) -> String {
     let pad = format!("{indent}{}", " ".repeat(width));
     let main = marks.iter().find(|mark| mark.main).or(marks.first());
-    let mut text =
-        main.map_or(String::new(), |main| format!("{pad}{} {}\n", styled(FRAME, arrow), main.place));
+    let mut text = main.map_or(String::new(), |main| {
+        format!("{pad}{} {}\n", styled(FRAME, arrow), visible(&main.place.to_string()))
+    });
     if marks.iter().all(|mark| mark.place.binary) {
         for mark in marks {
             let byte = format!("byte {}: {}", mark.place.offset, mark.label);

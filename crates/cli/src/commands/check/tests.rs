@@ -132,7 +132,25 @@ fn levels_that_nothing_decides_count_only_when_they_are_named() {
     assert_eq!(report(FRACTURED, undecided(), false).exit(), Exit::Unknown, "nothing was checked");
     let count =
         |named| json::render("h", Ok(&report(FRACTURED, both(), named)))["levels"].as_array().map(Vec::len);
-    assert_eq!((count(false), count(true)), (Some(1), Some(2)));
+    assert_eq!((count(false), count(true)), (Some(2), Some(2)), "but they are listed");
+    let json = json::render("h", Ok(&report(FRACTURED, both(), false)));
+    assert_eq!(json["levels"][1]["verdict"], "unknown");
+    assert_eq!(json["levels"][1]["reason"]["kind"], "no-engine");
+    let text = plain(&full::render(&report(FRACTURED, both(), false)));
+    assert!(
+        text.ends_with("\nnot decided: serializable; name one with --level to make it count\n"),
+        "{text}"
+    );
+    assert!(!full::render(&report(FRACTURED, both(), true)).contains("not decided:"));
+}
+
+#[test]
+fn a_range_read_has_no_single_value_in_json() {
+    let unsupported = Verdict::Unknown(Unknown::Unsupported { operations: 1, first: Op(1) });
+    let text = "T1: w(1,5)  T2: range(0,9,{1=5})";
+    let json = json::render("h", Ok(&report(text, vec![(Level::Causal, unsupported)], true)));
+    let first = &json["levels"][0]["reason"]["first"];
+    assert_eq!((&first["kind"], &first["value"]), (&"range-read".into(), &serde_json::Value::Null));
 }
 
 #[test]
@@ -178,8 +196,34 @@ fn elle_gets_its_own_names() {
         "{:file \"h\", :valid? false, :anomaly-types (:G1a), :anomalies {:G1a [{:op {:type :ok, :process 2, \
          :txn 2, :value [[:r \"x\" \"a\\\"b\"]]}, :mop [:r \"x\" \"a\\\"b\"], :writer {:type :fail, :process 1, \
          :txn 1, :value [[:w \"x\" \"a\\\"b\"]]}, :type :G1a, :explanation \"T2 read x=\\\"a\\\\\\\"b\\\" from T1, \
-         which aborted.\"}]}, :not #{:read-committed}, :also-not #{:causal-cerone}}\n"
+         which aborted.\"}]}, :not #{:read-committed}, :also-not #{:causal-cerone :serializable \
+         :snapshot-isolation :strong-session-serializable :strong-session-snapshot-isolation}}\n"
     );
+}
+
+/// The cycle that Elle's users know: the reader saw the newer version and read the one it overwrote.
+#[test]
+fn elle_sees_the_reader_in_a_cycle() {
+    let t1 = "{:type :ok, :process 1, :txn 1, :value [[:w \"x\" 1] [:w \"y\" 2]]}";
+    let t2 = "{:type :ok, :process 2, :txn 2, :value [[:r \"x\" 0] [:r \"y\" 2]]}";
+    let writer = Node::Txn(Txn(0));
+    let cycle = |seen| {
+        let forced = Why::Forced { read: Op(2), seen };
+        let back = Edge { from: Node::Initial, to: writer, why: Why::Session };
+        let evidence = Evidence::Cycle(vec![Edge { from: writer, to: Node::Initial, why: forced }, back]);
+        let Verdict::Violated(mut findings) = fractured_read() else { panic!() };
+        findings[0].instances[0].evidence = evidence;
+        let verdicts = vec![(Level::ReadAtomic, Verdict::Violated(findings))];
+        elle::render("h", Ok(&report("T1: w(x,1) w(y,2)  T2: r(x,0) r(y,2)", verdicts, true)))
+    };
+    let rw = "{:type :rw, :key \"x\", :value 0}";
+    for (seen, step) in
+        [(Seen::Read(Op(3)), "{:type :wr, :key \"y\", :value 2}"), (Seen::Session, "{:type :process}")]
+    {
+        let text = cycle(seen);
+        assert!(text.contains(&format!(":cycle [{t1} {t2} {t1}], :steps ({step} {rw})")), "{text}");
+        assert!(text.ends_with(":not #{:read-atomic}, :also-not #{}}\n"), "{text}");
+    }
 }
 
 #[test]
@@ -199,20 +243,20 @@ fn junit_escapes_what_xml_cannot_hold() {
     ];
     let report = report("T1: r(x,\"<&\u{1}>\")", verdicts, true);
     let mut suites = junit::Suites::default();
-    suites.add("a&b", Ok(&report));
+    suites.add("a&b\u{1}", Ok(&report));
     let expected = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>
 <testsuites name=\"isoscope\" tests=\"4\" failures=\"1\" errors=\"1\" skipped=\"1\">
-  <testsuite name=\"a&amp;b\" tests=\"4\" failures=\"1\" errors=\"1\" skipped=\"1\" time=\"0.000\">
-    <testcase classname=\"a&amp;b\" name=\"read-committed\" time=\"0.000\">
-      <failure message=\"thin-air-read: T1 read x=&quot;&lt;&amp;\u{fffd}&gt;&quot;, which nobody ever wrote.\" \
-        type=\"thin-air-read\">thin-air-read: T1 read x=&quot;&lt;&amp;\u{fffd}&gt;&quot;, which nobody ever wrote.
-- T1 read x=&quot;&lt;&amp;\u{fffd}&gt;&quot;.</failure>
+  <testsuite name=\"a&amp;b\u{fffd}\" tests=\"4\" failures=\"1\" errors=\"1\" skipped=\"1\" time=\"0.000\">
+    <testcase classname=\"a&amp;b\u{fffd}\" name=\"read-committed\" time=\"0.000\">
+      <failure message=\"thin-air-read: T1 read x=&quot;&lt;&amp;\\u{1}&gt;&quot;, which nobody ever wrote.\" \
+        type=\"thin-air-read\">thin-air-read: T1 read x=&quot;&lt;&amp;\\u{1}&gt;&quot;, which nobody ever wrote.
+- T1 read x=&quot;&lt;&amp;\\u{1}&gt;&quot;.</failure>
     </testcase>
-    <testcase classname=\"a&amp;b\" name=\"cut-isolation\" time=\"0.000\"/>
-    <testcase classname=\"a&amp;b\" name=\"causal\" time=\"0.000\">
+    <testcase classname=\"a&amp;b\u{fffd}\" name=\"cut-isolation\" time=\"0.000\"/>
+    <testcase classname=\"a&amp;b\u{fffd}\" name=\"causal\" time=\"0.000\">
       <error message=\"no transaction committed: there is nothing to check\" type=\"nothing-to-check\"></error>
     </testcase>
-    <testcase classname=\"a&amp;b\" name=\"serializable\" time=\"0.000\">
+    <testcase classname=\"a&amp;b\u{fffd}\" name=\"serializable\" time=\"0.000\">
       <skipped message=\"no engine decides this level yet\"/>
     </testcase>
   </testsuite>

@@ -123,7 +123,7 @@ impl<'a> Search<'a> {
         }
         let set_aside = self.set_aside && axiom != Axiom::ReadCommitted;
         let aside = |reader: Txn| {
-            if set_aside { same_key(history, resolved, reader) } else { FxHashSet::default() }
+            if set_aside { keys_by_source(history, resolved, reader) } else { FxHashSet::default() }
         };
         match axiom {
             Axiom::ReadCommitted | Axiom::ReadAtomic => {
@@ -136,8 +136,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Which keys a transaction reads from whom.
-fn same_key(history: &History, resolved: &Resolved, reader: Txn) -> FxHashSet<(Txn, Key)> {
+/// Whom a transaction reads from, and which keys.
+fn keys_by_source(history: &History, resolved: &Resolved, reader: Txn) -> FxHashSet<(Txn, Key)> {
     let ops = history.op_range(reader);
     ops.filter_map(|op| Some((resolved.links[op].txn()?, history.key_of(Op::at(op))))).collect()
 }

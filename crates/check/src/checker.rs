@@ -240,6 +240,8 @@ fn violated(mut findings: Vec<Finding>) -> Verdict {
     }
     Verdict::Violated(findings)
 }
+
+/// The axiom that decides a level, if one does.
 fn axiom_of(level: Level) -> Option<Axiom> {
     match level {
         Level::ReadCommitted => Some(Axiom::ReadCommitted),

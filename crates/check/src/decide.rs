@@ -1,9 +1,10 @@
-//! Deciding a level without building its graph: guess an order, look for what it gets wrong, guess again.
+//! Deciding a level without building its graph: guess an order, look for what it gets wrong, mend it.
 //!
 //! A level holds exactly when `so`, `wr` and the edges its axiom forces have no cycle together; a topological
 //! order of them is a commit order. The forced edges are many, and a plausible order respects nearly all of
 //! them. So an order is guessed; the forced edges that it does not respect become known, and it is mended; and so
-//! on until it respects all (*holds*, and it is the certificate) or no order exists (*violated*). Should that take more than a few rounds, all forced edges are made known at once.
+//! on until it respects all (*holds*, and it is the certificate) or no order exists (*violated*). Should that take
+//! more than a few rounds, all forced edges are made known at once.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use crate::repair::repair;
 use crate::resolve::Resolved;
 use crate::schedule::{Schedule, schedule};
 
-/// Rounds of guessing before all forced edges are looked for.
+/// Rounds of mending before all forced edges are looked for.
 const ROUNDS: usize = 16;
 
 /// A commit order that satisfies an axiom, if there is one.

@@ -144,7 +144,7 @@ fn overtaken(
     found
 }
 
-/// So many held back that it is cheaper to compare each writer of a key with each of them than to sort.
+/// Up to so many held back, comparing each writer of a key with each of them costs less than sorting.
 const FEW: usize = 8;
 
 /// The reads that return one of some versions, which are sorted.

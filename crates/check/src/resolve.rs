@@ -128,8 +128,9 @@ impl Resolved {
         lists.retain(|txn| present[txn.index()]);
 
         found.open.sort_unstable();
-        let mut wrong = wrong::classify(history, &found.open);
-        let mut repeated = wrong::repeated(history, &links, &present, &wrong);
+        let writes = wrong::writes_of(history, &found.open);
+        let mut wrong = wrong::classify(history, &writes, &found.open);
+        let mut repeated = wrong::repeated(history, &writes, &links, &present, &found.open);
         found.unrepeatable.append(&mut repeated.pairs);
         let listed = lists.resolve(&mut links, &present);
         wrong.extend(listed.wrong);
@@ -151,9 +152,7 @@ impl Resolved {
             unsupported: Tally::of(&found.unsupported),
         }
     }
-}
 
-impl Resolved {
     /// The present transaction before another in its session.
     #[inline]
     pub(crate) fn before(&self, history: &History, txn: Txn) -> Option<Txn> {

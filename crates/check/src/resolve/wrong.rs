@@ -12,7 +12,7 @@ use super::{Link, WrongRead};
 /// The writes of one value to one key, as far as they matter: the first of each sort, and the first by
 /// another transaction than that, should the reader itself be the first.
 #[derive(Default, Clone, Copy)]
-struct Writes {
+pub(crate) struct Writes {
     last: [Option<(Op, Txn)>; 2],
     intermediate: [Option<(Op, Txn)>; 2],
     aborted: [Option<(Op, Txn)>; 2],
@@ -32,6 +32,9 @@ impl Writes {
         }
     }
 }
+
+/// The writes of some values to some keys.
+pub(crate) type WritesOf = FxHashMap<(Key, Value), Writes>;
 
 fn by_another(sort: [Option<(Op, Txn)>; 2], reader: Txn) -> Option<Op> {
     sort.into_iter().flatten().find(|&(_, txn)| txn != reader).map(|(op, _)| op)
@@ -65,19 +68,21 @@ fn by_reader<'r>(history: &History, reads: &'r [Op]) -> Vec<(Txn, &'r [Op])> {
 }
 
 /// Says of reads of registers, which are sorted, what is wrong with them.
-pub(crate) fn classify(history: &History, reads: &[Op]) -> Vec<WrongRead> {
-    let writes = if reads.is_empty() { FxHashMap::default() } else { writes_of(history, reads) };
+pub(crate) fn classify(history: &History, writes: &WritesOf, reads: &[Op]) -> Vec<WrongRead> {
     let mut wrong = Vec::with_capacity(reads.len());
     for (reader, reads) in by_reader(history, reads) {
         let own = own_writes(history, reader, reads);
-        wrong
-            .extend(reads.iter().map(|&read| classify_one(history, &writes, &own, history.op(read), reader)));
+        wrong.extend(reads.iter().map(|&read| classify_one(history, writes, &own, history.op(read), reader)));
     }
     wrong
 }
 
-fn writes_of(history: &History, reads: &[Op]) -> FxHashMap<(Key, Value), Writes> {
-    let mut writes: FxHashMap<(Key, Value), Writes> = FxHashMap::default();
+/// Looks up the writes of the values that some reads returned.
+pub(crate) fn writes_of(history: &History, reads: &[Op]) -> WritesOf {
+    let mut writes = WritesOf::default();
+    if reads.is_empty() {
+        return writes;
+    }
     for &read in reads {
         let op = history.op(read);
         writes.insert((op.key, op.value), Writes::default());
@@ -94,7 +99,7 @@ fn writes_of(history: &History, reads: &[Op]) -> FxHashMap<(Key, Value), Writes>
 
 fn classify_one(
     history: &History,
-    writes: &FxHashMap<(Key, Value), Writes>,
+    writes: &WritesOf,
     own: &OwnWrites,
     read: OpView,
     reader: Txn,
@@ -171,11 +176,16 @@ impl Origin {
     }
 }
 
-pub(crate) fn repeated(history: &History, links: &[Link], present: &[bool], wrong: &[WrongRead]) -> Repeated {
-    let reads: Vec<Op> = wrong.iter().map(|wrong| wrong.read).collect();
-    let writes = if reads.is_empty() { FxHashMap::default() } else { writes_of(history, &reads) };
+/// Compares the reads of keys of which a read, of those given in order, is wrong.
+pub(crate) fn repeated(
+    history: &History,
+    writes: &WritesOf,
+    links: &[Link],
+    present: &[bool],
+    reads: &[Op],
+) -> Repeated {
     let mut found = Repeated::default();
-    for (reader, wrong) in by_reader(history, &reads) {
+    for (reader, wrong) in by_reader(history, reads) {
         let own = own_writes(history, reader, wrong);
         let keys: FxHashSet<Key> = wrong.iter().map(|&read| history.key_of(read)).collect();
         let origin = |op: OpView| match links[op.id.index()] {

@@ -32,6 +32,9 @@ pub(crate) const LEVELS: [Level; 9] = [
     Level::Serializable,
 ];
 
+/// Those of them that an engine decides by itself and whose orders the verifier checks.
+pub(crate) const WEAK: &[Level] = LEVELS.split_at(6).0;
+
 /// For each level, an order that satisfies it (empty for cut isolation), or `None` when there is none.
 pub(crate) fn judge(history: &History, levels: &[Level]) -> Vec<Option<Vec<Txn>>> {
     let mut found: Vec<Option<Vec<Txn>>> = vec![None; levels.len()];

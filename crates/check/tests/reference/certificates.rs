@@ -12,7 +12,7 @@ use isoscope_history::{History, Op, Txn, notation};
 use isoscope_levels::{Anomaly, Level};
 
 use crate::axioms;
-use crate::compare::WEAK;
+use crate::axioms::WEAK;
 use crate::plan::{Plan, Step, build};
 use crate::random::{Dice, draw_small};
 
@@ -596,9 +596,9 @@ fn no_borrowed_evidence_is_accepted_where_the_level_holds() {
         if borrower.has_lists() && axioms::lists_contradict(&borrower) {
             continue;
         }
-        let verdicts = axioms::judge(&borrower, &WEAK);
+        let verdicts = axioms::judge(&borrower, WEAK);
         let mut checker = Checker::new(&lender, Options::default());
-        for level in WEAK {
+        for &level in WEAK {
             let Verdict::Violated(findings) = checker.check(level).verdict else { continue };
             for finding in findings {
                 for (&level, verdict) in WEAK.iter().zip(&verdicts) {

@@ -6,18 +6,8 @@ use isoscope_check::{Checker, Judgement, Options, Unknown, Verdict, verify};
 use isoscope_history::{History, Txn, notation};
 use isoscope_levels::Level;
 
-use crate::axioms;
+use crate::axioms::{self, WEAK};
 use crate::plan::{Plan, build, shrink};
-
-/// The levels that an engine decides by itself and whose orders the verifier checks.
-pub(crate) const WEAK: [Level; 6] = [
-    Level::CutIsolation,
-    Level::AdyaPl1,
-    Level::AdyaPl2,
-    Level::ReadCommitted,
-    Level::ReadAtomic,
-    Level::Causal,
-];
 
 /// Panics when somebody disagrees on a plan, with the smallest history that still shows it.
 pub(crate) fn agree(plan: Vec<Plan>, what: impl std::fmt::Display) {
@@ -33,7 +23,7 @@ fn complain(plan: &[Plan]) -> Option<String> {
 
 /// Compares the verdicts of all levels that the reference knows, and verifies every certificate.
 pub(crate) fn compare(history: &History) -> Result<(), String> {
-    let levels = if history.txn_count() < 5 { &axioms::LEVELS[..] } else { &WEAK[..] };
+    let levels = if history.txn_count() < 5 { &axioms::LEVELS[..] } else { WEAK };
     let expected = axioms::judge(history, levels);
     let mut checker = Checker::new(history, Options::default());
     for (&level, expected) in levels.iter().zip(&expected) {

@@ -232,13 +232,13 @@ parts! {
 #[test]
 fn random_histories_satisfy_and_violate_every_level() {
     for kind in [SMALL, LARGE, LISTS, MIXED] {
-        let mut held = [0; compare::WEAK.len()];
+        let mut held = [0; axioms::WEAK.len()];
         for seed in 0..400 {
             let history = crate::plan::build(&draw(kind, &mut Dice::new(seed)));
-            let verdicts = axioms::judge(&history, &compare::WEAK);
+            let verdicts = axioms::judge(&history, axioms::WEAK);
             held.iter_mut().zip(&verdicts).for_each(|(held, verdict)| *held += u32::from(verdict.is_some()));
         }
-        for (level, held) in compare::WEAK.iter().zip(held) {
+        for (level, held) in axioms::WEAK.iter().zip(held) {
             let always = *level == isoscope_levels::Level::AdyaPl1;
             assert!(held > 20 && (always || held < 390), "{level}: {held} of 400");
         }
@@ -257,7 +257,7 @@ fn the_verifier_accepts_an_order_exactly_when_the_axiom_does() {
             continue;
         }
         let mut order = axioms::present(&history);
-        for level in &compare::WEAK[1..] {
+        for level in &axioms::WEAK[1..] {
             for i in (1..order.len()).rev() {
                 order.swap(i, dice.below(i + 1));
             }

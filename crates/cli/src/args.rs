@@ -173,7 +173,7 @@ pub(crate) struct CheckArgs {
     pub(crate) read: ReadArgs,
     /// The levels to check, by name or short name [default: all, and where the boundary is]
     #[arg(short, long, value_name = "LEVEL", value_delimiter = ',', action = ArgAction::Append)]
-    #[arg(value_parser = LevelParser, hide_possible_values = true)]
+    #[arg(value_parser = any_level(), hide_possible_values = true)]
     pub(crate) level: Vec<Level>,
     /// How to show the result
     #[arg(long, value_name = "STYLE", default_value = "full")]
@@ -274,7 +274,7 @@ pub(crate) struct LevelsArgs {
 Names are taken in any case; `_` and a space are a `-`.")]
 pub(crate) struct ExplainArgs {
     /// An isolation level or an anomaly [default: list all]
-    #[arg(value_name = "LEVEL|ANOMALY", value_parser = TopicParser, hide_possible_values = true)]
+    #[arg(value_name = "LEVEL|ANOMALY", value_parser = any_topic(), hide_possible_values = true)]
     pub(crate) topic: Option<Topic>,
 }
 
@@ -306,7 +306,7 @@ pub(crate) struct GenerateArgs {
     #[command(flatten)]
     pub(crate) write: WriteArgs,
     /// The level the store runs at
-    #[arg(long, default_value = "serializable", value_parser = StoreLevelParser)]
+    #[arg(long, default_value = "serializable", value_parser = store_level())]
     pub(crate) level: Level,
     /// Sessions, which run at the same time
     #[arg(long, value_name = "N", default_value_t = 10)]
@@ -351,75 +351,58 @@ pub(crate) struct GenerateArgs {
     pub(crate) seed: Option<u64>,
 }
 
-/// Takes the levels the store runs at, by any of their names.
+/// Takes a name, with the message for a wrong one, and knows the names to complete.
 #[derive(Clone)]
-struct StoreLevelParser;
+struct NameParser<T> {
+    parse: fn(&str) -> Result<T, String>,
+    names: fn() -> Vec<&'static str>,
+}
 
-impl TypedValueParser for StoreLevelParser {
-    type Value = Level;
+impl<T: Clone + Send + Sync + 'static> TypedValueParser for NameParser<T> {
+    type Value = T;
 
     fn parse_ref(
         &self,
         command: &clap::Command,
         _arg: Option<&clap::Arg>,
         value: &OsStr,
-    ) -> Result<Level, clap::Error> {
-        let level = Level::parse(&value.to_string_lossy()).map_err(|unknown| {
-            let names = Store::LEVELS.map(Level::name).join(", ");
-            invalid(command, &format!("{unknown}\n  the store runs {names}"))
-        })?;
-        let runs = Store::LEVELS.contains(&level);
-        if runs { Ok(level) } else { Err(invalid(command, &SpecError::Level { level }.to_string())) }
+    ) -> Result<T, clap::Error> {
+        (self.parse)(&value.to_string_lossy()).map_err(|message| invalid(command, &message))
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(Store::LEVELS.into_iter().map(|level| PossibleValue::new(level.name()))))
+        Some(Box::new((self.names)().into_iter().map(PossibleValue::new)))
     }
+}
+
+/// Takes the levels the store runs at, by any of their names.
+fn store_level() -> NameParser<Level> {
+    let parse = |text: &str| {
+        let level = Level::parse(text).map_err(|unknown| {
+            let names = Store::LEVELS.map(Level::name).join(", ");
+            format!("{unknown}\n  the store runs {names}")
+        })?;
+        let runs = Store::LEVELS.contains(&level);
+        if runs { Ok(level) } else { Err(SpecError::Level { level }.to_string()) }
+    };
+    NameParser { parse, names: || Store::LEVELS.map(Level::name).into() }
 }
 
 /// Takes every level by any of its names.
-#[derive(Clone)]
-struct LevelParser;
-
-impl TypedValueParser for LevelParser {
-    type Value = Level;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        _arg: Option<&clap::Arg>,
-        value: &OsStr,
-    ) -> Result<Level, clap::Error> {
-        Level::parse(&value.to_string_lossy())
-            .map_err(|unknown| invalid(command, &format!("{unknown}\n  `isoscope levels` lists the levels")))
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(Level::ALL.into_iter().map(|level| PossibleValue::new(level.name()))))
-    }
+fn any_level() -> NameParser<Level> {
+    let parse = |text: &str| {
+        Level::parse(text).map_err(|unknown| format!("{unknown}\n  `isoscope levels` lists the levels"))
+    };
+    NameParser { parse, names: || Level::ALL.map(Level::name).into() }
 }
 
 /// Takes every name of the catalogue.
-#[derive(Clone)]
-struct TopicParser;
-
-impl TypedValueParser for TopicParser {
-    type Value = Topic;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        _arg: Option<&clap::Arg>,
-        value: &OsStr,
-    ) -> Result<Topic, clap::Error> {
-        Topic::parse(&value.to_string_lossy()).map_err(|unknown| {
-            invalid(command, &format!("{unknown}\n  `isoscope explain` lists what can be explained"))
-        })
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(Topic::all().map(|topic| PossibleValue::new(topic.name()))))
-    }
+fn any_topic() -> NameParser<Topic> {
+    let parse = |text: &str| {
+        Topic::parse(text)
+            .map_err(|unknown| format!("{unknown}\n  `isoscope explain` lists what can be explained"))
+    };
+    NameParser { parse, names: || Topic::all().map(Topic::name).collect() }
 }
 
 fn invalid(command: &clap::Command, message: &str) -> clap::Error {

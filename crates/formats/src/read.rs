@@ -128,7 +128,7 @@ fn unrecognised(name: &str, why: Unrecognised) -> Failure {
     let formats = formats.join(", ");
     let (message, help) = match why {
         Unrecognised::Empty => {
-            (format!("{name} is empty"), "a history; name its format if an empty one is meant".to_owned())
+            (format!("{name} is empty"), "a history; if an empty one is intended, name its format".to_owned())
         }
         Unrecognised::Binary => (
             format!("{name} is binary data in no known format"),

@@ -31,7 +31,7 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::axiom::{Axiom, Causality, Forced, Ranking, Search, all_reads};
-use crate::certificate::{Against, Edge, Evidence, Finding, Instance, Node, Seen, Why};
+use crate::certificate::{Against, Edge, Evidence, Finding, Instance, Node, Seen, Through, Why};
 use crate::cycles;
 use crate::resolve::{Link, Resolved};
 use crate::schedule::{Stale, schedule};
@@ -126,7 +126,7 @@ impl Analysis {
             let named = matches!(anomaly, Anomaly::CausalityViolation | Anomaly::ConflictingCommitOrder);
             let against = (!named).then_some(against);
             let (count, components) = (same.len() as u64, components.len() as u64);
-            Finding { anomaly, against, count, components, instances }
+            Finding { anomaly, against, through: Through::default(), count, components, instances }
         });
         of_name.collect()
     }
@@ -386,6 +386,6 @@ fn length(evidence: &Evidence) -> usize {
     };
     match evidence {
         Evidence::Cycle(cycle) => cycle.iter().map(steps).sum(),
-        Evidence::Read { .. } | Evidence::Pair { .. } => 1,
+        Evidence::Read { .. } | Evidence::Pair { .. } | Evidence::Cases(_) => 1,
     }
 }

@@ -1,13 +1,14 @@
 //! What a verdict carries so that nobody has to believe it.
 //!
-//! *Holds* comes with a commit order. *Violated* comes with anomalies, and each of those with its
-//! [`Evidence`]: a read that no order can mend, two reads that contradict each other, or a cycle of edges of
-//! which every one has a reason ([`Why`]) that can be looked up in the history. `verify` does so, and shares
-//! no code with the engines.
+//! *Holds* comes with a [`Witness`]: a commit order, the snapshots, and the writers chosen for reads that have
+//! several. *Violated* comes with anomalies, and each of those with its [`Evidence`]: a read that no order can
+//! mend, two reads that contradict each other, a cycle of edges of which every one has a reason ([`Why`]) that can
+//! be looked up in the history, or a [`Proof`] by cases, every one of which ends in such a cycle. `verify` looks
+//! them up, and shares no code with the engines.
 
 use std::sync::Arc;
 
-use isoscope_history::{Op, Txn};
+use isoscope_history::{Key, Op, Txn};
 use isoscope_levels::{Anomaly, Level};
 
 /// A transaction, or the initial state, which is the transaction before all others.
@@ -56,6 +57,20 @@ pub enum Why {
         /// The append that is not in it.
         append: Op,
     },
+    /// `from` had returned to its client before `to` was invoked.
+    RealTime,
+    /// `from` and `to` both write the key, `from` first: the alternative of a [`Choice`] that is assumed here.
+    Overwritten {
+        /// The key.
+        key: Key,
+    },
+    /// `from` read a version of a key that `to` overwrote, at once or later (an anti-dependency). That it did is
+    /// known when the version is the initial one, when a list that was read does not hold what `to` appended, and
+    /// where it is assumed that the writer of the version comes before `to`.
+    Misses {
+        /// The read, an operation of `from`.
+        read: Op,
+    },
     /// Forced: a third transaction reads a key from `to` although it must have seen `from`, which writes the
     /// same key. It can only be right if `to` overwrote `from`.
     Forced {
@@ -97,6 +112,55 @@ pub enum Evidence {
     /// A cycle: each edge ends where the next begins, and the last ends where the first begins. If an edge is
     /// forced, the first one is.
     Cycle(Vec<Edge>),
+    /// Every way to choose writers and version orders leads to a cycle.
+    Cases(Proof),
+}
+
+/// A proof by cases that no choice of writers and version orders satisfies a level.
+///
+/// A tree: inner nodes distinguish the alternatives of a [`Choice`], one of which must be true, and leaves are cycles
+/// that the level forbids. The edges of a cycle may use what was assumed on the way from the root to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proof {
+    /// The nodes; the first is the root, and children stand after their parents.
+    pub cases: Vec<Case>,
+}
+
+/// A node of a [`Proof`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Case {
+    /// A cycle that the level forbids.
+    Cycle(Vec<Edge>),
+    /// One of the alternatives of a choice must be true, and none can be.
+    Split {
+        /// The choice.
+        choice: Choice,
+        /// For each of its alternatives, in their order, the node that refutes it.
+        cases: Vec<u32>,
+    },
+}
+
+/// A question that every explanation of a history answers in one of several ways.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// Which write a read returned. To assume an alternative gives the read this source, and the edge
+    /// [`Why::ReadFrom`]; if the writer's outcome is unknown, it is assumed to have committed.
+    Source {
+        /// The read.
+        read: Op,
+        /// All its possible writers, the initial state first.
+        writers: Vec<Node>,
+    },
+    /// Which of two writers of a key was first. To assume the first alternative gives the edge
+    /// [`Why::Overwritten`] from `first` to `second`, and to assume the second, the one from `second` to `first`.
+    Versions {
+        /// The key.
+        key: Key,
+        /// One writer.
+        first: Txn,
+        /// The other.
+        second: Txn,
+    },
 }
 
 /// The order that an anomaly contradicts.
@@ -118,6 +182,18 @@ pub struct Instance {
     pub component: Option<u32>,
 }
 
+/// What a cycle needs besides reads and writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Through {
+    /// Nothing.
+    #[default]
+    Dependencies,
+    /// The order of a session.
+    Sessions,
+    /// Real time.
+    RealTime,
+}
+
 /// All occurrences of one anomaly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
@@ -125,6 +201,8 @@ pub struct Finding {
     pub anomaly: Anomaly,
     /// The order it contradicts, for the anomalies that come in both forms.
     pub against: Option<Against>,
+    /// What its cycles need besides reads and writes.
+    pub through: Through,
     /// How many there are.
     pub count: u64,
     /// In how many strongly connected components they lie.
@@ -133,11 +211,31 @@ pub struct Finding {
     pub instances: Vec<Instance>,
 }
 
+/// What shows that a level holds.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Witness {
+    /// The commit order, of exactly the transactions that took effect, where the level's definition asks for one.
+    pub order: Option<Arc<[Txn]>>,
+    /// For prefix and snapshot isolation: for each transaction of the order, how many transactions at the beginning
+    /// of the order its snapshot holds. It holds no other.
+    pub snapshots: Option<Arc<[u32]>>,
+    /// For reads with several possible writers, by operation, the one chosen. Left out where the order says it:
+    /// where a transaction sees all before it or a snapshot.
+    pub sources: Arc<[(Op, Node)]>,
+}
+
+impl Witness {
+    /// A commit order that says everything.
+    pub fn order(order: Arc<[Txn]>) -> Witness {
+        Witness { order: Some(order), ..Witness::default() }
+    }
+}
+
 /// The answer for one level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The history satisfies the level. The commit order, where the level's definition asks for one.
-    Holds(Option<Arc<[Txn]>>),
+    /// The history satisfies the level.
+    Holds(Witness),
     /// It does not.
     Violated(Vec<Finding>),
     /// It could not be decided.
@@ -167,6 +265,17 @@ pub enum Unknown {
     },
     /// No engine decides the level yet, and no weaker one is violated.
     NoEngine,
+    /// A limit was reached.
+    Limit(Limit),
+}
+
+/// A limit that ends a search without an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Limit {
+    /// Time is up.
+    Time,
+    /// Too much memory is in use.
+    Memory,
 }
 
 /// A level and its verdict.

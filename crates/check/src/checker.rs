@@ -8,22 +8,26 @@ use rustc_hash::FxHashMap;
 
 use crate::analysis::Analysis;
 use crate::axiom::Axiom;
-use crate::certificate::{Evidence, Finding, Instance, Judgement, Unknown, Verdict};
+use crate::certificate::{Evidence, Finding, Instance, Judgement, Through, Unknown, Verdict, Witness};
 use crate::cycles::{self, Cycle};
 use crate::decide::decide;
 use crate::resolve::{Resolved, Tally};
 use crate::trace::Relations;
+use crate::watch::{Nobody, Watch};
 
 /// How much to report.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// How many instances of each anomaly to keep, at least one. Counts and verdicts do not depend on it.
     pub max_anomalies: usize,
+    /// Whether the database's own timestamps are facts: a transaction that began after another had committed
+    /// comes after it. Otherwise they are hints.
+    pub trust_timestamps: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { max_anomalies: 10 }
+        Options { max_anomalies: 10, trust_timestamps: false }
     }
 }
 
@@ -32,6 +36,8 @@ impl Default for Options {
 /// What one question learns, the next one uses: when a stronger level holds, a weaker one needs no work.
 pub struct Checker<'h> {
     history: &'h History,
+    watch: &'h dyn Watch,
+    options: Options,
     keep: usize,
     resolved: Resolved,
     answers: FxHashMap<Level, Verdict>,
@@ -41,9 +47,14 @@ pub struct Checker<'h> {
 impl<'h> Checker<'h> {
     /// Resolves the reads of a history.
     pub fn new(history: &'h History, options: Options) -> Self {
+        Checker::watched(history, options, &Nobody)
+    }
+
+    /// Resolves the reads of a history, with somebody looking on.
+    pub fn watched(history: &'h History, options: Options, watch: &'h dyn Watch) -> Self {
         let resolved = Resolved::new(history);
         let keep = options.max_anomalies.max(1);
-        Checker { history, keep, resolved, answers: FxHashMap::default(), analysis: None }
+        Checker { history, watch, options, keep, resolved, answers: FxHashMap::default(), analysis: None }
     }
 
     /// Decides a level.
@@ -95,7 +106,7 @@ impl<'h> Checker<'h> {
                 [Level::ReadAtomic, Level::Causal].into_iter().filter(|&stronger| stronger > level);
             let known = stronger.find_map(|stronger| self.order_of(stronger));
             if let Some(order) = known.or_else(|| decide(self.history, &self.resolved, axiom)) {
-                return self.unless_open(level, Verdict::Holds(Some(order)));
+                return self.unless_open(level, Verdict::Holds(Witness::order(order)));
             }
         }
         if self.analysis.as_ref().is_none_or(|analysis| !analysis.reaches(axiom)) {
@@ -112,20 +123,20 @@ impl<'h> Checker<'h> {
     fn without_axiom(&self, level: Level) -> Verdict {
         let mut findings = self.inside_transactions(level);
         if level == Level::CutIsolation && findings.is_empty() {
-            return self.unless_open(level, Verdict::Holds(None));
+            return self.unless_open(level, Verdict::Holds(Witness::default()));
         }
         let stronger = [Level::ReadCommitted, Level::ReadAtomic, Level::Causal];
         if findings.is_empty()
             && let Some(order) = stronger.into_iter().find_map(|stronger| self.order_of(stronger))
         {
-            return self.unless_open(level, Verdict::Holds(Some(order)));
+            return self.unless_open(level, Verdict::Holds(Witness::order(order)));
         }
         if level != Level::CutIsolation {
             findings.extend(self.cycles(relations_of(level)));
         }
         if findings.is_empty() {
             let order = cycles::order(self.history, &self.resolved, relations_of(level));
-            return self.unless_open(level, Verdict::Holds(Some(order.into())));
+            return self.unless_open(level, Verdict::Holds(Witness::order(order.into())));
         }
         violated(findings)
     }
@@ -133,7 +144,7 @@ impl<'h> Checker<'h> {
     /// The commit order of a level that is known to hold.
     fn order_of(&self, level: Level) -> Option<Arc<[Txn]>> {
         match self.answers.get(&level)? {
-            Verdict::Holds(order) => order.clone(),
+            Verdict::Holds(witness) => witness.order.clone(),
             _ => None,
         }
     }
@@ -224,7 +235,7 @@ impl<'h> Checker<'h> {
         let count = instances.len() as u64;
         let components = instances.iter().filter(|instance| instance.component.is_some()).count() as u64;
         instances.truncate(self.keep);
-        Finding { anomaly, against: None, count, components, instances }
+        Finding { anomaly, against: None, through: Through::default(), count, components, instances }
     }
 }
 

@@ -34,9 +34,12 @@ mod resolve;
 mod schedule;
 mod trace;
 mod verify;
+mod watch;
 
 pub use certificate::{
-    Against, Edge, Evidence, Finding, Instance, Judgement, Node, Seen, Unknown, Verdict, Why,
+    Against, Case, Choice, Edge, Evidence, Finding, Instance, Judgement, Limit, Node, Proof, Seen, Through,
+    Unknown, Verdict, Why, Witness,
 };
 pub use checker::{Checker, Options};
 pub use verify::{Refutation, Verifier, verify};
+pub use watch::{Stage, Watch};

@@ -84,7 +84,7 @@ impl<'h> Verifier<'h> {
             ensure(inherited, || "only a violation is inherited".to_owned())?;
         }
         match verdict {
-            Verdict::Holds(order) => match (level, order) {
+            Verdict::Holds(witness) => match (level, &witness.order) {
                 (Level::CutIsolation, _) => witness::check_supported(facts).and_then(|()| cut::check(facts)),
                 (_, Some(order)) => witness::check(facts, level, order),
                 (_, None) => Err(Refutation::new(format!("{level} needs a commit order"))),
@@ -114,6 +114,6 @@ fn check_unknown(facts: &Facts<'_>, unknown: &Unknown) -> Result<(), Refutation>
             let unsupported = facts.is_unsupported(facts.history.op(first));
             ensure(unsupported && operations > 0, || format!("{} is supported", facts.text(first)))
         }
-        Unknown::NoEngine => Ok(()),
+        Unknown::NoEngine | Unknown::Limit(_) => Ok(()),
     }
 }

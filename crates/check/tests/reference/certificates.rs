@@ -91,7 +91,7 @@ fn pair(history: &History, first: Place, second: Place) -> Evidence {
 }
 
 fn holds(level: Level, order: &[Txn]) -> Judgement {
-    Judgement { level, verdict: Verdict::Holds(Some(Arc::from(order))), implied_by: None }
+    Judgement { level, verdict: Verdict::Holds(Witness::order(Arc::from(order))), implied_by: None }
 }
 
 /// A certificate of one cycle.
@@ -487,7 +487,7 @@ fn an_order_holds_every_present_transaction_once() {
         refuse(&history, &holds(level, &[t1, t5, t2, t4, t6]), "T5 is absent");
         refuse(&history, &holds(level, &[t1, t2, t4, t6, Txn(99)]), "no transaction");
     }
-    let without = Judgement { verdict: Verdict::Holds(None), ..holds(Level::Causal, &[]) };
+    let without = Judgement { verdict: Verdict::Holds(Witness::default()), ..holds(Level::Causal, &[]) };
     refuse(&history, &without, "needs a commit order");
     for level in [Level::Prefix, Level::Snapshot, Level::Serializable, Level::AdyaPl299] {
         refuse(&history, &holds(level, &[t1, t2, t4, t6]), "no verifier yet");
@@ -533,7 +533,7 @@ fn an_order_satisfies_the_axiom() {
 fn cut_isolation_is_checked_again() {
     let check = |text: &str| {
         let history = notation::parse(text).unwrap();
-        let verdict = Verdict::Holds(None);
+        let verdict = Verdict::Holds(Witness::default());
         verify(&history, &Judgement { level: Level::CutIsolation, verdict, implied_by: None })
     };
     for text in [

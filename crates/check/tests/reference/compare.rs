@@ -78,7 +78,8 @@ pub(crate) fn verify_that_holds(
     order: &[Txn],
 ) -> Result<(), isoscope_check::Refutation> {
     let order = (level != Level::CutIsolation).then(|| Arc::from(order));
-    verify(history, &Judgement { level, verdict: Verdict::Holds(order), implied_by: None })
+    let witness = Witness { order, ..Witness::default() };
+    verify(history, &Judgement { level, verdict: Verdict::Holds(witness), implied_by: None })
 }
 
 /// Runs a test on one thread: small histories gain nothing from more.

@@ -102,7 +102,7 @@ pub(crate) fn judge(
     terminal: &Terminal,
 ) -> Vec<Judged> {
     let bar = terminal.progress("checking", Some(levels.len() as u64), Unit::Count);
-    let mut checker = Checker::new(history, Options { max_anomalies });
+    let mut checker = Checker::new(history, Options { max_anomalies, ..Options::default() });
     let mut judged = Vec::with_capacity(levels.len());
     let mut asked: Vec<(usize, Level)> = levels.iter().copied().enumerate().collect();
     asked.sort_by_key(|&(_, level)| (level.engine() == Engine::Solver, Reverse(level)));

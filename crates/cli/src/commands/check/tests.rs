@@ -40,7 +40,7 @@ fn fractured_read() -> Verdict {
 /// All levels as the weak engines alone would judge them.
 fn boundary() -> Vec<(Level, Verdict)> {
     let verdict = |level| match level {
-        Level::CutIsolation | Level::ReadCommitted => Verdict::Holds(None),
+        Level::CutIsolation | Level::ReadCommitted => Verdict::Holds(Witness::default()),
         level if level.name().starts_with("adya") => Verdict::Unknown(Unknown::NoEngine),
         _ => fractured_read(),
     };
@@ -103,7 +103,8 @@ violated: read-atomic; 12 anomalies of 1 kind
 #[test]
 fn an_unknown_level_says_why_and_where() {
     let ambiguous = Verdict::Unknown(Unknown::Ambiguous { reads: 2, first: Op(1) });
-    let verdicts = vec![(Level::ReadCommitted, Verdict::Holds(None)), (Level::Causal, ambiguous)];
+    let verdicts =
+        vec![(Level::ReadCommitted, Verdict::Holds(Witness::default())), (Level::Causal, ambiguous)];
     let report = report(FRACTURED, verdicts, true);
     assert_eq!(report.exit(), Exit::Unknown);
     let text = plain(&full::render(&report));
@@ -125,7 +126,7 @@ unknown: not every level could be decided
 #[test]
 fn levels_that_nothing_decides_count_only_when_they_are_named() {
     let undecided = || vec![(Level::Serializable, Verdict::Unknown(Unknown::NoEngine))];
-    let holds = || vec![(Level::Causal, Verdict::Holds(None))];
+    let holds = || vec![(Level::Causal, Verdict::Holds(Witness::default()))];
     let both = || [holds(), undecided()].concat();
     assert_eq!(report(FRACTURED, both(), false).exit(), Exit::Holds);
     assert_eq!(report(FRACTURED, both(), true).exit(), Exit::Unknown);
@@ -237,7 +238,7 @@ fn junit_escapes_what_xml_cannot_hold() {
     }]);
     let verdicts = vec![
         (Level::ReadCommitted, thin),
-        (Level::CutIsolation, Verdict::Holds(None)),
+        (Level::CutIsolation, Verdict::Holds(Witness::default())),
         (Level::Causal, Verdict::Unknown(Unknown::NothingToCheck)),
         (Level::Serializable, Verdict::Unknown(Unknown::NoEngine)),
     ];

@@ -74,6 +74,18 @@ impl<'h> Checker<'h> {
                 _ => {}
             }
         }
+        match crate::strong::decide(self.history, &self.resolved, level, self.watch) {
+            Some(crate::strong::Answer::Holds(witness)) => {
+                return Judgement { level, verdict: Verdict::Holds(witness), implied_by: None };
+            }
+            Some(crate::strong::Answer::Violated) => {
+                return Judgement { level, verdict: Verdict::Violated(Vec::new()), implied_by: None };
+            }
+            Some(crate::strong::Answer::Stopped(limit)) => {
+                return Judgement { level, verdict: Verdict::Unknown(Unknown::Limit(limit)), implied_by: None };
+            }
+            None => {}
+        }
         Judgement { level, verdict: Verdict::Unknown(Unknown::NoEngine), implied_by: None }
     }
 

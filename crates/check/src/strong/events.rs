@@ -1,0 +1,210 @@
+//! The event graph: what a level says about the order of begins and commits.
+//!
+//! Every transaction has a begin `B` and a commit `C`, and a level says between which events a dependency runs
+//! (levels.md, "One graph decides PC, SI and SER"): it holds exactly when some choice of writers and version orders
+//! leaves the graph acyclic. For serializability the two events are one.
+//!
+//! | level | so, rt, wr from t to s | ww from t to s | rw from t to s |
+//! |---|---|---|---|
+//! | serializable | t → s | t → s | t → s |
+//! | snapshot isolation | C(t) → B(s) | C(t) → B(s) | B(t) → C(s) |
+//! | prefix | C(t) → B(s) | C(t) → C(s) | B(t) → C(s) |
+//!
+//! Real time would have an edge for nearly every pair of transactions. It is told by a chain of *ticks* instead, one
+//! for every return: a commit leads to the tick of its return, a tick to the next one, and the last tick before an
+//! invocation to the begin.
+//!
+//! Nodes are numbered so that the events of a session have ascending numbers; ticks follow. So sessions and the
+//! clock are chains.
+
+use isoscope_history::{History, NO_EVENT, NO_TIME, Outcome, Txn};
+use isoscope_levels::Level;
+
+use crate::resolve::Resolved;
+
+/// How a level reads the event graph; see the module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rules {
+    /// Begin and commit are two events.
+    pub(crate) split: bool,
+    /// Of two writers of a key, one commits before the other begins. Goes without saying where they are one.
+    pub(crate) conflicts: bool,
+    /// The order of sessions counts.
+    pub(crate) sessions: bool,
+    /// Real time counts.
+    pub(crate) real_time: bool,
+}
+
+impl Rules {
+    /// The rules of a level, if the event graph decides it.
+    pub(crate) fn of(level: Level) -> Option<Rules> {
+        let ser = Rules { split: false, conflicts: true, sessions: true, real_time: false };
+        match level {
+            Level::Serializable => Some(ser),
+            Level::StrictSerializable => Some(Rules { real_time: true, ..ser }),
+            Level::AdyaPl299 => Some(Rules { sessions: false, ..ser }),
+            Level::Snapshot => Some(Rules { split: true, ..ser }),
+            Level::StrictSnapshot => Some(Rules { split: true, real_time: true, ..ser }),
+            Level::Prefix => Some(Rules { split: true, conflicts: false, ..ser }),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn begin(self, txn: u32) -> u32 {
+        if self.split { 2 * txn } else { txn }
+    }
+
+    #[inline]
+    pub(crate) fn commit(self, txn: u32) -> u32 {
+        if self.split { 2 * txn + 1 } else { txn }
+    }
+
+    /// The event of an earlier writer's commit leads to this one of the later writer.
+    #[inline]
+    pub(crate) fn overwrite(self, txn: u32) -> u32 {
+        if self.conflicts { self.begin(txn) } else { self.commit(txn) }
+    }
+
+    /// The transaction of an event, if it is no tick.
+    #[inline]
+    pub(crate) fn txn(self, event: u32) -> u32 {
+        if self.split { event / 2 } else { event }
+    }
+
+    #[inline]
+    pub(crate) fn is_begin(self, event: u32) -> bool {
+        !self.split || event.is_multiple_of(2)
+    }
+}
+
+/// The events of a history, and the edges that hold whatever is chosen.
+pub(crate) struct Events {
+    pub(crate) rules: Rules,
+    /// The first tick: all nodes below are events of transactions.
+    pub(crate) first_tick: u32,
+    pub(crate) nodes: u32,
+    /// Sessions, and one more for the clock; where sessions do not count, every transaction is a chain.
+    pub(crate) chains: u32,
+}
+
+impl Events {
+    /// Numbers the events, and gives the edges of sessions, of real time and of begins to commits. Transactions that are
+    /// absent keep their place in their session, which changes nothing for others.
+    pub(crate) fn new(
+        history: &History,
+        resolved: &Resolved,
+        rules: Rules,
+        edges: &mut Vec<(u32, u32)>,
+    ) -> Events {
+        let txns = history.txn_count() as u32;
+        let first_tick = if rules.split { 2 * txns } else { txns };
+        let chains = if rules.sessions { history.session_count() as u32 + 1 } else { txns };
+        let mut events = Events { rules, first_tick, nodes: first_tick, chains };
+        if rules.split {
+            edges.extend((0..txns).map(|txn| (rules.begin(txn), rules.commit(txn))));
+        }
+        if rules.sessions {
+            for session in history.sessions() {
+                let mut txns = history.txn_range(session);
+                let mut before = txns.next();
+                for txn in txns {
+                    edges.extend(before.map(|before| (rules.commit(before), rules.begin(txn))));
+                    before = Some(txn);
+                }
+            }
+        }
+        if rules.real_time {
+            events.tick(&Clocked::client(history), resolved, history, edges);
+        }
+        events
+    }
+
+    /// Tells the order of intervals by ticks.
+    fn tick(
+        &mut self,
+        clocked: &Clocked<'_>,
+        resolved: &Resolved,
+        history: &History,
+        edges: &mut Vec<(u32, u32)>,
+    ) {
+        let rules = self.rules;
+        let first = self.nodes;
+        let certain = |txn: &Txn| {
+            resolved.present[txn.index()] && history.outcome(*txn) == Outcome::Committed
+        };
+        let mut returns: Vec<(i64, u32)> =
+            history.txns().filter(certain).filter_map(|txn| Some((clocked.end(txn)?, txn.0))).collect();
+        returns.sort_unstable();
+        for (&(_, txn), tick) in returns.iter().zip(first..) {
+            edges.push((rules.commit(txn), tick));
+            if tick > first {
+                edges.push((tick - 1, tick));
+            }
+        }
+        self.nodes += returns.len() as u32;
+        for txn in history.txns() {
+            let Some(start) = clocked.start(txn) else { continue };
+            let before = returns.partition_point(|&(end, _)| end < start) as u32;
+            if before > 0 {
+                edges.push((first + before - 1, rules.begin(txn.0)));
+            }
+        }
+    }
+
+    /// The chain of a node.
+    #[inline]
+    pub(crate) fn chain_of(&self, history: &History, node: u32) -> u32 {
+        match node {
+            tick if tick >= self.first_tick => self.chains - 1,
+            event if self.rules.sessions => history.session_of(Txn(self.rules.txn(event))).0,
+            txn => txn,
+        }
+    }
+}
+
+/// When each transaction began and ended, by some clock.
+pub(crate) enum Clocked<'h> {
+    Events(&'h isoscope_history::Intervals<u32>),
+    Times(&'h isoscope_history::Intervals<i64>),
+    Never,
+}
+
+impl<'h> Clocked<'h> {
+    /// When the client invoked and returned: the order of events decides where it is recorded.
+    pub(crate) fn client(history: &'h History) -> Self {
+        match (history.events(), history.times()) {
+            (Some(events), _) => Clocked::Events(events),
+            (None, Some(times)) => Clocked::Times(times),
+            (None, None) => Clocked::Never,
+        }
+    }
+
+    /// The database's own timestamps.
+    pub(crate) fn database(history: &'h History) -> Self {
+        history.timestamps().map_or(Clocked::Never, Clocked::Times)
+    }
+
+    pub(crate) fn start(&self, txn: Txn) -> Option<i64> {
+        self.at(txn, |i| &i.start, |i| &i.start)
+    }
+
+    pub(crate) fn end(&self, txn: Txn) -> Option<i64> {
+        self.at(txn, |i| &i.end, |i| &i.end)
+    }
+
+    fn at(
+        &self,
+        txn: Txn,
+        event: impl Fn(&'h isoscope_history::Intervals<u32>) -> &'h Vec<u32>,
+        time: impl Fn(&'h isoscope_history::Intervals<i64>) -> &'h Vec<i64>,
+    ) -> Option<i64> {
+        match self {
+            Clocked::Events(events) => {
+                Some(event(events)[txn.index()]).filter(|&at| at != NO_EVENT).map(i64::from)
+            }
+            Clocked::Times(times) => Some(time(times)[txn.index()]).filter(|&at| at != NO_TIME),
+            Clocked::Never => None,
+        }
+    }
+}

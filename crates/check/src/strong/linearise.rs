@@ -1,0 +1,359 @@
+//! Linearisation: a schedule by greed, on values.
+//!
+//! Transactions are run one after the other against a store that holds one version of each key. A begin may run when all its
+//! reads find what they returned; a commit, when nobody who has not begun yet still needs a version that it overwrites.
+//! Where begins and commits are two events, writers of one key must not overlap, and a transaction commits at once if
+//! it can. Among those that may run, recorded times decide, or how far sessions have come.
+//!
+//! A schedule that runs to the end is a certificate: replaying it explains every read. One that gets stuck proves nothing.
+//!
+//! Since the store compares values where a read is open, it does not matter who wrote them: as long as somebody else may still
+//! write a value again, it may be overwritten although somebody needs it; but only when nothing else can run.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use isoscope_history::{History, Key, Txn};
+use isoscope_order::Graph;
+use rustc_hash::FxHashMap;
+
+use super::events::{Clocked, Events};
+use super::problem::{INITIAL, OPEN, Problem};
+
+/// How good a moment it is to run something.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Moment {
+    /// Nothing speaks against it.
+    Good,
+    /// It can be done when nothing else can.
+    Poor,
+    /// Something about this key must change first.
+    Blocked(Key),
+}
+
+/// Runs all events of present transactions; gives the order in which they ran, and whether all of them did.
+pub(crate) fn linearise(problem: &Problem<'_>, events: &Events, edges: &[(u32, u32)]) -> (Vec<u32>, bool) {
+    let mut run = Run::new(problem, events, edges);
+    run.go();
+    let complete = run.left == 0;
+    (run.order, complete)
+}
+
+/// Readers of one value of one key whose source is open.
+#[derive(Default)]
+struct Wanted {
+    /// Those that have not begun.
+    readers: u32,
+    /// Writers of the value that have not committed.
+    writers: u32,
+}
+
+struct Run<'a> {
+    problem: &'a Problem<'a>,
+    events: &'a Events,
+    successors: Graph,
+    /// Predecessors that have not run, for each node.
+    waiting: Vec<u32>,
+    rank: Vec<u64>,
+    /// The version of each key.
+    current: Vec<u32>,
+    /// For each version that is read, by its place among the writers of all keys, then the initial ones by key: readers
+    /// that have not begun.
+    needed: Vec<u32>,
+    /// The transaction that writes each key and has begun and not committed.
+    active: Vec<u32>,
+    /// By open read, its sources.
+    sources: FxHashMap<u32, &'a [u32]>,
+    /// By key and value.
+    wanted: FxHashMap<(Key, isoscope_history::Value), Wanted>,
+    ready: BinaryHeap<Reverse<(u64, u32)>>,
+    poor: BinaryHeap<Reverse<(u64, u32)>>,
+    /// By key, nodes that are blocked by it.
+    blocked: Vec<Vec<u32>>,
+    order: Vec<u32>,
+    left: usize,
+}
+
+const NOBODY: u32 = u32::MAX - 2;
+
+impl<'a> Run<'a> {
+    fn new(problem: &'a Problem<'a>, events: &'a Events, edges: &[(u32, u32)]) -> Self {
+        let history = problem.history;
+        let mut waiting = vec![0; events.nodes as usize];
+        for &(_, to) in edges {
+            waiting[to as usize] += 1;
+        }
+        let mut run = Run {
+            problem,
+            events,
+            successors: Graph::from_edges(events.nodes as usize, edges),
+            waiting,
+            rank: experiment(history, events, edges),
+            current: vec![INITIAL; history.key_count()],
+            needed: vec![0; history.writer_count() + history.key_count()],
+            active: vec![NOBODY; history.key_count()],
+            sources: problem.open.iter().map(|open| (open.read, &open.sources[..])).collect(),
+            wanted: FxHashMap::default(),
+            ready: BinaryHeap::new(),
+            poor: BinaryHeap::new(),
+            blocked: vec![Vec::new(); history.key_count()],
+            order: Vec::with_capacity(events.nodes as usize),
+            left: events.nodes as usize,
+        };
+        for read in problem.reads.iter().filter(|read| problem.is_present(read.txn)) {
+            if read.source == OPEN {
+                let value = history.op(read.op).value;
+                run.wanted.entry((read.key, value)).or_default().readers += 1;
+            } else {
+                let slot = run.slot(read.key, read.source);
+                run.needed[slot] += 1;
+            }
+        }
+        if !run.wanted.is_empty() {
+            for Txn(txn) in history.txns().filter(|txn| problem.is_present(txn.0)) {
+                for place in problem.writes_of(txn) {
+                    if let Some(wanted) = run.wanted.get_mut(&place) {
+                        wanted.writers += 1;
+                    }
+                }
+            }
+        }
+        for node in 0..events.nodes {
+            if run.waiting[node as usize] == 0 {
+                run.offer(node);
+            }
+        }
+        run
+    }
+
+    fn slot(&self, key: Key, source: u32) -> usize {
+        let history = self.problem.history;
+        if source == INITIAL {
+            return history.writer_count() + key.index();
+        }
+        let place = history.writers(key).partition_point(|writer| writer.0 < source);
+        history.writer_range(key).start + place
+    }
+
+    fn txn_of(&self, node: u32) -> Option<u32> {
+        let txn = (node < self.events.first_tick).then(|| self.events.rules.txn(node))?;
+        self.problem.is_present(txn).then_some(txn)
+    }
+
+    fn offer(&mut self, node: u32) {
+        let rank = self.txn_of(node).map_or(0, |txn| self.rank[txn as usize]);
+        self.ready.push(Reverse((rank, node)));
+    }
+
+    fn go(&mut self) {
+        loop {
+            if let Some(Reverse((rank, node))) = self.ready.pop() {
+                match self.moment(node) {
+                    Moment::Good => self.run(node),
+                    Moment::Poor => self.poor.push(Reverse((rank, node))),
+                    Moment::Blocked(key) => self.blocked[key.index()].push(node),
+                }
+            } else if let Some(Reverse((_, node))) = self.poor.pop() {
+                match self.moment(node) {
+                    Moment::Good | Moment::Poor => self.run(node),
+                    Moment::Blocked(key) => self.blocked[key.index()].push(node),
+                }
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn moment(&self, node: u32) -> Moment {
+        let Some(txn) = self.txn_of(node) else { return Moment::Good };
+        let rules = self.events.rules;
+        if !rules.split {
+            return match self.may_begin(txn) {
+                Moment::Blocked(key) => Moment::Blocked(key),
+                _ => self.may_commit(txn, true),
+            };
+        }
+        if !rules.is_begin(node) {
+            return self.may_commit(txn, false);
+        }
+        // To begin without being able to commit keeps other writers out.
+        match (self.may_begin(txn), self.may_commit(txn, true)) {
+            (Moment::Good, Moment::Blocked(_) | Moment::Poor) => Moment::Poor,
+            (moment, _) => moment,
+        }
+    }
+
+    fn may_begin(&self, txn: u32) -> Moment {
+        for i in self.problem.reads_of(txn) {
+            let read = &self.problem.reads[i];
+            let current = self.current[read.key.index()];
+            let found = match read.source {
+                OPEN => self.sources.get(&(i as u32)).is_some_and(|sources| sources.contains(&current)),
+                source => current == source,
+            };
+            if !found {
+                return Moment::Blocked(read.key);
+            }
+        }
+        if self.events.rules.split && self.events.rules.conflicts {
+            for (key, _) in self.problem.writes_of(txn) {
+                if self.active[key.index()] != NOBODY {
+                    return Moment::Blocked(key);
+                }
+            }
+        }
+        Moment::Good
+    }
+
+    /// Whether nobody needs what a transaction overwrites; `begins` when it would begin at the same moment.
+    fn may_commit(&self, txn: u32, begins: bool) -> Moment {
+        let history = self.problem.history;
+        let mut moment = Moment::Good;
+        for (key, value) in self.problem.writes_of(txn) {
+            let current = self.current[key.index()];
+            let own = |wanted: &dyn Fn(u32) -> bool| {
+                let reads = self.problem.reads_of(txn);
+                let own = |i: &usize| self.problem.reads[*i].key == key && wanted(self.problem.reads[*i].source);
+                if begins { reads.filter(own).count() as u32 } else { 0 }
+            };
+            let needed = self.needed[self.slot(key, current)];
+            if needed > 0 && needed > own(&|source| source == current) {
+                return Moment::Blocked(key);
+            }
+            if self.wanted.is_empty() {
+                continue;
+            }
+            let held = if current == INITIAL { history.initial(key) } else { self.value(current, key) };
+            if held == value {
+                continue;
+            }
+            if let Some(wanted) = self.wanted.get(&(key, held))
+                && wanted.readers > 0
+                && wanted.readers > own(&|source| source == OPEN)
+            {
+                if wanted.writers == 0 {
+                    return Moment::Blocked(key);
+                }
+                moment = Moment::Poor;
+            }
+        }
+        moment
+    }
+
+    fn value(&self, txn: u32, key: Key) -> isoscope_history::Value {
+        let mut writes = self.problem.writes_of(txn);
+        writes.find(|&(k, _)| k == key).map_or(isoscope_history::Value::NIL, |(_, value)| value)
+    }
+
+    fn run(&mut self, node: u32) {
+        self.left -= 1;
+        self.order.push(node);
+        if let Some(txn) = self.txn_of(node) {
+            let rules = self.events.rules;
+            if rules.is_begin(node) {
+                self.begin(txn);
+            }
+            if !rules.split || !rules.is_begin(node) {
+                self.commit(txn);
+            }
+        }
+        for i in 0..self.successors.successors(node).len() {
+            let next = self.successors.successors(node)[i];
+            self.waiting[next as usize] -= 1;
+            if self.waiting[next as usize] == 0 {
+                self.offer(next);
+            }
+        }
+    }
+
+    fn begin(&mut self, txn: u32) {
+        let history = self.problem.history;
+        for i in self.problem.reads_of(txn) {
+            let read = self.problem.reads[i];
+            if read.source == OPEN {
+                if let Some(wanted) = self.wanted.get_mut(&(read.key, history.op(read.op).value)) {
+                    wanted.readers -= 1;
+                    if wanted.readers == 0 {
+                        self.wake(read.key);
+                    }
+                }
+            } else {
+                let slot = self.slot(read.key, read.source);
+                self.needed[slot] -= 1;
+                // The last reader may be about to overwrite it itself.
+                if self.needed[slot] <= 1 {
+                    self.wake(read.key);
+                }
+            }
+        }
+        if self.events.rules.split && self.events.rules.conflicts {
+            for (key, _) in self.problem.writes_of(txn) {
+                self.active[key.index()] = txn;
+            }
+        }
+    }
+
+    fn commit(&mut self, txn: u32) {
+        for (key, value) in self.problem.writes_of(txn) {
+            self.current[key.index()] = txn;
+            self.active[key.index()] = NOBODY;
+            if let Some(wanted) = self.wanted.get_mut(&(key, value)) {
+                wanted.writers -= 1;
+            }
+            self.wake(key);
+        }
+    }
+
+    fn wake(&mut self, key: Key) {
+        for node in std::mem::take(&mut self.blocked[key.index()]) {
+            self.offer(node);
+        }
+    }
+}
+
+/// When transactions seem to have committed: by recorded times, or else by how far their sessions had come.
+fn ranks(history: &History) -> Vec<u64> {
+    let clocks = [Clocked::database(history), Clocked::client(history)];
+    let ended = |clock: &Clocked<'_>| -> Option<Vec<u64>> {
+        let ends: Option<Vec<i64>> = history.txns().map(|txn| clock.end(txn)).collect();
+        ends.map(|ends| ends.into_iter().map(|end| end.cast_unsigned() ^ (1 << 63)).collect())
+    };
+    if let Some(ranks) = clocks.iter().find_map(ended) {
+        return ranks;
+    }
+    let mut ranks = Vec::with_capacity(history.txn_count());
+    for session in history.sessions() {
+        let txns = history.txn_range(session).len() as u64;
+        ranks.extend((0..txns).map(|i| (i << 32) / txns));
+    }
+    ranks
+}
+
+fn experiment(history: &History, events: &Events, edges: &[(u32, u32)]) -> Vec<u64> {
+    let mode = std::env::var("RANK").unwrap_or_default();
+    if mode == "id" {
+        return (0..history.txn_count() as u64).collect();
+    }
+    if mode.is_empty() {
+        return ranks(history);
+    }
+    let rev = super::reach::reversed(events.nodes as usize, edges);
+    let order = super::reach::topological_order(&rev).unwrap();
+    let mut depth = vec![0u64; events.nodes as usize];
+    for &n in &order {
+        depth[n as usize] = rev.successors(n).iter().map(|&b| depth[b as usize] + 1).max().unwrap_or(0);
+    }
+    let fwd = Graph::from_edges(events.nodes as usize, edges);
+    let mut height = vec![0u64; events.nodes as usize];
+    for &n in order.iter().rev() {
+        height[n as usize] = fwd.successors(n).iter().map(|&b| height[b as usize] + 1).max().unwrap_or(0);
+    }
+    (0..history.txn_count() as u32).map(|t| {
+        let e = events.rules.commit(t) as usize;
+        match &mode[..] {
+            "depth" => depth[e],
+            "height" => 1_000_000_000 - height[e],
+            _ => (depth[e] << 32) / (depth[e] + height[e] + 1),
+        }
+    }).collect()
+}

@@ -1,0 +1,357 @@
+//! Saturation: what follows from reachability alone, to a fixpoint.
+//!
+//! t reads x from w, and b also writes x. Either b is overwritten by w, or t misses b; and where one of the two would
+//! close a cycle, the other is *forced*:
+//!
+//! - b reaches t: then b is before w.
+//! - w is before b: then t misses b.
+//! - Of two writers of a key one is before the other; where begins and commits are two events and one of the two orders
+//!   would close a cycle, the other is forced.
+//! - An open read drops a source that it precedes, or that somebody certainly overwrote before the read. The last source
+//!   left is known.
+//!
+//! Writers of a session are in order, so of those that reach t only the last of each session matters, and of those that
+//! w reaches only the first. All keys are looked at in parallel against the clocks of the round before; then the clocks
+//! are made anew, until nothing is forced any more.
+//!
+//! Every step is kept with its round: the reachability it rests on is that of edges of earlier rounds, so that a proof can
+//! be read off later (`refute.rs`).
+
+use isoscope_history::Key;
+use rayon::prelude::*;
+
+use super::events::Events;
+use super::index::{Index, Writers};
+use super::problem::{INITIAL, OPEN, Problem};
+use super::reach::Reach;
+use crate::certificate::Limit;
+use crate::watch::Watch;
+
+/// Why an edge or an exclusion follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Rule {
+    /// `writer` is before the source of the read, since it reaches the reader.
+    Before { read: u32, writer: u32 },
+    /// The read misses `writer`, since its source is before it.
+    Misses { read: u32, writer: u32 },
+    /// `first` is before `second`, since the other way round would close a cycle.
+    Conflict { key: Key, first: u32, second: u32 },
+    /// All other sources of the read are excluded.
+    Source { read: u32 },
+}
+
+/// A step of saturation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step {
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    pub(crate) rule: Rule,
+    pub(crate) round: u32,
+}
+
+/// A source that a read cannot have, because the reader precedes it or because of `by`, who overwrote it in between.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Exclusion {
+    pub(crate) read: u32,
+    pub(crate) source: u32,
+    pub(crate) by: Option<u32>,
+    pub(crate) round: u32,
+}
+
+/// What saturation came to.
+pub(crate) enum Outcome {
+    /// Nothing more is forced; reachability of all edges.
+    Fixpoint(Box<Reach>),
+    /// The edges have a cycle, or a read has no source left.
+    Contradiction,
+    /// A limit was reached.
+    Stopped(Limit),
+}
+
+/// Everything known for certain about an event graph.
+pub(crate) struct Known {
+    /// Edges that hold from the start, and those of steps.
+    pub(crate) edges: Vec<(u32, u32)>,
+    /// How many of the edges hold from the start.
+    pub(crate) given: usize,
+    /// For each edge beyond those, how it follows.
+    pub(crate) steps: Vec<Step>,
+    pub(crate) exclusions: Vec<Exclusion>,
+    /// The read without a source, if there is one.
+    pub(crate) orphan: Option<u32>,
+    pub(crate) rounds: u32,
+}
+
+/// The edges that hold from the start, besides those of sessions and time: reads with a known source, and what lists show of
+/// versions.
+pub(crate) fn given(problem: &Problem<'_>, events: &Events, edges: &mut Vec<(u32, u32)>) {
+    let rules = events.rules;
+    let mut last = (OPEN, OPEN);
+    for read in problem.reads.iter().filter(|read| read.source < OPEN && problem.is_present(read.txn)) {
+        if last != (read.source, read.txn) {
+            edges.push((rules.commit(read.source), rules.begin(read.txn)));
+        }
+        last = (read.source, read.txn);
+    }
+    for version in &problem.resolved.versions {
+        edges.push((rules.commit(version.from.0), rules.overwrite(version.to.0)));
+    }
+}
+
+/// Saturates.
+pub(crate) fn saturate(
+    problem: &mut Problem<'_>,
+    events: &Events,
+    known: &mut Known,
+    watch: &dyn Watch,
+) -> Outcome {
+    let index = Index::new(problem, events);
+    let mut by_version = by_version(problem);
+    loop {
+        if let Some(limit) = watch.limit() {
+            return Outcome::Stopped(limit);
+        }
+        let Some(reach) = Reach::new(problem.history, events, &known.edges) else {
+            return Outcome::Contradiction;
+        };
+        known.rounds += 1;
+        let round = Round { problem, events, index: &index, reach: &reach, number: known.rounds };
+        let exclusions = round.exclude();
+        let mut steps = round.force(&by_version);
+        if steps.is_empty() && exclusions.is_empty() {
+            return Outcome::Fixpoint(Box::new(reach));
+        }
+        if !exclusions.is_empty() {
+            if let Err(orphan) = settle(problem, events, &exclusions, known.rounds, &mut steps) {
+                known.exclusions.extend(exclusions);
+                known.orphan = Some(orphan);
+                return Outcome::Contradiction;
+            }
+            known.exclusions.extend(exclusions);
+            by_version = self::by_version(problem);
+        }
+        known.edges.extend(steps.iter().map(|step| (step.from, step.to)));
+        known.steps.extend(steps);
+    }
+}
+
+/// The reads with a known source, by key and source, one of each reader.
+fn by_version(problem: &Problem<'_>) -> Vec<u32> {
+    let version = |i: u32| {
+        let read = problem.reads[i as usize];
+        (read.key, read.source, read.txn)
+    };
+    let counts = |i: &u32| {
+        let read = problem.reads[*i as usize];
+        read.source != OPEN && problem.is_present(read.txn)
+    };
+    let mut reads: Vec<u32> = (0..problem.reads.len() as u32).filter(counts).collect();
+    reads.par_sort_unstable_by_key(|&i| version(i));
+    reads.dedup_by_key(|i| version(*i));
+    reads
+}
+
+/// Takes excluded sources from open reads. Those with one source left are known; one with none is returned.
+fn settle(
+    problem: &mut Problem<'_>,
+    events: &Events,
+    exclusions: &[Exclusion],
+    round: u32,
+    steps: &mut Vec<Step>,
+) -> Result<(), u32> {
+    for exclusions in exclusions.chunk_by(|a, b| a.read == b.read) {
+        let read = exclusions[0].read;
+        let Ok(place) = problem.open.binary_search_by_key(&read, |open| open.read) else { continue };
+        let sources = &mut problem.open[place].sources;
+        sources.retain(|source| exclusions.iter().all(|exclusion| exclusion.source != *source));
+        match sources[..] {
+            [] => return Err(read),
+            [source] => {
+                problem.reads[read as usize].source = source;
+                if source != INITIAL && problem.is_present(source) {
+                    let reader = problem.reads[read as usize].txn;
+                    let (from, to) = (events.rules.commit(source), events.rules.begin(reader));
+                    steps.push(Step { from, to, rule: Rule::Source { read }, round });
+                }
+            }
+            _ => {}
+        }
+    }
+    problem.open.retain(|open| open.sources.len() > 1);
+    Ok(())
+}
+
+struct Round<'a> {
+    problem: &'a Problem<'a>,
+    events: &'a Events,
+    index: &'a Index,
+    reach: &'a Reach,
+    number: u32,
+}
+
+impl Round<'_> {
+    /// Whether an event leads to another.
+    #[inline]
+    fn precedes(&self, from: u32, to: u32) -> bool {
+        self.reach.precedes(from, self.events.chain_of(self.problem.history, from), to)
+    }
+
+    /// Whether that `second` is before `first` would close a cycle.
+    #[inline]
+    fn is_before(&self, first: u32, second: u32) -> bool {
+        let rules = self.events.rules;
+        self.precedes(rules.overwrite(first), rules.commit(second))
+    }
+
+    /// For each session, the first writer that is certainly after a version.
+    fn after<'w>(&'w self, writers: Writers<'w>, version: u32) -> impl Iterator<Item = (usize, u32)> + 'w {
+        writers.sessions().enumerate().filter_map(move |(session, (_, txns))| {
+            let first = match txns.binary_search(&version) {
+                _ if version == INITIAL => 0,
+                // In its own session, the next one.
+                Ok(place) => place + 1,
+                Err(_) => txns.partition_point(|&txn| !self.is_before(version, txn)),
+            };
+            Some((session, *txns.get(first)?))
+        })
+    }
+
+    /// The last writer of a session that reaches a begin.
+    #[inline]
+    fn last_before(&self, (chain, txns): (u32, &[u32]), begin: u32) -> Option<u32> {
+        let bound = self.reach.bound(begin, chain);
+        let until = txns.partition_point(|&txn| self.events.rules.commit(txn) < bound);
+        until.checked_sub(1).map(|last| txns[last])
+    }
+
+    /// The sources that open reads cannot have.
+    fn exclude(&self) -> Vec<Exclusion> {
+        let present = |read: u32| self.problem.is_present(self.problem.reads[read as usize].txn);
+        let found: Vec<Vec<Exclusion>> = self
+            .problem
+            .open
+            .par_iter()
+            .with_min_len(16)
+            .fold(Vec::new, |mut found, open| {
+                if present(open.read) {
+                    self.exclude_of(open.read, &open.sources, &mut found);
+                }
+                found
+            })
+            .collect();
+        found.concat()
+    }
+
+    fn exclude_of(&self, read: u32, sources: &[u32], found: &mut Vec<Exclusion>) {
+        let (problem, rules, round) = (self.problem, self.events.rules, self.number);
+        let (key, txn) = (problem.reads[read as usize].key, problem.reads[read as usize].txn);
+        let writers = self.index.writers(key);
+        let begin = rules.begin(txn);
+        let last: Vec<Option<u32>> =
+            writers.sessions().map(|session| self.last_before(session, begin)).collect();
+        for &source in sources {
+            let mut exclude = |by| found.push(Exclusion { read, source, by, round });
+            if source != INITIAL && self.precedes(begin, rules.commit(source)) {
+                exclude(None);
+            } else if source == INITIAL || problem.is_present(source) {
+                let mut after = self.after(writers, source);
+                let between = after.find(|&(session, first)| last[session].is_some_and(|last| first <= last));
+                if let Some((_, by)) = between {
+                    exclude(Some(by));
+                }
+            }
+        }
+    }
+
+    /// The edges that are forced, given all reads with a known source by key and source.
+    fn force(&self, by_version: &[u32]) -> Vec<Step> {
+        let key = |read: u32| self.problem.reads[read as usize].key;
+        let mut keys: Vec<(Key, &[u32])> =
+            by_version.chunk_by(|&a, &b| key(a) == key(b)).map(|reads| (key(reads[0]), reads)).collect();
+        if self.has_conflicts() {
+            let mut unread = vec![true; self.problem.history.key_count()];
+            keys.iter().for_each(|(key, _)| unread[key.index()] = false);
+            keys.extend(self.problem.history.keys().filter(|key| unread[key.index()]).map(|key| (key, &[][..])));
+        }
+        let found: Vec<Vec<Step>> = keys
+            .par_iter()
+            .with_min_len(4)
+            .fold(Vec::new, |mut found, &(key, reads)| {
+                self.force_key(key, reads, &mut found);
+                found
+            })
+            .collect();
+        let mut found = found.concat();
+        found.par_sort_unstable_by_key(|step| (step.from, step.to, step.rule));
+        found.dedup_by_key(|step| (step.from, step.to));
+        found
+    }
+
+    /// Whether that two writers of a key are ordered says more than the order of their commits.
+    fn has_conflicts(&self) -> bool {
+        self.events.rules.split && self.events.rules.conflicts
+    }
+
+    /// The edges that are forced at one key, given its reads by source.
+    fn force_key(&self, key: Key, reads: &[u32], found: &mut Vec<Step>) {
+        let writers = self.index.writers(key);
+        if writers.is_empty() {
+            return;
+        }
+        let source = |read: &u32| self.problem.reads[*read as usize].source;
+        for reads in reads.chunk_by(|a, b| source(a) == source(b)) {
+            self.force_version(writers, source(&reads[0]), reads, found);
+        }
+        if self.has_conflicts() && !writers.is_single() {
+            let (rules, round) = (self.events.rules, self.number);
+            for first in writers.all() {
+                for second in self.first_after(writers, first) {
+                    let (from, to) = (rules.commit(first), rules.begin(second));
+                    if !self.precedes(from, to) {
+                        found.push(Step { from, to, rule: Rule::Conflict { key, first, second }, round });
+                    }
+                }
+            }
+        }
+    }
+
+    /// The writers that are certainly after a version, as far as no other of them commits before.
+    fn first_after(&self, writers: Writers<'_>, version: u32) -> Vec<u32> {
+        let commit = |txn: u32| self.events.rules.commit(txn);
+        let mut after: Vec<u32> = self.after(writers, version).map(|(_, txn)| txn).collect();
+        after.sort_unstable_by_key(|&txn| self.reach.place[commit(txn) as usize]);
+        let mut first: Vec<u32> = Vec::new();
+        for writer in after {
+            if !first.iter().any(|&earlier| self.precedes(commit(earlier), commit(writer))) {
+                first.push(writer);
+            }
+        }
+        first
+    }
+
+    /// The edges that are forced by the reads of a version.
+    fn force_version(&self, writers: Writers<'_>, source: u32, reads: &[u32], found: &mut Vec<Step>) {
+        let (rules, round) = (self.events.rules, self.number);
+        let after = self.first_after(writers, source);
+        for &read in reads {
+            let reader = self.problem.reads[read as usize].txn;
+            let begin = rules.begin(reader);
+            // A reader that overwrites what it read is one of those after it; who is after it is no matter then.
+            for &writer in after.iter().filter(|&&writer| writer != reader) {
+                let (from, to) = (begin, rules.commit(writer));
+                if !self.precedes(from, to) {
+                    found.push(Step { from, to, rule: Rule::Misses { read, writer }, round });
+                }
+            }
+            if source == INITIAL {
+                continue;
+            }
+            for writer in writers.sessions().filter_map(|session| self.last_before(session, begin)) {
+                let (from, to) = (rules.commit(writer), rules.overwrite(source));
+                if writer != source && !self.precedes(from, to) {
+                    found.push(Step { from, to, rule: Rule::Before { read, writer }, round });
+                }
+            }
+        }
+    }
+}

@@ -27,6 +27,28 @@ impl Graph {
         Graph { starts, targets }
     }
 
+    /// The graph with every edge the other way round. Successors are in ascending order.
+    pub fn reversed(&self) -> Graph {
+        let nodes = self.len();
+        let mut starts = vec![0u32; nodes + 1];
+        for &to in &self.targets {
+            starts[to as usize + 1] += 1;
+        }
+        for i in 0..nodes {
+            starts[i + 1] += starts[i];
+        }
+        let mut next = starts.clone();
+        let mut targets = vec![0; self.targets.len()];
+        for from in 0..nodes as u32 {
+            for &to in self.successors(from) {
+                let place = &mut next[to as usize];
+                targets[*place as usize] = from;
+                *place += 1;
+            }
+        }
+        Graph { starts, targets }
+    }
+
     /// How many nodes there are.
     pub fn len(&self) -> usize {
         self.starts.len().saturating_sub(1)

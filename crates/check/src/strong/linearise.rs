@@ -31,12 +31,17 @@ enum Moment {
     Blocked(Key),
 }
 
-/// Runs all events of present transactions; gives the order in which they ran, and whether all of them did.
-pub(crate) fn linearise(problem: &Problem<'_>, events: &Events, edges: &[(u32, u32)]) -> (Vec<u32>, bool) {
+/// A topological order of all events, and how many of them ran before the schedule first got stuck and something had to
+/// run that should not have. When all did, the order explains every read.
+pub(crate) fn linearise(problem: &Problem<'_>, events: &Events, edges: &[(u32, u32)]) -> (Vec<u32>, usize) {
     let mut run = Run::new(problem, events, edges);
     run.go();
-    let complete = run.left == 0;
-    (run.order, complete)
+    let good = run.order.len();
+    while run.order.len() < events.nodes as usize {
+        run.go_on();
+        run.go();
+    }
+    (run.order, good)
 }
 
 /// Readers of one value of one key whose source is open.
@@ -70,8 +75,10 @@ struct Run<'a> {
     poor: BinaryHeap<Reverse<(u64, u32)>>,
     /// By key, nodes that are blocked by it.
     blocked: Vec<Vec<u32>>,
+    /// All blocked nodes, by rank, and some that no longer are.
+    stuck: BinaryHeap<Reverse<(u64, u32)>>,
+    has_run: Vec<bool>,
     order: Vec<u32>,
-    left: usize,
 }
 
 const NOBODY: u32 = u32::MAX - 2;
@@ -98,7 +105,8 @@ impl<'a> Run<'a> {
             poor: BinaryHeap::new(),
             blocked: vec![Vec::new(); history.key_count()],
             order: Vec::with_capacity(events.nodes as usize),
-            left: events.nodes as usize,
+            stuck: BinaryHeap::new(),
+            has_run: vec![false; events.nodes as usize],
         };
         for read in problem.reads.iter().filter(|read| problem.is_present(read.txn)) {
             if read.source == OPEN {
@@ -151,14 +159,29 @@ impl<'a> Run<'a> {
                 match self.moment(node) {
                     Moment::Good => self.run(node),
                     Moment::Poor => self.poor.push(Reverse((rank, node))),
-                    Moment::Blocked(key) => self.blocked[key.index()].push(node),
+                    Moment::Blocked(key) => self.block(key, rank, node),
                 }
-            } else if let Some(Reverse((_, node))) = self.poor.pop() {
+            } else if let Some(Reverse((rank, node))) = self.poor.pop() {
                 match self.moment(node) {
                     Moment::Good | Moment::Poor => self.run(node),
-                    Moment::Blocked(key) => self.blocked[key.index()].push(node),
+                    Moment::Blocked(key) => self.block(key, rank, node),
                 }
             } else {
+                return;
+            }
+        }
+    }
+
+    fn block(&mut self, key: Key, rank: u64, node: u32) {
+        self.blocked[key.index()].push(node);
+        self.stuck.push(Reverse((rank, node)));
+    }
+
+    /// Runs the first of those that are blocked.
+    fn go_on(&mut self) {
+        while let Some(Reverse((_, node))) = self.stuck.pop() {
+            if !self.has_run[node as usize] {
+                self.run(node);
                 return;
             }
         }
@@ -246,7 +269,9 @@ impl<'a> Run<'a> {
     }
 
     fn run(&mut self, node: u32) {
-        self.left -= 1;
+        if std::mem::replace(&mut self.has_run[node as usize], true) {
+            return;
+        }
         self.order.push(node);
         if let Some(txn) = self.txn_of(node) {
             let rules = self.events.rules;

@@ -1,0 +1,272 @@
+//! Search: what saturation leaves open, decided by a SAT solver, and only where an order gets it wrong.
+//!
+//! An order of events that contains all known edges is replayed. Where a read does not find what it returned, or two writers
+//! of one key overlap, the axiom that is broken there becomes a clause over *who is before whom*, and the solver finds another
+//! order; and so on until nothing is broken (*holds*, and the order is the certificate) or no order is left (*violated*). So
+//! the solver never hears of the many pairs of writers that no order ever gets wrong.
+//!
+//! The clauses, for t that reads x from w, and another writer b of x: b is before w, or t misses b. For an open read there is a
+//! variable for each of its sources. An optional transaction has a variable that says whether it is there; it is when
+//! somebody reads from it, and clauses about it hold only then.
+
+use isoscope_history::{Key, Txn};
+use isoscope_solve::{Answer, Lit, OrderSolver};
+use rustc_hash::FxHashMap;
+
+use super::events::{Events, Rules};
+use super::problem::{INITIAL, OPEN, Problem};
+use crate::certificate::Limit;
+use crate::watch::Watch;
+
+/// What a search came to.
+pub(crate) enum Found {
+    /// An order of events that explains every read, and for each transaction whether it is there, if it is optional.
+    Order(Vec<u32>, Vec<bool>),
+    /// There is none.
+    Nothing,
+    /// A limit was reached.
+    Stopped(Limit),
+}
+
+/// Of the writers that come between a read and its source, so many become clauses at a time.
+const AT_A_TIME: usize = 16;
+
+/// Searches for an order, starting from one.
+pub(crate) fn search(
+    problem: &Problem<'_>,
+    events: &Events,
+    edges: &[(u32, u32)],
+    order: Vec<u32>,
+    watch: &dyn Watch,
+) -> (Found, Vec<(&'static str, u64)>) {
+    let mut search = Search {
+        problem,
+        rules: events.rules,
+        solver: OrderSolver::new(events.nodes as usize, edges, &order),
+        sources: FxHashMap::default(),
+        there: FxHashMap::default(),
+        open: problem.open.iter().map(|open| (open.read, &open.sources[..])).collect(),
+        place: vec![0; events.nodes as usize],
+        first_tick: events.first_tick,
+        solved: false,
+        broken: 0,
+    };
+    search.begin_optional();
+    let mut rounds = 0;
+    let mut order = order;
+    let found = loop {
+        rounds += 1;
+        let broken = search.replay(&order);
+        if std::env::var("TRACE").is_ok() {
+            eprintln!("round {rounds}: {broken} broken, {:?}", search.solver.figures());
+        }
+        if broken == 0 {
+            let there = (0..problem.history.txn_count() as u32).map(|txn| search.is_there(txn)).collect();
+            break Found::Order(order, there);
+        }
+        let mut limit = None;
+        let answer = search.solver.solve(&[], &mut || {
+            limit = watch.limit();
+            limit.is_some()
+        });
+        search.solved = true;
+        match answer {
+            Answer::Order => order = search.solver.order(),
+            Answer::Contradiction => break Found::Nothing,
+            Answer::Stopped => break Found::Stopped(limit.unwrap_or(Limit::Time)),
+        }
+    };
+    let figures = search.solver.figures();
+    let figures = vec![
+        ("rounds", rounds),
+        ("variables", figures.variables as u64),
+        ("clauses", figures.clauses),
+        ("conflicts", figures.conflicts),
+        ("cycles", figures.lemmas),
+    ];
+    (found, figures)
+}
+
+struct Search<'a> {
+    problem: &'a Problem<'a>,
+    rules: Rules,
+    solver: OrderSolver,
+    /// By open read and source.
+    sources: FxHashMap<(u32, u32), Lit>,
+    /// By optional transaction.
+    there: FxHashMap<u32, Lit>,
+    open: FxHashMap<u32, &'a [u32]>,
+    place: Vec<u32>,
+    first_tick: u32,
+    /// Whether the solver has values yet.
+    solved: bool,
+    broken: usize,
+}
+
+impl Search<'_> {
+    /// Optional transactions are there when a known read is from them.
+    fn begin_optional(&mut self) {
+        for txn in (0..self.problem.history.txn_count() as u32).filter(|&txn| self.problem.is_optional(txn)) {
+            let lit = self.solver.variable(false);
+            // The positive phase of a fresh variable is what is tried first: absence.
+            self.there.insert(txn, lit);
+        }
+        for (i, read) in self.problem.reads.iter().enumerate() {
+            if read.source < OPEN && self.there.contains_key(&read.source) {
+                let clause: Vec<Lit> =
+                    self.unless_there(read.txn).into_iter().chain([self.there[&read.source]]).collect();
+                self.solver.add_clause(&clause);
+            }
+            if self.there.contains_key(&read.txn) && read.source < OPEN {
+                let before = self.solver.before(self.rules.commit(read.source), self.rules.begin(read.txn));
+                let clause: Vec<Lit> = self.unless_there(read.txn).into_iter().chain([before]).collect();
+                self.solver.add_clause(&clause);
+            }
+            let _ = i;
+        }
+    }
+
+    /// The literal that an optional transaction is absent.
+    fn unless_there(&self, txn: u32) -> Option<Lit> {
+        self.there.get(&txn).map(|&lit| !lit)
+    }
+
+    fn is_there(&self, txn: u32) -> bool {
+        self.problem.is_present(txn)
+            || self.there.get(&txn).is_some_and(|&lit| self.solved && self.solver.holds(lit))
+    }
+
+    /// Replays an order and adds a clause for everything it breaks; gives their number.
+    fn replay(&mut self, order: &[u32]) -> usize {
+        self.broken = 0;
+        for (&node, i) in order.iter().zip(0..) {
+            self.place[node as usize] = i;
+        }
+        let mut current = vec![INITIAL; self.problem.history.key_count()];
+        let first_tick = self.first_tick;
+        for &node in order.iter().filter(|&&node| node < first_tick) {
+            let txn = self.rules.txn(node);
+            if !self.is_there(txn) {
+                continue;
+            }
+            if self.rules.is_begin(node) {
+                for i in self.problem.reads_of(txn) {
+                    let key = self.problem.reads[i].key;
+                    self.check_read(i as u32, current[key.index()]);
+                }
+            }
+            if !self.rules.split || !self.rules.is_begin(node) {
+                for (key, _) in self.problem.writes_of(txn) {
+                    let before = std::mem::replace(&mut current[key.index()], txn);
+                    if self.rules.split && self.rules.conflicts && before != INITIAL {
+                        self.check_conflict(before, txn);
+                    }
+                }
+            }
+        }
+        self.broken
+    }
+
+    fn add(&mut self, clause: &[Lit]) {
+        self.solver.add_clause(clause);
+        self.broken += 1;
+    }
+
+    /// Two writers of a key must not overlap.
+    fn check_conflict(&mut self, first: u32, second: u32) {
+        let rules = self.rules;
+        if self.place[rules.commit(first) as usize] > self.place[rules.begin(second) as usize] {
+            let mut clause = vec![
+                self.solver.before(rules.commit(first), rules.begin(second)),
+                self.solver.before(rules.commit(second), rules.begin(first)),
+            ];
+            clause.extend([first, second].iter().filter_map(|&txn| self.unless_there(txn)));
+            self.add(&clause);
+        }
+    }
+
+    fn check_read(&mut self, i: u32, current: u32) {
+        let read = self.problem.reads[i as usize];
+        if read.source != OPEN {
+            if current != read.source {
+                self.forbid_between(i, read.source, None);
+            }
+            return;
+        }
+        let sources = self.open[&i];
+        if sources.contains(&current) && (current == INITIAL || self.is_there(current)) {
+            return;
+        }
+        let chosen: Vec<u32> = if self.sources.contains_key(&(i, sources[0])) {
+            sources.iter().copied().filter(|&source| {
+                let lit = self.sources[&(i, source)];
+                self.solver.holds(lit)
+            }).collect()
+        } else {
+            self.begin_open(i, sources)
+        };
+        for source in chosen {
+            let lit = self.sources[&(i, source)];
+            self.forbid_between(i, source, Some(!lit));
+        }
+    }
+
+    /// Makes variables for the sources of an open read; gives the source that is tried first.
+    fn begin_open(&mut self, i: u32, sources: &[u32]) -> Vec<u32> {
+        let read = self.problem.reads[i as usize];
+        let begin = self.rules.begin(read.txn);
+        let place = |source: u32| match source {
+            INITIAL => Some(0),
+            _ => Some(1 + self.place[self.rules.commit(source) as usize])
+                .filter(|&place| place < 1 + self.place[begin as usize]),
+        };
+        let best = sources.iter().copied().max_by_key(|&source| place(source));
+        let tried = best.filter(|&source| place(source).is_some());
+        let mut any: Vec<Lit> = self.unless_there(read.txn).into_iter().collect();
+        for &source in sources {
+            let lit = self.solver.variable(Some(source) == best);
+            self.sources.insert((i, source), lit);
+            any.push(lit);
+            if source != INITIAL {
+                let before = self.solver.before(self.rules.commit(source), begin);
+                self.solver.add_clause(&[!lit, before]);
+                if let Some(&there) = self.there.get(&source) {
+                    self.solver.add_clause(&[!lit, there]);
+                }
+            }
+        }
+        self.add(&any);
+        tried.into_iter().collect()
+    }
+
+    /// Nobody may write the key between a source and a read of it: forbids those that do so now.
+    fn forbid_between(&mut self, i: u32, source: u32, unless: Option<Lit>) {
+        let read = self.problem.reads[i as usize];
+        let (rules, begin) = (self.rules, self.rules.begin(read.txn));
+        let until = self.place[begin as usize];
+        let from = if source == INITIAL { 0 } else { self.place[rules.commit(source) as usize] + 1 };
+        let mut between: Vec<(u32, u32)> = Vec::new();
+        for &Txn(writer) in self.problem.history.writers(read.key) {
+            let place = self.place[rules.commit(writer) as usize];
+            if (from..until).contains(&place) && writer != read.txn && self.is_there(writer) {
+                between.push((place, writer));
+            }
+        }
+        between.sort_unstable();
+        for &(_, writer) in between.iter().rev().take(AT_A_TIME) {
+            let mut clause: Vec<Lit> = unless.into_iter().collect();
+            clause.extend([read.txn, writer].iter().filter_map(|&txn| self.unless_there(txn)));
+            clause.push(self.solver.before(begin, rules.commit(writer)));
+            if source != INITIAL {
+                clause.push(self.solver.before(rules.commit(writer), rules.overwrite(source)));
+            }
+            self.add(&clause);
+        }
+    }
+}
+
+/// The key of a read, for messages.
+#[allow(dead_code)]
+fn key_of(problem: &Problem<'_>, read: u32) -> Key {
+    problem.reads[read as usize].key
+}

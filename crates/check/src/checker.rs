@@ -8,10 +8,13 @@ use rustc_hash::FxHashMap;
 
 use crate::analysis::Analysis;
 use crate::axiom::Axiom;
-use crate::certificate::{Evidence, Finding, Instance, Judgement, Through, Unknown, Verdict, Witness};
+use crate::certificate::{
+    Case, Evidence, Finding, Instance, Judgement, Proof, Through, Unknown, Verdict, Witness,
+};
 use crate::cycles::{self, Cycle};
 use crate::decide::decide;
 use crate::resolve::{Resolved, Tally};
+use crate::strong::{self, Answer};
 use crate::trace::Relations;
 use crate::watch::{Nobody, Watch};
 
@@ -74,19 +77,34 @@ impl<'h> Checker<'h> {
                 _ => {}
             }
         }
-        match crate::strong::decide(self.history, &self.resolved, level, self.watch) {
-            Some(crate::strong::Answer::Holds(witness)) => {
-                return Judgement { level, verdict: Verdict::Holds(witness), implied_by: None };
-            }
-            Some(crate::strong::Answer::Violated) => {
-                return Judgement { level, verdict: Verdict::Violated(Vec::new()), implied_by: None };
-            }
-            Some(crate::strong::Answer::Stopped(limit)) => {
-                return Judgement { level, verdict: Verdict::Unknown(Unknown::Limit(limit)), implied_by: None };
-            }
-            None => {}
+        let verdict = match strong::decide(self.history, &self.resolved, level, self.watch) {
+            Some(Answer::Holds(witness)) => Verdict::Holds(witness),
+            Some(Answer::Violated(proofs)) => self.by_proofs(level, proofs),
+            Some(Answer::Stopped(limit)) => Verdict::Unknown(Unknown::Limit(limit)),
+            None => Verdict::Unknown(Unknown::NoEngine),
+        };
+        Judgement { level, verdict, implied_by: None }
+    }
+
+    /// The anomalies that proofs show, each proof by the name of the cycle it ends with.
+    fn by_proofs(&self, level: Level, proofs: Vec<Proof>) -> Verdict {
+        let mut by_name: FxHashMap<(Anomaly, Through), Vec<Instance>> = FxHashMap::default();
+        for (proof, number) in proofs.into_iter().zip(0..) {
+            let cycle = strong::main_cycle(&proof);
+            let name = (strong::name(level, cycle), strong::through(cycle));
+            let evidence = match <[Case; 1]>::try_from(proof.cases) {
+                Ok([Case::Cycle(edges)]) => Evidence::Cycle(edges),
+                Ok(cases) => Evidence::Cases(Proof { cases: cases.into() }),
+                Err(cases) => Evidence::Cases(Proof { cases }),
+            };
+            by_name.entry(name).or_default().push(Instance { evidence, component: Some(number) });
         }
-        Judgement { level, verdict: Verdict::Unknown(Unknown::NoEngine), implied_by: None }
+        let mut findings: Vec<Finding> = by_name
+            .into_iter()
+            .map(|((anomaly, through), instances)| Finding { through, ..self.finding(anomaly, instances) })
+            .collect();
+        findings.sort_by_key(|finding| (finding.anomaly, finding.through));
+        Verdict::Violated(findings)
     }
 
     /// The verdict for a level that has an engine.

@@ -1,11 +1,14 @@
 //! Prefix consistency, snapshot isolation, serializability, their strict forms and Adya's PL-2.99: saturate, linearise, and
 //! only then search.
 
+mod cases;
 mod events;
 mod index;
 mod linearise;
+mod name;
 mod problem;
 mod reach;
+mod refute;
 mod saturate;
 mod search;
 
@@ -14,51 +17,79 @@ use std::sync::Arc;
 use isoscope_history::{History, Txn};
 use isoscope_levels::Level;
 
-use crate::certificate::{Limit, Witness};
+use crate::certificate::{Limit, Proof, Witness};
 use crate::resolve::Resolved;
 use crate::watch::{Stage, Watch};
+use cases::Cases;
 use events::{Events, Rules};
+pub(crate) use name::{main_cycle, name, through};
 use problem::Problem;
+use refute::Prover;
 use saturate::{Known, Outcome};
+use search::Found;
 
 /// What the event graph says about a level.
 pub(crate) enum Answer {
     Holds(Witness),
-    Violated,
+    /// Proofs that are independent of each other.
+    Violated(Vec<Proof>),
     Stopped(Limit),
 }
 
+/// Decides a level.
 pub(crate) fn decide(history: &History, resolved: &Resolved, level: Level, watch: &dyn Watch) -> Option<Answer> {
     let rules = Rules::of(level)?;
-    let mut problem = Problem::new(history, resolved);
+    let original = Problem::new(history, resolved);
     let mut edges = Vec::new();
     let events = Events::new(history, resolved, rules, &mut edges);
-    saturate::given(&problem, &events, &mut edges);
-    let given = edges.len();
-    watch.stage(level, &Stage { name: "graph", figures: vec![("events", events.nodes.into()), ("edges", given as u64), ("reads", problem.reads.len() as u64), ("open", problem.open.len() as u64)] });
-    let mut known = Known { edges, given, steps: Vec::new(), exclusions: Vec::new(), orphan: None, rounds: 0 };
-    match saturate::saturate(&mut problem, &events, &mut known, watch) {
-        Outcome::Fixpoint(_) => {}
+    saturate::given(&original, &events, &mut edges);
+    let figures = vec![
+        ("events", events.nodes.into()),
+        ("edges", edges.len() as u64),
+        ("reads", original.reads.len() as u64),
+        ("open", original.open.len() as u64),
+    ];
+    watch.stage(level, &Stage { name: "graph", figures });
+    let mut known = Known::new(edges);
+    let mut problem = original.clone();
+    let outcome = saturate::saturate(&mut problem, &events, &mut known, watch);
+    let figures = vec![
+        ("rounds", known.rounds.into()),
+        ("forced", known.steps.len() as u64),
+        ("excluded", known.exclusions.len() as u64),
+        ("open", problem.open.len() as u64),
+    ];
+    watch.stage(level, &Stage { name: "saturate", figures });
+    match outcome {
+        Outcome::Fixpoint => {}
         Outcome::Contradiction => {
-            watch.stage(level, &Stage { name: "saturate", figures: vec![("rounds", known.rounds.into()), ("forced", known.steps.len() as u64)] });
-            return Some(Answer::Violated);
+            let proofs = Prover::new(&original, &events, &known).contradictions();
+            watch.stage(level, &Stage { name: "prove", figures: vec![("proofs", proofs.len() as u64)] });
+            return Some(Answer::Violated(proofs));
         }
         Outcome::Stopped(limit) => return Some(Answer::Stopped(limit)),
     }
-    watch.stage(level, &Stage { name: "saturate", figures: vec![("rounds", known.rounds.into()), ("forced", known.steps.len() as u64), ("open", problem.open.len() as u64)] });
     let (order, good) = linearise::linearise(&problem, &events, &known.edges);
-    watch.stage(level, &Stage { name: "linearise", figures: vec![("ran", good as u64), ("of", events.nodes.into())] });
+    let figures = vec![("ran", good as u64), ("of", events.nodes.into())];
+    watch.stage(level, &Stage { name: "linearise", figures });
     if good == order.len() {
         return Some(Answer::Holds(witness(&problem, &events, &order, |_| false)));
     }
-    let (found, figures) = search::search(&problem, &events, &known.edges, order, watch);
+    let (found, figures) = search::search(&problem, &events, &known.edges, order.clone(), watch);
     watch.stage(level, &Stage { name: "search", figures });
     Some(match found {
-        search::Found::Order(order, chosen) => {
+        Found::Order(order, chosen) => {
             Answer::Holds(witness(&problem, &events, &order, |txn| chosen[txn as usize]))
         }
-        search::Found::Nothing => Answer::Violated,
-        search::Found::Stopped(limit) => Answer::Stopped(limit),
+        Found::Stopped(limit) => Answer::Stopped(limit),
+        Found::Nothing(axioms) => {
+            let prover = Prover::new(&original, &events, &known);
+            let source = |read: u32| problem.reads[read as usize].source;
+            let mut cases = Cases::new(&prover, &source, &axioms, &known.edges, &order);
+            let proofs = cases.prove().map(|tree| prover.tell(&[], tree));
+            watch.stage(level, &Stage { name: "prove", figures: vec![("axioms", cases.len() as u64)] });
+            Answer::Violated(proofs.into_iter().collect())
+        }
     })
 }
 

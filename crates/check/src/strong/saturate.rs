@@ -60,8 +60,8 @@ pub(crate) struct Exclusion {
 
 /// What saturation came to.
 pub(crate) enum Outcome {
-    /// Nothing more is forced; reachability of all edges.
-    Fixpoint(Box<Reach>),
+    /// Nothing more is forced.
+    Fixpoint,
     /// The edges have a cycle, or a read has no source left.
     Contradiction,
     /// A limit was reached.
@@ -80,6 +80,14 @@ pub(crate) struct Known {
     /// The read without a source, if there is one.
     pub(crate) orphan: Option<u32>,
     pub(crate) rounds: u32,
+}
+
+impl Known {
+    /// Edges that hold from the start.
+    pub(crate) fn new(edges: Vec<(u32, u32)>) -> Known {
+        let given = edges.len();
+        Known { edges, given, steps: Vec::new(), exclusions: Vec::new(), orphan: None, rounds: 0 }
+    }
 }
 
 /// The edges that hold from the start, besides those of sessions and time: reads with a known source, and what lists show of
@@ -119,7 +127,7 @@ pub(crate) fn saturate(
         let exclusions = round.exclude();
         let mut steps = round.force(&by_version);
         if steps.is_empty() && exclusions.is_empty() {
-            return Outcome::Fixpoint(Box::new(reach));
+            return Outcome::Fixpoint;
         }
         if !exclusions.is_empty() {
             if let Err(orphan) = settle(problem, events, &exclusions, known.rounds, &mut steps) {

@@ -18,12 +18,23 @@ use super::problem::{INITIAL, OPEN, Problem};
 use crate::certificate::Limit;
 use crate::watch::Watch;
 
+/// An axiom that an order broke.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Axiom {
+    /// If the read is from the source: the writer is before the source, or the read misses it.
+    Between { read: u32, source: u32, writer: u32 },
+    /// One of two writers of a key is before the other.
+    Conflict { key: Key, first: u32, second: u32 },
+    /// The read is from one of its sources.
+    Sources { read: u32 },
+}
+
 /// What a search came to.
 pub(crate) enum Found {
     /// An order of events that explains every read, and for each transaction whether it is there, if it is optional.
     Order(Vec<u32>, Vec<bool>),
-    /// There is none.
-    Nothing,
+    /// There is none, because of these axioms.
+    Nothing(Vec<Axiom>),
     /// A limit was reached.
     Stopped(Limit),
 }
@@ -49,7 +60,7 @@ pub(crate) fn search(
         place: vec![0; events.nodes as usize],
         first_tick: events.first_tick,
         solved: false,
-        broken: 0,
+        axioms: Vec::new(),
     };
     search.begin_optional();
     let mut rounds = 0;
@@ -57,9 +68,6 @@ pub(crate) fn search(
     let found = loop {
         rounds += 1;
         let broken = search.replay(&order);
-        if std::env::var("TRACE").is_ok() {
-            eprintln!("round {rounds}: {broken} broken, {:?}", search.solver.figures());
-        }
         if broken == 0 {
             let there = (0..problem.history.txn_count() as u32).map(|txn| search.is_there(txn)).collect();
             break Found::Order(order, there);
@@ -72,7 +80,7 @@ pub(crate) fn search(
         search.solved = true;
         match answer {
             Answer::Order => order = search.solver.order(),
-            Answer::Contradiction => break Found::Nothing,
+            Answer::Contradiction => break Found::Nothing(std::mem::take(&mut search.axioms)),
             Answer::Stopped => break Found::Stopped(limit.unwrap_or(Limit::Time)),
         }
     };
@@ -100,7 +108,8 @@ struct Search<'a> {
     first_tick: u32,
     /// Whether the solver has values yet.
     solved: bool,
-    broken: usize,
+    /// All axioms that became clauses.
+    axioms: Vec<Axiom>,
 }
 
 impl Search<'_> {
@@ -111,7 +120,7 @@ impl Search<'_> {
             // The positive phase of a fresh variable is what is tried first: absence.
             self.there.insert(txn, lit);
         }
-        for (i, read) in self.problem.reads.iter().enumerate() {
+        for read in &self.problem.reads {
             if read.source < OPEN && self.there.contains_key(&read.source) {
                 let clause: Vec<Lit> =
                     self.unless_there(read.txn).into_iter().chain([self.there[&read.source]]).collect();
@@ -122,7 +131,6 @@ impl Search<'_> {
                 let clause: Vec<Lit> = self.unless_there(read.txn).into_iter().chain([before]).collect();
                 self.solver.add_clause(&clause);
             }
-            let _ = i;
         }
     }
 
@@ -138,7 +146,7 @@ impl Search<'_> {
 
     /// Replays an order and adds a clause for everything it breaks; gives their number.
     fn replay(&mut self, order: &[u32]) -> usize {
-        self.broken = 0;
+        let before = self.axioms.len();
         for (&node, i) in order.iter().zip(0..) {
             self.place[node as usize] = i;
         }
@@ -159,21 +167,21 @@ impl Search<'_> {
                 for (key, _) in self.problem.writes_of(txn) {
                     let before = std::mem::replace(&mut current[key.index()], txn);
                     if self.rules.split && self.rules.conflicts && before != INITIAL {
-                        self.check_conflict(before, txn);
+                        self.check_conflict(key, before, txn);
                     }
                 }
             }
         }
-        self.broken
+        self.axioms.len() - before
     }
 
-    fn add(&mut self, clause: &[Lit]) {
+    fn add(&mut self, axiom: Axiom, clause: &[Lit]) {
         self.solver.add_clause(clause);
-        self.broken += 1;
+        self.axioms.push(axiom);
     }
 
     /// Two writers of a key must not overlap.
-    fn check_conflict(&mut self, first: u32, second: u32) {
+    fn check_conflict(&mut self, key: Key, first: u32, second: u32) {
         let rules = self.rules;
         if self.place[rules.commit(first) as usize] > self.place[rules.begin(second) as usize] {
             let mut clause = vec![
@@ -181,7 +189,7 @@ impl Search<'_> {
                 self.solver.before(rules.commit(second), rules.begin(first)),
             ];
             clause.extend([first, second].iter().filter_map(|&txn| self.unless_there(txn)));
-            self.add(&clause);
+            self.add(Axiom::Conflict { key, first, second }, &clause);
         }
     }
 
@@ -235,7 +243,7 @@ impl Search<'_> {
                 }
             }
         }
-        self.add(&any);
+        self.add(Axiom::Sources { read: i }, &any);
         tried.into_iter().collect()
     }
 
@@ -260,13 +268,7 @@ impl Search<'_> {
             if source != INITIAL {
                 clause.push(self.solver.before(rules.commit(writer), rules.overwrite(source)));
             }
-            self.add(&clause);
+            self.add(Axiom::Between { read: i, source, writer }, &clause);
         }
     }
-}
-
-/// The key of a read, for messages.
-#[allow(dead_code)]
-fn key_of(problem: &Problem<'_>, read: u32) -> Key {
-    problem.reads[read as usize].key
 }

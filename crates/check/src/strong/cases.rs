@@ -1,0 +1,370 @@
+//! A proof by cases, for what saturation alone does not refute.
+//!
+//! The search ended with a set of axioms that no order satisfies. A solver of the plainest kind goes through them once more: an
+//! axiom of which one alternative closes a cycle decides for the other; one of which both do is a contradiction; and when no
+//! axiom decides anything, one is split and both alternatives are gone through. What it did is the proof.
+//!
+//! Before that, the axioms that are not needed are left out: the search is repeated with each of them as an assumption, and the
+//! solver tells which of those fail together.
+
+use isoscope_history::Key;
+use isoscope_solve::{Answer, Lit, OrderSolver};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::problem::{INITIAL, OPEN};
+use super::refute::{By, Hop, Prover, Tree};
+use super::search::Axiom;
+
+/// More cases than this are not gone through.
+const MOST_CASES: usize = 200_000;
+
+/// What is assumed in a case.
+#[derive(Clone, Default)]
+struct Assumed {
+    edges: FxHashMap<u32, Vec<Hop>>,
+    /// By open read.
+    sources: FxHashMap<u32, u32>,
+    /// One writer of a key before another.
+    orders: FxHashSet<(Key, u32, u32)>,
+    /// Reads that miss a writer, and edges are there for it.
+    missed: FxHashSet<(u32, u32)>,
+    /// Optional transactions that are there.
+    there: FxHashSet<u32>,
+}
+
+/// A split whose other alternatives are refuted.
+enum Settled {
+    Versions { key: Key, first: u32, second: u32, refuted: Tree },
+    Source { read: u32, source: u32, refuted: Vec<(u32, Tree)> },
+}
+
+/// What an axiom comes to in a case.
+enum Outcome {
+    /// Nothing, for now; whether it could be split.
+    Open(bool),
+    /// Something was settled.
+    Settled(Option<Settled>),
+    /// It cannot be true.
+    Contradiction(Tree),
+}
+
+pub(super) struct Cases<'p, 'a> {
+    prover: &'p Prover<'a>,
+    /// The sources that reads have without assumption, as far as saturation knows.
+    known: &'p dyn Fn(u32) -> u32,
+    axioms: Vec<Axiom>,
+    cases: usize,
+}
+
+impl<'p, 'a> Cases<'p, 'a> {
+    /// `known` tells the source of a read, which may be open; `edges` are all known ones, and `order` one of their orders.
+    pub(super) fn new(
+        prover: &'p Prover<'a>,
+        known: &'p dyn Fn(u32) -> u32,
+        axioms: &[Axiom],
+        edges: &[(u32, u32)],
+        order: &[u32],
+    ) -> Self {
+        let mut cases = Cases { prover, known, axioms: axioms.to_vec(), cases: 0 };
+        loop {
+            let before = cases.axioms.len();
+            cases.axioms = cases.core(edges, order);
+            if cases.axioms.len() == before {
+                return cases;
+            }
+        }
+    }
+
+    /// The axioms without those that are not needed.
+    fn core(&self, edges: &[(u32, u32)], order: &[u32]) -> Vec<Axiom> {
+        let rules = self.prover.events.rules;
+        let mut solver = OrderSolver::new(self.prover.events.nodes as usize, edges, order);
+        let mut sources: FxHashMap<(u32, u32), Lit> = FxHashMap::default();
+        let mut there: FxHashMap<u32, Lit> = FxHashMap::default();
+        let problem = self.prover.problem;
+        let mut needed: Vec<Lit> = Vec::new();
+        for axiom in &self.axioms {
+            let chosen = solver.variable(true);
+            needed.push(chosen);
+            let mut absent = |solver: &mut OrderSolver, txn: u32| {
+                problem.is_optional(txn).then(|| !*there.entry(txn).or_insert_with(|| solver.variable(false)))
+            };
+            let mut source_is = |solver: &mut OrderSolver, read: u32, source: u32| {
+                *sources.entry((read, source)).or_insert_with(|| solver.variable(false))
+            };
+            let mut clause = vec![!chosen];
+            match *axiom {
+                Axiom::Between { read, source, writer } => {
+                    let txn = problem.reads[read as usize].txn;
+                    if (self.known)(read) == OPEN {
+                        clause.push(!source_is(&mut solver, read, source));
+                    }
+                    clause.extend([txn, writer].iter().filter_map(|&txn| absent(&mut solver, txn)));
+                    clause.push(solver.before(rules.begin(txn), rules.commit(writer)));
+                    if source != INITIAL {
+                        clause.push(solver.before(rules.commit(writer), rules.overwrite(source)));
+                    }
+                }
+                Axiom::Conflict { first, second, .. } => {
+                    clause.extend([first, second].iter().filter_map(|&txn| absent(&mut solver, txn)));
+                    clause.push(solver.before(rules.commit(first), rules.overwrite(second)));
+                    clause.push(solver.before(rules.commit(second), rules.overwrite(first)));
+                }
+                Axiom::Sources { read } => {
+                    let txn = problem.reads[read as usize].txn;
+                    let reader_absent = absent(&mut solver, txn);
+                    clause.extend(reader_absent);
+                    for source in self.sources_of(read) {
+                        let lit = source_is(&mut solver, read, source);
+                        clause.push(lit);
+                        if source != INITIAL {
+                            let before = solver.before(rules.commit(source), rules.begin(txn));
+                            let mut implied = vec![!chosen, !lit, before];
+                            implied.extend(reader_absent);
+                            solver.add_clause(&implied);
+                            if let Some(absent) = absent(&mut solver, source) {
+                                let mut implied = vec![!chosen, !lit, !absent];
+                                implied.extend(reader_absent);
+                                solver.add_clause(&implied);
+                            }
+                        }
+                    }
+                }
+            }
+            solver.add_clause(&clause);
+        }
+        if solver.solve(&needed, &mut || false) != Answer::Contradiction {
+            return self.axioms.clone();
+        }
+        let failed: FxHashSet<Lit> = solver.failed().into_iter().collect();
+        let kept = self.axioms.iter().zip(&needed).filter(|(_, lit)| failed.contains(lit));
+        kept.map(|(axiom, _)| *axiom).collect()
+    }
+
+    /// How many axioms are needed.
+    pub(super) fn len(&self) -> usize {
+        self.axioms.len()
+    }
+
+    /// All sources of a read in the original problem.
+    fn sources_of(&self, read: u32) -> Vec<u32> {
+        let problem = self.prover.problem;
+        match problem.open.binary_search_by_key(&read, |open| open.read) {
+            Ok(place) => problem.open[place].sources.clone(),
+            Err(_) => vec![problem.reads[read as usize].source],
+        }
+    }
+
+    /// The proof, unless it has too many cases.
+    pub(super) fn prove(&mut self) -> Option<Tree> {
+        self.refute(Assumed::default())
+    }
+
+    fn refute(&mut self, mut assumed: Assumed) -> Option<Tree> {
+        self.cases += 1;
+        if self.cases > MOST_CASES {
+            return None;
+        }
+        let mut settled: Vec<Settled> = Vec::new();
+        let tree = loop {
+            let mut progress = false;
+            let mut open: Option<Axiom> = None;
+            let mut contradiction = None;
+            for axiom in self.axioms.clone() {
+                match self.look(&axiom, &mut assumed) {
+                    Outcome::Open(splits) => {
+                        if splits && open.is_none() {
+                            open = Some(axiom);
+                        }
+                    }
+                    Outcome::Settled(what) => {
+                        progress = true;
+                        settled.extend(what);
+                    }
+                    Outcome::Contradiction(tree) => {
+                        contradiction = Some(tree);
+                        break;
+                    }
+                }
+            }
+            if let Some(tree) = contradiction {
+                break tree;
+            }
+            if !progress {
+                break self.split(open?, &assumed)?;
+            }
+        };
+        Some(settled.into_iter().rev().fold(tree, |tree, settled| match settled {
+            Settled::Versions { key, first, second, refuted } => {
+                Tree::Versions { key, first, second, cases: Box::new([refuted, tree]) }
+            }
+            Settled::Source { read, source, mut refuted } => {
+                refuted.push((source, tree));
+                Tree::Source { read, cases: refuted }
+            }
+        }))
+    }
+
+    fn split(&mut self, axiom: Axiom, assumed: &Assumed) -> Option<Tree> {
+        let (key, first, second) = match axiom {
+            Axiom::Sources { read } => {
+                let mut cases = Vec::new();
+                for source in self.sources_of(read) {
+                    let mut case = assumed.clone();
+                    self.assume_source(&mut case, read, source);
+                    cases.push((source, self.refute(case)?));
+                }
+                return Some(Tree::Source { read, cases });
+            }
+            Axiom::Between { read, source, writer } => {
+                (self.prover.problem.reads[read as usize].key, source, writer)
+            }
+            Axiom::Conflict { key, first, second } => (key, first, second),
+        };
+        let mut cases = Vec::new();
+        for (first, second) in [(first, second), (second, first)] {
+            let mut case = assumed.clone();
+            self.assume_order(&mut case, key, first, second);
+            cases.push(self.refute(case)?);
+        }
+        let cases: Box<[Tree; 2]> = cases.try_into().ok().map(Box::new)?;
+        Some(Tree::Versions { key, first, second, cases })
+    }
+
+    fn assume_order(&self, assumed: &mut Assumed, key: Key, first: u32, second: u32) {
+        let rules = self.prover.events.rules;
+        if assumed.orders.insert((key, first, second)) {
+            let (from, to) = (rules.commit(first), rules.overwrite(second));
+            assumed.edges.entry(from).or_default().push(Hop { from, to, by: By::Order(key) });
+        }
+    }
+
+    fn assume_source(&self, assumed: &mut Assumed, read: u32, source: u32) {
+        let rules = self.prover.events.rules;
+        assumed.sources.insert(read, source);
+        if source != INITIAL {
+            if self.prover.problem.is_optional(source) {
+                assumed.there.insert(source);
+            }
+            let begin = rules.begin(self.prover.problem.reads[read as usize].txn);
+            let from = rules.commit(source);
+            assumed.edges.entry(from).or_default().push(Hop { from, to: begin, by: By::Read(read) });
+        }
+    }
+
+    fn is_there(&self, assumed: &Assumed, txn: u32) -> bool {
+        self.prover.problem.is_present(txn) || assumed.there.contains(&txn)
+    }
+
+    /// A path in a case, closed by one more edge.
+    fn closed(&self, assumed: &Assumed, closing: Hop) -> Option<Tree> {
+        let path = self.prover.path_with(closing.to, closing.from, u32::MAX, &|_| true, &assumed.edges);
+        path.map(|mut path| {
+            path.push(closing);
+            Tree::Cycle(path)
+        })
+    }
+
+    fn look(&self, axiom: &Axiom, assumed: &mut Assumed) -> Outcome {
+        match *axiom {
+            Axiom::Between { read, source, writer } => self.look_between(assumed, read, source, writer),
+            Axiom::Conflict { key, first, second } => {
+                if !(self.is_there(assumed, first) && self.is_there(assumed, second)) {
+                    return Outcome::Open(false);
+                }
+                self.look_order(assumed, key, first, second, None)
+            }
+            Axiom::Sources { read } => self.look_sources(assumed, read),
+        }
+    }
+
+    fn look_between(&self, assumed: &mut Assumed, read: u32, source: u32, writer: u32) -> Outcome {
+        let rules = self.prover.events.rules;
+        let problem = self.prover.problem;
+        let (key, txn) = (problem.reads[read as usize].key, problem.reads[read as usize].txn);
+        let known = assumed.sources.get(&read).copied().unwrap_or_else(|| (self.known)(read));
+        if known != source || !self.is_there(assumed, txn) || !self.is_there(assumed, writer) {
+            return Outcome::Open(false);
+        }
+        let (from, to) = (rules.begin(txn), rules.commit(writer));
+        let missed = Hop { from, to, by: By::Missed(read) };
+        let plain = source == INITIAL || self.prover.lacks(problem.reads[read as usize].op, writer);
+        if plain || assumed.orders.contains(&(key, source, writer)) {
+            if !assumed.missed.insert((read, writer)) {
+                return Outcome::Open(false);
+            }
+            if let Some(cycle) = self.closed(assumed, missed) {
+                return Outcome::Contradiction(cycle);
+            }
+            assumed.edges.entry(from).or_default().push(missed);
+            return Outcome::Settled(None);
+        }
+        self.look_order(assumed, key, source, writer, Some(missed))
+    }
+
+    /// `first` before `second`, which implies one more edge, or the other way round.
+    fn look_order(
+        &self,
+        assumed: &mut Assumed,
+        key: Key,
+        first: u32,
+        second: u32,
+        implied: Option<Hop>,
+    ) -> Outcome {
+        if assumed.orders.contains(&(key, first, second)) || assumed.orders.contains(&(key, second, first)) {
+            return Outcome::Open(false);
+        }
+        let rules = self.prover.events.rules;
+        let order = |first: u32, second: u32| Hop {
+            from: rules.commit(first),
+            to: rules.overwrite(second),
+            by: By::Order(key),
+        };
+        let one = self
+            .closed(assumed, order(first, second))
+            .or_else(|| implied.and_then(|implied| self.closed(assumed, implied)));
+        let other = self.closed(assumed, order(second, first));
+        match (one, other) {
+            (None, None) => Outcome::Open(true),
+            (Some(one), Some(other)) => {
+                Outcome::Contradiction(Tree::Versions { key, first, second, cases: Box::new([one, other]) })
+            }
+            (Some(refuted), None) => {
+                self.assume_order(assumed, key, second, first);
+                Outcome::Settled(Some(Settled::Versions { key, first, second, refuted }))
+            }
+            (None, Some(refuted)) => {
+                self.assume_order(assumed, key, first, second);
+                Outcome::Settled(Some(Settled::Versions { key, first: second, second: first, refuted }))
+            }
+        }
+    }
+
+    fn look_sources(&self, assumed: &mut Assumed, read: u32) -> Outcome {
+        let txn = self.prover.problem.reads[read as usize].txn;
+        if !self.is_there(assumed, txn) || assumed.sources.contains_key(&read) {
+            return Outcome::Open(false);
+        }
+        let begin = self.prover.events.rules.begin(txn);
+        let sources = self.sources_of(read);
+        let mut refuted: Vec<(u32, Tree)> = Vec::new();
+        let mut left = Vec::new();
+        for source in sources {
+            let from = if source == INITIAL { None } else { Some(self.prover.events.rules.commit(source)) };
+            let cycle = from
+                .and_then(|from| self.closed(assumed, Hop { from, to: begin, by: By::Read(read) }));
+            match cycle {
+                Some(cycle) => refuted.push((source, cycle)),
+                None => left.push(source),
+            }
+        }
+        match left[..] {
+            [] => Outcome::Contradiction(Tree::Source { read, cases: refuted }),
+            [source] => {
+                self.assume_source(assumed, read, source);
+                Outcome::Settled(Some(Settled::Source { read, source, refuted }))
+            }
+            _ => Outcome::Open(true),
+        }
+    }
+}

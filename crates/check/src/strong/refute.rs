@@ -1,0 +1,632 @@
+//! Refutation: a proof that a person can read and `verify` can check, from the steps that led to a contradiction.
+//!
+//! Saturation ends with a cycle of edges, or with a read that has no source left. Each of its steps rests on a path of edges of
+//! earlier rounds: the alternative would have closed a cycle with it. So the proof is read backwards: the last cycle, the steps
+//! it uses, the paths they rest on, and so on; then told forwards, a split for each step: the one alternative is refuted
+//! by its cycle, the other goes on. Everything that is not needed has fallen away.
+//!
+//! Where saturation was not enough and a search found nothing, the same is done under assumptions: one choice after the other is
+//! split until every branch ends in a cycle (`cases.rs`).
+//!
+//! Paths run through events, and what is shown are transactions: the step from a begin to its own commit is left out, steps
+//! along a session are joined, and so are ticks of the clock.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use isoscope_history::{Key, Op, OpKind, Txn};
+use isoscope_order::{Components, Graph};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::events::Events;
+use super::problem::{INITIAL, Problem};
+use super::saturate::{Exclusion, Known, Rule, Step};
+use crate::certificate::{Case, Choice, Edge, Node, Proof, Why};
+
+/// An edge on a path of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Hop {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) by: By,
+}
+
+/// What an edge is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum By {
+    /// It holds from the start.
+    Given,
+    /// A step of saturation.
+    Step(u32),
+    /// `from` is before `to` among the writers of a key, by assumption.
+    Order(Key),
+    /// A read misses a writer.
+    Missed(u32),
+    /// A read is from a writer, by assumption.
+    Read(u32),
+}
+
+/// Finds proofs.
+pub(super) struct Prover<'a> {
+    /// The problem as it was before saturation.
+    pub(super) problem: &'a Problem<'a>,
+    pub(super) events: &'a Events,
+    known: &'a Known,
+    /// All edges, with their numbers.
+    graph: Graph,
+    numbers: Vec<u32>,
+    /// By read, how its other sources were excluded.
+    exclusions: FxHashMap<u32, Vec<Exclusion>>,
+}
+
+/// How much a step counts on a path, compared with a given edge: it has to be explained in turn.
+const STEP_WEIGHT: u32 = 6;
+/// How many cycles of a component are tried for a short proof.
+const TRIES: usize = 24;
+
+impl<'a> Prover<'a> {
+    pub(super) fn new(problem: &'a Problem<'a>, events: &'a Events, known: &'a Known) -> Prover<'a> {
+        let mut numbers: Vec<u32> = (0..known.edges.len() as u32).collect();
+        numbers.sort_by_key(|&i| known.edges[i as usize].0);
+        let sorted: Vec<(u32, u32)> = numbers.iter().map(|&i| known.edges[i as usize]).collect();
+        let mut exclusions: FxHashMap<u32, Vec<Exclusion>> = FxHashMap::default();
+        for &exclusion in &known.exclusions {
+            exclusions.entry(exclusion.read).or_default().push(exclusion);
+        }
+        let graph = Graph::from_edges(events.nodes as usize, &sorted);
+        Prover { problem, events, known, graph, numbers, exclusions }
+    }
+
+    /// A proof for every part of a contradiction that saturation found, each with the number of its part; the shortest first.
+    pub(super) fn contradictions(&self) -> Vec<Proof> {
+        if let Some(read) = self.known.orphan {
+            return vec![self.orphan(read)];
+        }
+        let last = self.known.rounds;
+        let components = Components::find(&self.graph);
+        let mut closing: FxHashMap<u32, Vec<Hop>> = FxHashMap::default();
+        for (i, &(from, to)) in self.known.edges.iter().enumerate() {
+            let step = i.checked_sub(self.known.given);
+            let new = step.map_or(last == 0, |step| self.known.steps[step].round == last);
+            let component = components.of[from as usize];
+            if new && component == components.of[to as usize] {
+                let by = step.map_or(By::Given, |step| By::Step(step as u32));
+                closing.entry(component).or_default().push(Hop { from, to, by });
+            }
+        }
+        let mut closing: Vec<(u32, Vec<Hop>)> = closing.into_iter().collect();
+        closing.sort_unstable_by_key(|(component, _)| *component);
+        let mut proofs: Vec<Proof> = closing
+            .into_iter()
+            .filter_map(|(component, hops)| {
+                let within = |node: u32| components.of[node as usize] == component;
+                let proofs = hops.iter().take(TRIES).filter_map(|&hop| {
+                    let mut cycle = self.path(hop.to, hop.from, last + 1, &within)?;
+                    cycle.push(hop);
+                    Some(self.tell(&[], Tree::Cycle(cycle)))
+                });
+                proofs.min_by_key(size)
+            })
+            .collect();
+        proofs.sort_by_key(size);
+        proofs
+    }
+
+    /// A read that has no source.
+    fn orphan(&self, read: u32) -> Proof {
+        let cases = self.excluded(read).iter().map(|exclusion| (exclusion.source, self.exclusion(exclusion)));
+        self.tell(&[], Tree::Source { read, cases: cases.collect() })
+    }
+
+    fn excluded(&self, read: u32) -> &[Exclusion] {
+        self.exclusions.get(&read).map_or(&[], Vec::as_slice)
+    }
+
+    /// Why a read cannot have a source.
+    fn exclusion(&self, exclusion: &Exclusion) -> Tree {
+        let Exclusion { read, source, by, round } = *exclusion;
+        let rules = self.events.rules;
+        let Problem { reads, .. } = self.problem;
+        let (key, reader) = (reads[read as usize].key, reads[read as usize].txn);
+        let begin = rules.begin(reader);
+        let path = |from, to| self.path(from, to, round, &|_| true).unwrap_or_default();
+        let Some(writer) = by else {
+            let mut cycle = path(begin, rules.commit(source));
+            cycle.push(Hop { from: rules.commit(source), to: begin, by: By::Read(read) });
+            return Tree::Cycle(cycle);
+        };
+        let mut missed = path(rules.commit(writer), begin);
+        missed.push(Hop { from: begin, to: rules.commit(writer), by: By::Missed(read) });
+        if source == INITIAL {
+            return Tree::Cycle(missed);
+        }
+        let mut overwritten = path(rules.overwrite(source), rules.commit(writer));
+        let (from, to) = (rules.commit(writer), rules.overwrite(source));
+        overwritten.push(Hop { from, to, by: By::Order(key) });
+        let (first, second) = (source, writer);
+        let cases = [Tree::Cycle(missed), Tree::Cycle(overwritten)];
+        Tree::Versions { key, first, second, cases: Box::new(cases) }
+    }
+
+    /// The lightest path between two events along edges of earlier rounds, through some nodes.
+    pub(super) fn path(
+        &self,
+        from: u32,
+        to: u32,
+        before_round: u32,
+        within: &dyn Fn(u32) -> bool,
+    ) -> Option<Vec<Hop>> {
+        self.path_with(from, to, before_round, within, &FxHashMap::default())
+    }
+
+    /// The same, with more edges.
+    pub(super) fn path_with(
+        &self,
+        from: u32,
+        to: u32,
+        before_round: u32,
+        within: &dyn Fn(u32) -> bool,
+        more: &FxHashMap<u32, Vec<Hop>>,
+    ) -> Option<Vec<Hop>> {
+        if from == to {
+            return Some(Vec::new());
+        }
+        let mut met: FxHashMap<u32, (u32, Option<Hop>)> = FxHashMap::default();
+        let mut queue = BinaryHeap::new();
+        met.insert(from, (0, None));
+        queue.push(Reverse((0, from)));
+        while let Some(Reverse((far, node))) = queue.pop() {
+            if node == to {
+                break;
+            }
+            if met.get(&node).is_some_and(|&(known, _)| known < far) {
+                continue;
+            }
+            let range = self.graph.edge_range(node);
+            let edges = range.zip(self.graph.successors(node)).filter_map(|(i, &next)| {
+                let number = self.numbers[i] as usize;
+                match number.checked_sub(self.known.given) {
+                    None => Some((Hop { from: node, to: next, by: By::Given }, 1)),
+                    Some(step) if self.known.steps[step].round < before_round => {
+                        Some((Hop { from: node, to: next, by: By::Step(step as u32) }, STEP_WEIGHT))
+                    }
+                    Some(_) => None,
+                }
+            });
+            let more = more.get(&node).into_iter().flatten().map(|&hop| (hop, 1));
+            for (hop, weight) in edges.chain(more) {
+                let next = far + weight;
+                if within(hop.to) && met.get(&hop.to).is_none_or(|&(known, _)| next < known) {
+                    met.insert(hop.to, (next, Some(hop)));
+                    queue.push(Reverse((next, hop.to)));
+                }
+            }
+        }
+        let mut path = Vec::new();
+        let mut node = to;
+        while let (_, Some(hop)) = met.get(&node)? {
+            path.push(*hop);
+            node = hop.from;
+        }
+        path.reverse();
+        Some(path)
+    }
+
+    /// What a step rests on: paths, and reads whose source must be known.
+    fn ground(&self, step: &Step) -> (Vec<Hop>, Option<u32>) {
+        let rules = self.events.rules;
+        let path = |from, to| self.path(from, to, step.round, &|_| true).unwrap_or_default();
+        match step.rule {
+            Rule::Before { read, writer } => {
+                let begin = rules.begin(self.problem.reads[read as usize].txn);
+                (path(rules.commit(writer), begin), Some(read))
+            }
+            Rule::Misses { read, writer } if self.is_plainly_missed(read, writer) => (Vec::new(), Some(read)),
+            Rule::Misses { read, writer } => {
+                let source = self.source(read);
+                (path(rules.overwrite(source), rules.commit(writer)), Some(read))
+            }
+            Rule::Conflict { first, second, .. } => {
+                (path(rules.overwrite(first), rules.commit(second)), None)
+            }
+            Rule::Source { read } => (Vec::new(), Some(read)),
+        }
+    }
+
+    /// The source of a read that saturation knows.
+    fn source(&self, read: u32) -> u32 {
+        let original = self.problem.reads[read as usize].source;
+        let Ok(open) = self.problem.open.binary_search_by_key(&read, |open| open.read) else {
+            return original;
+        };
+        let excluded = self.excluded(read);
+        let left = |source: &&u32| excluded.iter().all(|exclusion| exclusion.source != **source);
+        self.problem.open[open].sources.iter().find(left).copied().unwrap_or(original)
+    }
+
+    /// Whether it needs no choice to see that a read misses a writer: it read the initial state, or a list without what the
+    /// writer appended.
+    pub(super) fn is_plainly_missed(&self, read: u32, writer: u32) -> bool {
+        let op = self.problem.reads[read as usize].op;
+        self.source(read) == INITIAL || self.lacks(op, writer)
+    }
+
+    /// Whether a list that was read lacks what a writer appended.
+    pub(super) fn lacks(&self, read: Op, writer: u32) -> bool {
+        let history = self.problem.history;
+        let read = history.op(read);
+        if read.kind != OpKind::ReadList {
+            return false;
+        }
+        let elements = history.table().elements(read.value);
+        let mut appends = history.ops_of(Txn(writer)).filter(|op| op.key == read.key && op.kind == OpKind::Append);
+        appends.any(|append| !elements.contains(&append.value))
+    }
+
+    /// Puts what a tree rests on before it, and tells the whole in transactions.
+    pub(super) fn tell(&self, more: &[u32], tree: Tree) -> Proof {
+        let mut grounds: FxHashMap<u32, Vec<Hop>> = FxHashMap::default();
+        let mut reads: FxHashSet<u32> = FxHashSet::default();
+        let mut todo: Vec<u32> = more.to_vec();
+        tree.each_hop(&mut |hop| {
+            if let By::Step(step) = hop.by {
+                todo.push(step);
+            }
+            if let By::Missed(read) = hop.by {
+                reads.insert(read);
+            }
+        });
+        let mut excluding: FxHashMap<u32, Vec<(u32, Tree)>> = FxHashMap::default();
+        let assumed = tree.assumed();
+        let mut known: Vec<u32> = reads.into_iter().collect();
+        loop {
+            if let Some(step) = todo.pop() {
+                if grounds.contains_key(&step) {
+                    continue;
+                }
+                let (path, read) = self.ground(&self.known.steps[step as usize]);
+                todo.extend(path.iter().filter_map(Hop::step));
+                known.extend(read);
+                grounds.insert(step, path);
+            } else if let Some(read) = known.pop() {
+                if excluding.contains_key(&read) || assumed.contains(&read) || !self.is_open(read) {
+                    continue;
+                }
+                let cases: Vec<(u32, Tree)> = self
+                    .excluded(read)
+                    .iter()
+                    .map(|exclusion| (exclusion.source, self.exclusion(exclusion)))
+                    .collect();
+                for (_, tree) in &cases {
+                    tree.each_hop(&mut |hop| todo.extend(hop.step()));
+                }
+                excluding.insert(read, cases);
+            } else {
+                break;
+            }
+        }
+        let mut lemmas: Vec<Lemma> = Vec::new();
+        for (read, cases) in excluding {
+            let round = self.excluded(read).iter().map(|exclusion| exclusion.round).max().unwrap_or(0);
+            lemmas.push(Lemma { round, after: false, what: What::Source { read, cases } });
+        }
+        for (step, path) in grounds {
+            let Step { round, rule, .. } = self.known.steps[step as usize];
+            if !matches!(rule, Rule::Source { .. }) {
+                lemmas.push(Lemma { round, after: true, what: What::Step { step, path } });
+            }
+        }
+        lemmas.sort_by_key(|lemma| (lemma.round, lemma.after, lemma.what.number()));
+        let mut teller = Teller { prover: self, cases: Vec::new(), orders: FxHashSet::default() };
+        for lemma in lemmas {
+            if teller.lemma(lemma.what) {
+                return Proof { cases: teller.cases };
+            }
+        }
+        teller.tree(tree);
+        Proof { cases: teller.cases }
+    }
+
+    fn is_open(&self, read: u32) -> bool {
+        self.problem.open.binary_search_by_key(&read, |open| open.read).is_ok()
+    }
+}
+
+/// How long a proof is.
+fn size(proof: &Proof) -> usize {
+    let edges = |case: &Case| match case {
+        Case::Cycle(edges) => edges.len(),
+        Case::Split { .. } => 1,
+    };
+    proof.cases.iter().map(edges).sum()
+}
+
+impl Hop {
+    fn step(&self) -> Option<u32> {
+        match self.by {
+            By::Step(step) => Some(step),
+            _ => None,
+        }
+    }
+}
+
+/// A proof in terms of events.
+pub(super) enum Tree {
+    Cycle(Vec<Hop>),
+    /// `first` before `second`, then the other way round.
+    Versions { key: Key, first: u32, second: u32, cases: Box<[Tree; 2]> },
+    /// By source.
+    Source { read: u32, cases: Vec<(u32, Tree)> },
+}
+
+impl Tree {
+    fn each(&self, visit: &mut dyn FnMut(&Tree)) {
+        let mut todo = vec![self];
+        while let Some(tree) = todo.pop() {
+            visit(tree);
+            match tree {
+                Tree::Cycle(_) => {}
+                Tree::Versions { cases, .. } => todo.extend(cases.iter()),
+                Tree::Source { cases, .. } => todo.extend(cases.iter().map(|(_, tree)| tree)),
+            }
+        }
+    }
+
+    fn each_hop(&self, visit: &mut dyn FnMut(&Hop)) {
+        self.each(&mut |tree| {
+            if let Tree::Cycle(hops) = tree {
+                hops.iter().for_each(&mut *visit);
+            }
+        });
+    }
+
+    /// The reads whose source the tree itself distinguishes.
+    fn assumed(&self) -> FxHashSet<u32> {
+        let mut reads = FxHashSet::default();
+        self.each(&mut |tree| {
+            if let Tree::Source { read, .. } = tree {
+                reads.insert(*read);
+            }
+        });
+        reads
+    }
+}
+
+struct Lemma {
+    round: u32,
+    after: bool,
+    what: What,
+}
+
+enum What {
+    Source { read: u32, cases: Vec<(u32, Tree)> },
+    Step { step: u32, path: Vec<Hop> },
+}
+
+impl What {
+    fn number(&self) -> u32 {
+        match self {
+            What::Source { read, .. } => *read,
+            What::Step { step, .. } => *step,
+        }
+    }
+}
+
+struct Teller<'p, 'a> {
+    prover: &'p Prover<'a>,
+    cases: Vec<Case>,
+    /// The orders of writers settled so far.
+    orders: FxHashSet<(Key, u32, u32)>,
+}
+
+impl Teller<'_, '_> {
+    /// Tells a lemma; true when it is a contradiction by itself.
+    fn lemma(&mut self, what: What) -> bool {
+        match what {
+            What::Source { read, cases } => {
+                let source = self.prover.source(read);
+                let place = self.split_source(read);
+                for (excluded, tree) in cases {
+                    let number = self.cases.len() as u32;
+                    self.set_source(place, read, excluded, number);
+                    self.tree(tree);
+                }
+                let number = self.cases.len() as u32;
+                self.set_source(place, read, source, number);
+                false
+            }
+            What::Step { step, path } => self.step(self.prover.known.steps[step as usize].rule, path),
+        }
+    }
+
+    /// Begins a split of the sources of a read, in the order of the original problem.
+    fn split_source(&mut self, read: u32) -> usize {
+        let problem = self.prover.problem;
+        let op = problem.reads[read as usize].op;
+        let sources = self.sources(read);
+        let writers: Vec<Node> = sources.iter().map(|&source| node(source)).collect();
+        let cases = vec![0; writers.len()];
+        self.cases.push(Case::Split { choice: Choice::Source { read: op, writers }, cases });
+        self.cases.len() - 1
+    }
+
+    fn sources(&self, read: u32) -> &[u32] {
+        let problem = self.prover.problem;
+        let open = problem.open.binary_search_by_key(&read, |open| open.read);
+        open.map_or(&[], |place| &problem.open[place].sources[..])
+    }
+
+    fn set_source(&mut self, place: usize, read: u32, source: u32, number: u32) {
+        let which = self.sources(read).iter().position(|&s| s == source);
+        if let (Case::Split { cases, .. }, Some(which)) = (&mut self.cases[place], which) {
+            cases[which] = number;
+        }
+    }
+
+    /// Tells a step: the alternative closes a cycle with its path, and the step itself is assumed from then on.
+    fn step(&mut self, rule: Rule, mut path: Vec<Hop>) -> bool {
+        let rules = self.prover.events.rules;
+        let problem = self.prover.problem;
+        match rule {
+            Rule::Source { .. } => false,
+            Rule::Misses { read, writer } if self.prover.is_plainly_missed(read, writer) => false,
+            Rule::Misses { read, writer } => {
+                let key = problem.reads[read as usize].key;
+                self.order(key, self.prover.source(read), writer, path);
+                false
+            }
+            Rule::Conflict { key, first, second } => {
+                self.order(key, first, second, path);
+                false
+            }
+            Rule::Before { read, writer } => {
+                let (key, reader) = (problem.reads[read as usize].key, problem.reads[read as usize].txn);
+                let source = self.prover.source(read);
+                path.push(Hop { from: rules.begin(reader), to: rules.commit(writer), by: By::Missed(read) });
+                if self.prover.is_plainly_missed(read, writer) {
+                    let cycle = self.edges(&path);
+                    self.cases.push(Case::Cycle(cycle));
+                    return true;
+                }
+                if self.orders.insert((key, writer, source)) {
+                    let first = self.cases.len() as u32 + 1;
+                    let choice = Choice::Versions { key, first: Txn(source), second: Txn(writer) };
+                    self.cases.push(Case::Split { choice, cases: vec![first, first + 1] });
+                    let cycle = self.edges(&path);
+                    self.cases.push(Case::Cycle(cycle));
+                }
+                false
+            }
+        }
+    }
+
+    /// `first` is before `second`, since a path leads from it there.
+    fn order(&mut self, key: Key, first: u32, second: u32, mut path: Vec<Hop>) {
+        if !self.orders.insert((key, first, second)) {
+            return;
+        }
+        let rules = self.prover.events.rules;
+        let number = self.cases.len() as u32 + 1;
+        let choice = Choice::Versions { key, first: Txn(second), second: Txn(first) };
+        self.cases.push(Case::Split { choice, cases: vec![number, number + 1] });
+        path.push(Hop { from: rules.commit(second), to: rules.overwrite(first), by: By::Order(key) });
+        let cycle = self.edges(&path);
+        self.cases.push(Case::Cycle(cycle));
+    }
+
+    /// Tells a tree.
+    fn tree(&mut self, tree: Tree) {
+        // A place to enter the number of the next node at: of a split, which of its cases.
+        let mut todo: Vec<(Tree, Option<(usize, usize)>)> = vec![(tree, None)];
+        while let Some((tree, place)) = todo.pop() {
+            let number = self.cases.len() as u32;
+            if let Some((split, which)) = place
+                && let Case::Split { cases, .. } = &mut self.cases[split]
+            {
+                cases[which] = number;
+            }
+            match tree {
+                Tree::Cycle(hops) => {
+                    let cycle = self.edges(&hops);
+                    self.cases.push(Case::Cycle(cycle));
+                }
+                Tree::Versions { key, first, second, cases } => {
+                    let choice = Choice::Versions { key, first: Txn(first), second: Txn(second) };
+                    self.cases.push(Case::Split { choice, cases: vec![0; 2] });
+                    let [one, other] = *cases;
+                    todo.push((other, Some((number as usize, 1))));
+                    todo.push((one, Some((number as usize, 0))));
+                }
+                Tree::Source { read, cases } => {
+                    let place = self.split_source(read);
+                    for (source, tree) in cases.into_iter().rev() {
+                        let which = self.sources(read).iter().position(|&s| s == source);
+                        todo.push((tree, which.map(|which| (place, which))));
+                    }
+                }
+            }
+        }
+    }
+
+    /// A closed path of events as a cycle of transactions.
+    fn edges(&self, hops: &[Hop]) -> Vec<Edge> {
+        let mut edges: Vec<Edge> = Vec::new();
+        // Where a way through the ticks of the clock began.
+        let mut ticking: Option<u32> = None;
+        let hops = self.unticked(hops);
+        for hop in &hops {
+            let (rules, first_tick) = (self.prover.events.rules, self.prover.events.first_tick);
+            if hop.to >= first_tick {
+                ticking.get_or_insert(rules.txn(hop.from));
+                continue;
+            }
+            let to = rules.txn(hop.to);
+            let (from, why) = match ticking.take() {
+                Some(from) => (from, Why::RealTime),
+                None if rules.txn(hop.from) == to => continue,
+                None => (rules.txn(hop.from), self.why(hop)),
+            };
+            match edges.last_mut() {
+                Some(last) if last.why == Why::Session && why == Why::Session => last.to = node(to),
+                _ => edges.push(Edge { from: node(from), to: node(to), why }),
+            }
+        }
+        // The cycle may have begun in the middle of a session.
+        if edges.len() > 2
+            && edges[0].why == Why::Session
+            && edges[edges.len() - 1].why == Why::Session
+            && let Some(last) = edges.pop()
+        {
+            edges[0].from = last.from;
+        }
+        edges
+    }
+
+    /// The same closed path, beginning with an event of a transaction.
+    fn unticked(&self, hops: &[Hop]) -> Vec<Hop> {
+        let first_tick = self.prover.events.first_tick;
+        let start = hops.iter().position(|hop| hop.from < first_tick).unwrap_or(0);
+        hops[start..].iter().chain(&hops[..start]).copied().collect()
+    }
+
+    fn why(&self, hop: &Hop) -> Why {
+        let problem = self.prover.problem;
+        let op = |read: u32| problem.reads[read as usize].op;
+        let rule = match hop.by {
+            By::Given => return self.given(hop),
+            By::Order(key) => return Why::Overwritten { key },
+            By::Missed(read) => return Why::Misses { read: op(read) },
+            By::Read(read) => return Why::ReadFrom { read: op(read) },
+            By::Step(step) => self.prover.known.steps[step as usize].rule,
+        };
+        match rule {
+            Rule::Before { read, .. } => Why::Overwritten { key: problem.reads[read as usize].key },
+            Rule::Misses { read, .. } => Why::Misses { read: op(read) },
+            Rule::Conflict { key, .. } => Why::Overwritten { key },
+            Rule::Source { read } => Why::ReadFrom { read: op(read) },
+        }
+    }
+
+    /// What an edge that holds from the start is.
+    fn given(&self, hop: &Hop) -> Why {
+        let (problem, rules) = (self.prover.problem, self.prover.events.rules);
+        let (from, to) = (rules.txn(hop.from), rules.txn(hop.to));
+        let history = problem.history;
+        if rules.sessions && from < to && history.session_of(Txn(from)) == history.session_of(Txn(to)) {
+            return Why::Session;
+        }
+        let mut reads = problem.reads_of(to).map(|i| &problem.reads[i]);
+        if rules.is_begin(hop.to)
+            && let Some(read) = reads.find(|read| read.source == from)
+        {
+            return Why::ReadFrom { read: read.op };
+        }
+        let mut versions = problem.resolved.versions.iter();
+        let version = versions.find(|version| version.from.0 == from && version.to.0 == to);
+        version.map_or(Why::Session, |version| version.why.clone())
+    }
+}
+
+fn node(source: u32) -> Node {
+    if source == INITIAL { Node::Initial } else { Node::Txn(Txn(source)) }
+}

@@ -276,6 +276,8 @@ pub enum Limit {
     Time,
     /// Too much memory is in use.
     Memory,
+    /// No order exists, says the search, but the proof has too many cases to be written down.
+    Proof,
 }
 
 /// A level and its verdict.

@@ -33,12 +33,15 @@ pub(crate) struct Rules {
     pub(crate) sessions: bool,
     /// Real time counts.
     pub(crate) real_time: bool,
+    /// Anti-dependencies are edges. For parallel snapshot isolation they are not: there, only a cycle with a single one is
+    /// forbidden.
+    pub(crate) misses: bool,
 }
 
 impl Rules {
     /// The rules of a level, if the event graph decides it.
     pub(crate) fn of(level: Level) -> Option<Rules> {
-        let ser = Rules { split: false, conflicts: true, sessions: true, real_time: false };
+        let ser = Rules { split: false, conflicts: true, sessions: true, real_time: false, misses: true };
         match level {
             Level::Serializable => Some(ser),
             Level::StrictSerializable => Some(Rules { real_time: true, ..ser }),
@@ -46,6 +49,7 @@ impl Rules {
             Level::Snapshot => Some(Rules { split: true, ..ser }),
             Level::StrictSnapshot => Some(Rules { split: true, real_time: true, ..ser }),
             Level::Prefix => Some(Rules { split: true, conflicts: false, ..ser }),
+            Level::ParallelSnapshot => Some(Rules { misses: false, ..ser }),
             _ => None,
         }
     }

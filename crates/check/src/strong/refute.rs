@@ -103,7 +103,7 @@ impl<'a> Prover<'a> {
                 let proofs = hops.iter().take(TRIES).filter_map(|&hop| {
                     let mut cycle = self.path(hop.to, hop.from, last + 1, &within)?;
                     cycle.push(hop);
-                    Some(self.tell(&[], Tree::Cycle(cycle)))
+                    Some(self.tell(Tree::Cycle(cycle)))
                 });
                 proofs.min_by_key(size)
             })
@@ -115,7 +115,7 @@ impl<'a> Prover<'a> {
     /// A read that has no source.
     fn orphan(&self, read: u32) -> Proof {
         let cases = self.excluded(read).iter().map(|exclusion| (exclusion.source, self.exclusion(exclusion)));
-        self.tell(&[], Tree::Source { read, cases: cases.collect() })
+        self.tell(Tree::Source { read, cases: cases.collect() })
     }
 
     fn excluded(&self, read: u32) -> &[Exclusion] {
@@ -187,7 +187,7 @@ impl<'a> Prover<'a> {
                 let number = self.numbers[i] as usize;
                 match number.checked_sub(self.known.given) {
                     None => Some((Hop { from: node, to: next, by: By::Given }, 1)),
-                    Some(step) if self.known.steps[step].round < before_round => {
+                    Some(step) if self.known.steps[step].round < before_round && self.is_edge(step) => {
                         Some((Hop { from: node, to: next, by: By::Step(step as u32) }, STEP_WEIGHT))
                     }
                     Some(_) => None,
@@ -210,6 +210,11 @@ impl<'a> Prover<'a> {
         }
         path.reverse();
         Some(path)
+    }
+
+    /// Whether a step can be on a path.
+    fn is_edge(&self, step: usize) -> bool {
+        self.events.rules.misses || !matches!(self.known.steps[step].rule, Rule::Misses { .. })
     }
 
     /// What a step rests on: paths, and reads whose source must be known.
@@ -264,10 +269,10 @@ impl<'a> Prover<'a> {
     }
 
     /// Puts what a tree rests on before it, and tells the whole in transactions.
-    pub(super) fn tell(&self, more: &[u32], tree: Tree) -> Proof {
+    pub(super) fn tell(&self, tree: Tree) -> Proof {
         let mut grounds: FxHashMap<u32, Vec<Hop>> = FxHashMap::default();
         let mut reads: FxHashSet<u32> = FxHashSet::default();
-        let mut todo: Vec<u32> = more.to_vec();
+        let mut todo: Vec<u32> = Vec::new();
         tree.each_hop(&mut |hop| {
             if let By::Step(step) = hop.by {
                 todo.push(step);

@@ -347,7 +347,9 @@ impl Round<'_> {
             // A reader that overwrites what it read is one of those after it; who is after it is no matter then.
             for &writer in after.iter().filter(|&&writer| writer != reader) {
                 let (from, to) = (begin, rules.commit(writer));
-                if !self.precedes(from, to) {
+                // Where this is no edge, it still closes a cycle if the reader has seen what it cannot have missed.
+                let counts = rules.misses || source == INITIAL && self.precedes(to, from);
+                if counts && !self.precedes(from, to) {
                     found.push(Step { from, to, rule: Rule::Misses { read, writer }, round });
                 }
             }

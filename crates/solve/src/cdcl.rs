@@ -7,10 +7,11 @@
 //! What is not: *only what is wrong is decided.* The theory prefers, at every moment, one value of each of its variables:
 //! a theory of orders keeps an order, and prefers what it says. Taking every open variable as preferred gives an
 //! assignment the theory agrees with, so when all clauses hold in it the search is over, however many variables are
-//! open. A clause that does not hold is where the next decision is made: the literal of it that was most active
-//! in conflicts, and of equals the one that asks the least change of the theory. So the search repairs an order,
-//! and learns where repairs fail. Most pairs are never decided: with 276,000 of them this is four times as fast as
-//! deciding them all. The order also remembers, across restarts and searches, what saved phases would.
+//! open. A clause that does not hold is where the next decision is made: the literal of it that asks the least change
+//! of the theory, and of equals the one that was most active in conflicts. (The other way round, one question of
+//! 1,000 nodes took more than 12 seconds instead of 0.1.) So the search repairs an order,
+//! and learns where repairs fail; most pairs are never decided. The order also remembers, across restarts and
+//! searches, what saved phases would.
 //!
 //! Only clauses that were asked for have to be looked at: the others follow from them and from the theory.
 //!
@@ -245,8 +246,8 @@ impl<T: Theory> Cdcl<T> {
             if !lits.iter().any(|&lit| self.is_likely(lit)) {
                 let open = lits.iter().copied().filter(|&lit| self.value_of(lit) == Value::Open);
                 return open.max_by(|&a, &b| {
-                    let active = self.activity.compare(a.variable(), b.variable());
-                    active.then_with(|| self.distance(b).cmp(&self.distance(a)))
+                    let near = self.distance(b).cmp(&self.distance(a));
+                    near.then_with(|| self.activity.compare(a.variable(), b.variable()))
                 });
             }
         }

@@ -109,4 +109,15 @@ impl Theory for Acyclic {
         }
         None
     }
+
+    /// A direction that the order has already can neither close a cycle nor move a node.
+    fn prefers(&self, lit: Lit) -> bool {
+        self.agrees(lit).unwrap_or(true)
+    }
+
+    /// How far the two nodes are apart in the order, on the wrong side of each other.
+    fn distance(&self, lit: Lit) -> u32 {
+        self.edge(lit)
+            .map_or(0, |(from, to)| self.order.position(from).saturating_sub(self.order.position(to)))
+    }
 }

@@ -15,6 +15,11 @@ impl Lit {
         Lit(self.0 ^ u32::from(negate))
     }
 
+    /// A number of its own, for tables of literals.
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+
     pub(crate) fn variable(self) -> u32 {
         self.0 >> 1
     }

@@ -34,6 +34,10 @@ pub(crate) trait Theory {
     /// A clause of watched literals that follows from the theory and is false, unless there is none: then the
     /// theory agrees with what was assigned.
     fn conflict(&mut self) -> Option<&[Lit]>;
+    /// Whether it is better to try a literal of a watched variable than its negation; only advice.
+    fn prefers(&self, lit: Lit) -> bool;
+    /// How much would have to change for a literal of a watched variable to hold; only advice.
+    fn distance(&self, lit: Lit) -> u32;
 }
 
 /// A SAT core that searches together with a theory, incrementally.

@@ -4,7 +4,10 @@ use isoscope_order::{DynamicOrder, Graph};
 use rustc_hash::FxHashMap;
 
 use crate::acyclic::Acyclic;
-use crate::cadical::Cadical;
+#[cfg(feature = "cadical")]
+use crate::cadical::Cadical as Core;
+#[cfg(not(feature = "cadical"))]
+use crate::cdcl::Cdcl as Core;
 use crate::lit::Lit;
 use crate::sat::{Answer, Sat};
 
@@ -24,7 +27,7 @@ use crate::sat::{Answer, Sat};
 /// ```
 pub struct OrderSolver {
     nodes: u32,
-    core: Cadical<Acyclic>,
+    core: Core<Acyclic>,
     /// The variable of each pair, by its nodes, the lesser first.
     pairs: FxHashMap<(u32, u32), Lit>,
     variables: u32,
@@ -61,7 +64,7 @@ impl OrderSolver {
         let order = DynamicOrder::new(Graph::from_edges(nodes, edges), order.to_vec());
         OrderSolver {
             nodes: nodes as u32,
-            core: Cadical::new(Acyclic::new(order)),
+            core: Core::new(Acyclic::new(order)),
             pairs: FxHashMap::default(),
             variables: 0,
             clauses: 0,

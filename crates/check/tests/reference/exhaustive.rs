@@ -86,7 +86,7 @@ fn for_each_history(shape: &Shape, beyond: usize, mut visit: impl FnMut(Vec<Plan
                 steps.push(Step::Read(access.key, Some(0)));
             }
         }
-        plan.push(Plan { session, outcome: Outcome::Committed, steps });
+        plan.push(Plan { session, steps, ..Plan::default() });
     }
     let values = |key: usize| written[key] + 1 + beyond;
     for code in 0..reads.iter().map(|&(_, _, key)| values(key)).product() {

@@ -5,4 +5,6 @@ mod certificates;
 mod compare;
 mod exhaustive;
 mod plan;
+#[path = "../progress/mod.rs"]
+mod progress;
 mod random;

@@ -4,6 +4,7 @@ mod axioms;
 mod certificates;
 mod compare;
 mod exhaustive;
+mod formulations;
 mod plan;
 #[path = "../progress/mod.rs"]
 mod progress;

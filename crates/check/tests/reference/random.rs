@@ -436,6 +436,12 @@ pub(crate) fn draw_registers(txns: usize, dice: &mut Dice) -> Vec<Plan> {
     draw(Kind { txns, steps: 3, ..kind }, dice)
 }
 
+/// Lists of every kind, among registers or not.
+pub(crate) fn draw_lists(txns: usize, dice: &mut Dice) -> Vec<Plan> {
+    let kind = [LISTS, MIXED, REPEATED_LISTS, CLOCKED_LISTS][dice.below(4)];
+    draw(Kind { txns, ..kind }, dice)
+}
+
 macro_rules! parts {
     ($($name:ident: $kind:ident, $seeds:expr;)+) => {
         $(#[test]

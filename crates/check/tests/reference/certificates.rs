@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use isoscope_check::{
-    Against, Checker, Edge, Evidence, Finding, Instance, Judgement, Node, Options, Seen, Unknown, Verdict,
-    Why, verify,
+    Against, Checker, Edge, Evidence, Finding, Instance, Judgement, Node, Options, Seen, Through, Unknown,
+    Verdict, Why, Witness, verify,
 };
 use isoscope_history::{History, Op, Txn, notation};
 use isoscope_levels::{Anomaly, Level};
@@ -75,7 +75,7 @@ fn forced(history: &History, read: Place, seen: Seen) -> Why {
 
 fn finding(anomaly: Anomaly, evidence: Evidence) -> Finding {
     let instances = vec![Instance { evidence, component: None }];
-    Finding { anomaly, against: None, count: 1, components: 0, instances }
+    Finding { anomaly, against: None, through: Through::default(), count: 1, components: 0, instances }
 }
 
 fn violated(level: Level, findings: Vec<Finding>) -> Judgement {

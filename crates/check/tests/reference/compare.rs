@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use isoscope_check::{Checker, Judgement, Options, Unknown, Verdict, verify};
-use isoscope_history::{History, Txn, notation};
+use isoscope_check::{Checker, Judgement, Node, Options, Unknown, Verdict, Verifier, Witness};
+use isoscope_history::{History, Op, Txn, notation};
 use isoscope_levels::Level;
 
-use crate::axioms::{self, WEAK};
+use crate::axioms::{self, Explanation, LEVELS, WEAK};
 use crate::plan::{Plan, build, shrink};
+use crate::progress::{EXACT_ON_DUPLICATES, UNDECIDED, VERIFIES_DUPLICATES, VERIFIES_STRONG};
 
 /// Panics when somebody disagrees on a plan, with the smallest history that still shows it.
 pub(crate) fn agree(plan: Vec<Plan>, what: impl std::fmt::Display) {
@@ -18,25 +19,29 @@ pub(crate) fn agree(plan: Vec<Plan>, what: impl std::fmt::Display) {
 
 fn complain(plan: &[Plan]) -> Option<String> {
     let history = build(plan);
-    compare(&history).err().map(|complaint| format!("{complaint}\n    {}", notation::print(&history)))
+    // The notation has no word for times.
+    let times = history.times().map_or(String::new(), |times| format!("\n    {times:?}"));
+    let print = |complaint| format!("{complaint}\n    {}{times}", notation::print(&history));
+    compare(&history).err().map(print)
 }
 
-/// Compares the verdicts of all levels that the reference knows, and verifies every certificate.
+/// Compares the verdicts of all levels, and verifies every certificate.
 pub(crate) fn compare(history: &History) -> Result<(), String> {
-    let levels = if history.txn_count() < 5 { &axioms::LEVELS[..] } else { WEAK };
-    let expected = axioms::judge(history, levels);
+    let expected = axioms::judge(history, &LEVELS);
     let mut checker = Checker::new(history, Options::default());
-    for (&level, expected) in levels.iter().zip(&expected) {
+    let verifier = Verifier::new(history);
+    for (&level, expected) in LEVELS.iter().zip(&expected) {
         let judgement = checker.check(level);
-        verify(history, &judgement)
+        verifier
+            .verify(&judgement)
             .map_err(|refutation| format!("{level}: {refutation} in {judgement:?}"))?;
         // What a list says that is wrong, or contradicts another, is no version order; PL-1 knows nothing
         // else.
         if level == Level::AdyaPl1 && history.has_lists() && axioms::lists_contradict(history) {
             continue;
         }
-        compare_verdicts(history, &judgement, expected.as_deref())?;
-        verify_order(history, level, expected.as_deref())?;
+        compare_verdicts(history, &judgement, expected.as_ref())?;
+        verify_explanation(history, &verifier, level, expected.as_ref())?;
     }
     Ok(())
 }
@@ -44,42 +49,60 @@ pub(crate) fn compare(history: &History) -> Result<(), String> {
 fn compare_verdicts(
     history: &History,
     judgement: &Judgement,
-    expected: Option<&[Txn]>,
+    expected: Option<&Explanation>,
 ) -> Result<(), String> {
     let Judgement { level, verdict, .. } = judgement;
     match (verdict, expected) {
         (Verdict::Holds(_), None) => Err(format!("{level} holds, says the engine, but it is violated")),
-        (Verdict::Violated(findings), Some(order)) => {
-            Err(format!("{level} is violated, says the engine, but it holds: {order:?}; {findings:?}"))
+        (Verdict::Violated(findings), Some(explanation)) => {
+            Err(format!("{level} is violated, says the engine, but it holds: {explanation:?}; {findings:?}"))
         }
         (Verdict::Unknown(Unknown::NothingToCheck), _) if axioms::present(history).is_empty() => Ok(()),
-        (Verdict::Unknown(Unknown::Ambiguous { .. }), _) => Ok(()),
-        (Verdict::Unknown(Unknown::NoEngine), _) if !WEAK.contains(level) => Ok(()),
+        (Verdict::Unknown(Unknown::Ambiguous { .. }), _)
+            if !EXACT_ON_DUPLICATES || axioms::elements_repeat(history) =>
+        {
+            Ok(())
+        }
+        (Verdict::Unknown(Unknown::NoEngine), _) if UNDECIDED.contains(level) => Ok(()),
         (Verdict::Unknown(unknown), _) => Err(format!("{level} is said to be {unknown:?}")),
         _ => Ok(()),
     }
 }
 
-/// The reference's own order must pass the verifier, unless the reference had to choose writers.
-fn verify_order(history: &History, level: Level, expected: Option<&[Txn]>) -> Result<(), String> {
+/// The reference's own explanation must pass the verifier.
+fn verify_explanation(
+    history: &History,
+    verifier: &Verifier<'_>,
+    level: Level,
+    expected: Option<&Explanation>,
+) -> Result<(), String> {
     match expected {
-        Some(order) if WEAK.contains(&level) && !axioms::values_repeat(history) => {
-            verify_that_holds(history, level, order)
-                .map_err(|refutation| format!("{level}: the reference's {order:?} is refused: {refutation}"))
+        Some(explanation) if is_verified(history, level) => {
+            verifier.verify(&judgement_of(level, explanation)).map_err(|refutation| {
+                format!("{level}: the reference's {explanation:?} is refused: {refutation}")
+            })
         }
         _ => Ok(()),
     }
 }
 
-/// Asks the verifier whether an order shows that a level holds.
-pub(crate) fn verify_that_holds(
-    history: &History,
-    level: Level,
-    order: &[Txn],
-) -> Result<(), isoscope_check::Refutation> {
-    let order = (level != Level::CutIsolation).then(|| Arc::from(order));
-    let witness = Witness { order, ..Witness::default() };
-    verify(history, &Judgement { level, verdict: Verdict::Holds(witness), implied_by: None })
+/// Whether the verifier knows what shows that a level holds. Lists that may be of several writers are left out.
+pub(crate) fn is_verified(history: &History, level: Level) -> bool {
+    let knows_level = VERIFIES_STRONG || WEAK.contains(&level);
+    let knows_values = VERIFIES_DUPLICATES && !axioms::elements_repeat(history);
+    knows_level && (knows_values || !axioms::values_repeat(history))
+}
+
+/// The verdict that a level holds, for the reason that the reference gives.
+pub(crate) fn judgement_of(level: Level, explanation: &Explanation) -> Judgement {
+    let Explanation { order, snapshots, sources } = explanation;
+    let node = |&(op, from): &(Op, Option<Txn>)| (op, from.map_or(Node::Initial, Node::Txn));
+    let witness = Witness {
+        order: (level != Level::CutIsolation).then(|| Arc::from(&order[..])),
+        snapshots: snapshots.as_deref().map(Arc::from),
+        sources: sources.iter().map(node).collect(),
+    };
+    Judgement { level, verdict: Verdict::Holds(witness), implied_by: None }
 }
 
 /// Runs a test on one thread: small histories gain nothing from more.

@@ -23,7 +23,7 @@ const PIECES: usize = 97;
 
 /// An operation without its value: of key 0 or 1, a read or a write.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Access {
+pub(crate) struct Access {
     key: usize,
     is_write: bool,
 }
@@ -36,7 +36,7 @@ const ACCESSES: [Access; 4] = [
 ];
 
 /// The sessions of a history, each a list of transactions.
-type Shape = Vec<Vec<Vec<Access>>>;
+pub(crate) type Shape = Vec<Vec<Vec<Access>>>;
 
 /// All transactions of one or two operations.
 fn txns() -> Vec<Vec<Access>> {
@@ -71,7 +71,7 @@ fn is_first_of_its_like(shape: &Shape) -> bool {
 }
 
 /// Calls `visit` with every history of a shape: its reads return every value, `beyond` of which nobody wrote.
-fn for_each_history(shape: &Shape, beyond: usize, mut visit: impl FnMut(Vec<Plan>)) {
+pub(crate) fn for_each_history(shape: &Shape, beyond: usize, mut visit: impl FnMut(Vec<Plan>)) {
     let mut written = [0usize; 2];
     let mut plan = Vec::new();
     let mut reads = Vec::new();
@@ -86,7 +86,7 @@ fn for_each_history(shape: &Shape, beyond: usize, mut visit: impl FnMut(Vec<Plan
                 steps.push(Step::Read(access.key, Some(0)));
             }
         }
-        plan.push(Plan { session, outcome: Outcome::Committed, steps });
+        plan.push(Plan { session, steps, ..Plan::default() });
     }
     let values = |key: usize| written[key] + 1 + beyond;
     for code in 0..reads.iter().map(|&(_, _, key)| values(key)).product() {
@@ -99,19 +99,84 @@ fn for_each_history(shape: &Shape, beyond: usize, mut visit: impl FnMut(Vec<Plan
     }
 }
 
-/// Compares the histories of the shapes whose number leaves the remainder `part` when divided by `parts`.
+/// Calls `visit` with those shapes whose number leaves the remainder `part` when divided by `parts`.
+pub(crate) fn for_each_shape_of(lengths: &[usize], part: usize, parts: usize, mut visit: impl FnMut(&Shape)) {
+    let mut number = 0;
+    for_each_shape(lengths, |shape| {
+        if number % parts == part {
+            visit(shape);
+        }
+        number += 1;
+    });
+}
+
+/// The values that are written where they repeat: two that anybody may write, and the initial one and another.
+pub(crate) const REPEATED: [[u32; 2]; 2] = [[1, 2], [0, 1]];
+
+/// Calls `visit` with every history of a shape that writes two values only, and reads these and 0. Of histories that
+/// differ only in the names of values that are not initial one is taken.
+pub(crate) fn for_each_history_with_values(
+    shape: &Shape,
+    values: [u32; 2],
+    mut visit: impl FnMut(Vec<Plan>),
+) {
+    let txns =
+        shape.iter().enumerate().flat_map(|(session, txns)| txns.iter().map(move |txn| (session, txn)));
+    let mut plan: Vec<Plan> = txns.clone().map(|(session, _)| Plan { session, ..Plan::default() }).collect();
+    let accesses: Vec<(usize, Access)> =
+        txns.enumerate().flat_map(|(i, (_, txn))| txn.iter().map(move |&access| (i, access))).collect();
+    let mut read: Vec<u32> = vec![0, values[0], values[1]];
+    read.dedup();
+    let choices = |access: Access| if access.is_write { &values[..] } else { &read[..] };
+    let codes = accesses.iter().map(|&(_, access)| choices(access).len()).product();
+    for mut code in 0..codes {
+        plan.iter_mut().for_each(|txn| txn.steps.clear());
+        for &(txn, access) in &accesses {
+            let value = choices(access)[code % choices(access).len()];
+            code /= choices(access).len();
+            plan[txn].steps.push(match access.is_write {
+                true => Step::Write(access.key, value),
+                false => Step::Read(access.key, Some(value)),
+            });
+        }
+        let first = |key: usize| {
+            plan.iter().flat_map(|txn| &txn.steps).find_map(|step| match *step {
+                Step::Write(k, value) if k == key => Some(value),
+                _ => None,
+            })
+        };
+        let renamed = !values.contains(&0) && (0..2).any(|key| first(key) == Some(values[1]));
+        if !renamed {
+            visit(plan.clone());
+        }
+    }
+}
+
+/// Compares the histories of some of the shapes.
 fn compare_all(lengths: &[usize], beyond: usize, part: usize, parts: usize) {
     let mut histories = 0u64;
     compare::alone(|| {
-        let mut number = 0;
-        for_each_shape(lengths, |shape| {
-            if number % parts == part {
-                for_each_history(shape, beyond, |plan| {
+        for_each_shape_of(lengths, part, parts, |shape| {
+            for_each_history(shape, beyond, |plan| {
+                histories += 1;
+                compare::agree(plan, "exhaustive");
+            });
+        });
+    });
+    assert!(histories > 0);
+}
+
+/// Compares the histories of some of the shapes with values that are not unique.
+fn compare_all_repeated(lengths: &[usize], part: usize, parts: usize) {
+    let mut histories = 0u64;
+    compare::alone(|| {
+        for_each_shape_of(lengths, part, parts, |shape| {
+            for values in REPEATED {
+                for_each_history_with_values(shape, values, |plan| {
                     histories += 1;
-                    compare::agree(plan, "exhaustive");
+                    compare::agree(plan, "exhaustive, repeated");
                 });
             }
-            number += 1;
         });
     });
     assert!(histories > 0);
@@ -150,6 +215,38 @@ fn exhaustive_two_transactions_with_every_outcome() {
             });
         }
     });
+}
+
+#[test]
+fn exhaustive_repeated_values_of_two_transactions_and_three_sessions() {
+    for lengths in [&[1][..], &[2], &[1, 1], &[1, 1, 1]] {
+        compare_all_repeated(lengths, 0, 1);
+    }
+}
+
+/// A run takes one in so many of the shapes of three transactions with values that are not unique.
+const REPEATED_PIECES: usize = 5;
+
+#[test]
+fn exhaustive_sample_of_repeated_values_in_one_session() {
+    compare_all_repeated(&[3], 0, REPEATED_PIECES);
+}
+
+#[test]
+fn exhaustive_sample_of_repeated_values_in_two_sessions() {
+    compare_all_repeated(&[2, 1], 1, REPEATED_PIECES);
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn exhaustive_repeated_values_in_one_session() {
+    compare_all_repeated(&[3], 0, 1);
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn exhaustive_repeated_values_in_two_sessions() {
+    compare_all_repeated(&[2, 1], 0, 1);
 }
 
 macro_rules! parts {

@@ -4,5 +4,8 @@ mod axioms;
 mod certificates;
 mod compare;
 mod exhaustive;
+mod formulations;
 mod plan;
+#[path = "../progress/mod.rs"]
+mod progress;
 mod random;

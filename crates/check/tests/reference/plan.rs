@@ -17,11 +17,15 @@ pub(crate) enum Step {
 }
 
 /// A transaction of the session of that number.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) session: usize,
     pub(crate) outcome: Outcome,
     pub(crate) steps: Vec<Step>,
+    /// When it was invoked and returned, in places of the order of events.
+    pub(crate) events: Option<(u32, u32)>,
+    /// The same by the client's clock.
+    pub(crate) times: Option<(i64, i64)>,
 }
 
 const KEYS: [&str; 4] = ["x", "y", "z", "u"];
@@ -30,8 +34,14 @@ const SESSIONS: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
 /// The history of a plan. Sessions come in the order in which they are first used.
 pub(crate) fn build(plan: &[Plan]) -> History {
     let mut b = Builder::new();
-    for Plan { session, outcome, steps } in plan {
+    for Plan { session, outcome, steps, events, times } in plan {
         let mut txn = b.session(SESSIONS[*session]).txn();
+        if let Some((invoke, complete)) = *events {
+            txn = txn.events(invoke, complete);
+        }
+        if let Some((invoke, complete)) = *times {
+            txn = txn.times(invoke, complete);
+        }
         for step in steps {
             txn = match step {
                 Step::Read(key, Some(value)) => txn.read(KEYS[*key], *value),
@@ -49,7 +59,7 @@ pub(crate) fn build(plan: &[Plan]) -> History {
     b.finish()
 }
 
-/// Takes away transactions, then operations, as long as the complaint stays; gives the last complaint.
+/// Takes away transactions, then operations, then what the clock says, as long as the complaint stays; gives the last complaint.
 pub(crate) fn shrink(
     mut plan: Vec<Plan>,
     mut complaint: String,
@@ -67,8 +77,14 @@ pub(crate) fn shrink(
             smaller[i].steps.remove(j);
             smaller
         });
-        let next =
-            without_txn.chain(without_step).find_map(|p| complains(&p).map(|complaint| (p, complaint)));
+        let timed = (0..plan.len()).filter(|&i| plan[i].events.is_some() || plan[i].times.is_some());
+        let without_clock = timed.map(|i| {
+            let mut smaller = plan.clone();
+            (smaller[i].events, smaller[i].times) = (None, None);
+            smaller
+        });
+        let mut smaller = without_txn.chain(without_step).chain(without_clock);
+        let next = smaller.find_map(|p| complains(&p).map(|complaint| (p, complaint)));
         match next {
             Some(smaller) => (plan, complaint) = smaller,
             None => return complaint,

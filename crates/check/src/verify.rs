@@ -11,8 +11,10 @@
 //! `facts.rs` says where every read has its value from, and `classify.rs` what is wrong with one. *Holds*:
 //! `witness.rs`, for an order (`order.rs`) with the writers of reads (`sources.rs`, `lists.rs`: then `direct.rs`,
 //! `causal.rs`) or with what each transaction sees (`replay.rs`, `realtime.rs`); cut isolation has none (`cut.rs`).
-//! *Violated*: `findings.rs` and `cycle.rs`. All take about linear time; their files say exactly.
+//! *Violated*: `findings.rs`, cycles (`cycle.rs`, `shape.rs`), and proofs by cases (`cases.rs`, `given.rs`). All take
+//! about linear time; their files say exactly.
 
+mod cases;
 mod causal;
 mod classify;
 mod cut;
@@ -20,10 +22,12 @@ mod cycle;
 mod direct;
 mod facts;
 mod findings;
+mod given;
 mod lists;
 mod order;
 mod realtime;
 mod replay;
+mod shape;
 mod sources;
 mod witness;
 

@@ -376,13 +376,23 @@ impl<'h> Facts<'h> {
         }
     }
 
-    /// Who appended what stands in the external part of a list, be the read right or wrong.
-    fn appenders(&self, read: OpView, reader: Txn, found: &mut Vec<Txn>) {
-        if !self.is_repeated(read.key) {
-            let part = self.external_part(read, reader).unwrap_or_default();
-            let appends = part.iter().filter_map(|&element| self.appends.get(&(read.key, element))?.live);
-            found.extend(appends.map(|append| self.history.txn_of(append)));
+    /// From whom a transaction must have read: the only candidates of its reads, and who appended what stands in
+    /// the external parts of its lists, be they right or wrong.
+    pub(super) fn known_writers(&self, reader: Txn) -> Vec<Txn> {
+        let mut writers = Vec::new();
+        for read in self.history.ops_of(reader) {
+            match self.source(read.id) {
+                Source::Nothing => continue,
+                Source::From(Node::Txn(writer)) => writers.push(writer),
+                _ => {}
+            }
+            if read.kind == OpKind::ReadList && !self.is_repeated(read.key) {
+                let part = self.external_part(read, reader).unwrap_or_default();
+                let appends = part.iter().filter_map(|&element| self.appends.get(&(read.key, element))?.live);
+                writers.extend(appends.map(|append| self.history.txn_of(append)));
+            }
         }
+        writers
     }
 
     /// Follows reads from present transactions to those of unknown outcome.
@@ -390,16 +400,7 @@ impl<'h> Facts<'h> {
         let mut open: Vec<Txn> = self.present().collect();
         let all_known = self.history.txns().all(|txn| self.history.outcome(txn) != Outcome::Unknown);
         while let Some(reader) = open.pop().filter(|_| !all_known) {
-            let mut writers = Vec::new();
-            for read in self.history.ops_of(reader) {
-                if let Source::From(Node::Txn(writer)) = self.source(read.id) {
-                    writers.push(writer);
-                }
-                if read.kind == OpKind::ReadList && self.source(read.id) != Source::Nothing {
-                    self.appenders(read, reader, &mut writers);
-                }
-            }
-            for writer in writers {
+            for writer in self.known_writers(reader) {
                 if !std::mem::replace(&mut self.present[writer.index()], true) {
                     open.push(writer);
                 }

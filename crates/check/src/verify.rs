@@ -8,22 +8,32 @@
 //! What it cannot know: whether a violation was missed in a history that is said to be *Unknown*, and whether
 //! more anomalies are there than the shown ones that it checks.
 //!
-//! `facts.rs` says where every read has its value from, `classify.rs` what is wrong with one, `witness.rs`
-//! and `causal.rs` check orders, `cut.rs` cut isolation, `findings.rs` and `cycle.rs` evidence. All take
+//! `facts.rs` says where every read has its value from, and `classify.rs` what is wrong with one. *Holds*:
+//! `witness.rs`, for an order (`order.rs`) with the writers of reads (`sources.rs`, `lists.rs`: then `direct.rs`,
+//! `causal.rs`) or with what each transaction sees (`replay.rs`, `realtime.rs`); cut isolation has none (`cut.rs`).
+//! *Violated*: `findings.rs`, cycles (`cycle.rs`, `shape.rs`), and proofs by cases (`cases.rs`, `given.rs`). All take
 //! about linear time; their files say exactly.
 
+mod cases;
 mod causal;
 mod classify;
 mod cut;
 mod cycle;
+mod direct;
 mod facts;
 mod findings;
+mod given;
+mod lists;
+mod order;
+mod realtime;
+mod replay;
+mod shape;
+mod sources;
 mod witness;
 
 use std::fmt;
 
 use isoscope_history::{History, Op};
-use isoscope_levels::Level;
 
 use crate::certificate::{Judgement, Unknown, Verdict};
 use facts::{Facts, Source};
@@ -84,11 +94,7 @@ impl<'h> Verifier<'h> {
             ensure(inherited, || "only a violation is inherited".to_owned())?;
         }
         match verdict {
-            Verdict::Holds(witness) => match (level, &witness.order) {
-                (Level::CutIsolation, _) => witness::check_supported(facts).and_then(|()| cut::check(facts)),
-                (_, Some(order)) => witness::check(facts, level, order),
-                (_, None) => Err(Refutation::new(format!("{level} needs a commit order"))),
-            },
+            Verdict::Holds(witness) => witness::check(facts, level, witness),
             Verdict::Violated(findings) => findings::check(facts, level, findings),
             Verdict::Unknown(unknown) => check_unknown(facts, unknown),
         }

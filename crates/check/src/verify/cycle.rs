@@ -1,47 +1,38 @@
-//! A cycle of edges, checked: is every edge in every commit order, and do they form what the anomaly is
-//! called?
+//! A cycle of edges, checked: is every edge there, and does the level forbid such a cycle?
 //!
-//! An edge `from -> to` is justified by operations of the history (see [`Why`]). Which reasons count depends
-//! on the level: Adya's levels know no sessions, and an edge is forced only by what the level's axiom says a
-//! reader must have seen (PHI of Framework 1). The name of the anomaly follows from the reasons along the
-//! cycle ([`fits`]).
+//! An edge `from -> to` is justified by operations of the history (see [`Why`]), or by what is assumed in the case of
+//! a proof in which it stands ([`Given`]). Which reasons count depends on the level: Adya's levels know no sessions,
+//! only strict ones real time, and an edge is forced only by what the level's axiom says a reader must have seen (PHI
+//! of Framework 1). What the level forbids, and the name of the anomaly, follow from the reasons along the cycle
+//! (`shape.rs`).
 
-use isoscope_history::{Key, Op, OpKind, Txn, Value};
-use isoscope_levels::{Anomaly, Level};
+use isoscope_history::{Key, Op, OpKind, OpView, Txn, Value};
+use isoscope_levels::Level;
 
-use super::facts::{Facts, Source};
+use super::facts::Facts;
 use super::findings::read_of;
-use super::{Refutation, ensure};
-use crate::certificate::{Against, Edge, Node, Seen, Why};
+use super::given::Given;
+use super::{Refutation, ensure, realtime, shape};
+use crate::certificate::{Edge, Node, Seen, Why};
 
-/// Checks a cycle and its name.
-pub(super) fn check(
-    facts: &Facts<'_>,
-    level: Level,
-    anomaly: Anomaly,
-    against: Option<Against>,
-    edges: &[Edge],
-) -> Result<(), Refutation> {
+/// Checks that every edge of a cycle is there, and that the level forbids its shape.
+pub(super) fn check(given: &Given<'_, '_>, level: Level, edges: &[Edge]) -> Result<(), Refutation> {
     let (Some(first), Some(last)) = (edges.first(), edges.last()) else {
         return Err(Refutation::new("an empty cycle"));
     };
-    check_path(facts, level, edges)?;
+    check_path(given, level, edges)?;
     ensure(last.to == first.from, || "the cycle is not closed".to_owned())?;
-    let forced = edges.iter().any(|edge| matches!(edge.why, Why::Forced { .. }));
-    ensure(!forced || matches!(first.why, Why::Forced { .. }), || {
+    let is_forced = |edge: &Edge| matches!(edge.why, Why::Forced { .. });
+    ensure(is_forced(first) || !edges.iter().any(is_forced), || {
         "the first edge is not the forced one".to_owned()
     })?;
-    ensure(fits(anomaly, edges), || "the cycle has another shape".to_owned())?;
-    let rest_is_causal = edges[1..].iter().all(is_causal);
-    ensure(against.is_none_or(|against| (against == Against::Causal) == rest_is_causal), || {
-        "the order it contradicts is the other one".to_owned()
-    })
+    ensure(shape::is_forbidden(level, edges), || format!("{level} does not forbid such a cycle"))
 }
 
-fn check_path(facts: &Facts<'_>, level: Level, edges: &[Edge]) -> Result<(), Refutation> {
+fn check_path(given: &Given<'_, '_>, level: Level, edges: &[Edge]) -> Result<(), Refutation> {
     for edge in edges {
-        check_edge(facts, level, edge).map_err(|refutation| {
-            refutation.about(format!("{} -> {}", name(facts, edge.from), name(facts, edge.to)))
+        check_edge(given, level, edge).map_err(|refutation| {
+            refutation.about(format!("{} -> {}", name(given.facts, edge.from), name(given.facts, edge.to)))
         })?;
     }
     ensure(edges.windows(2).all(|pair| pair[0].to == pair[1].from), || {
@@ -57,39 +48,11 @@ fn name(facts: &Facts<'_>, node: Node) -> String {
     }
 }
 
-fn is_causal(edge: &Edge) -> bool {
-    matches!(edge.why, Why::Session | Why::ReadFrom { .. })
-}
-
-/// Whether the reasons along a cycle are those of an anomaly.
-fn fits(anomaly: Anomaly, edges: &[Edge]) -> bool {
-    let of_versions = |edge: &Edge| matches!(edge.why, Why::Versions { .. } | Why::Missing { .. });
-    let rest = &edges[1..];
-    let forced = match &edges[0].why {
-        Why::Forced { read, seen } => Some((*read, seen)),
-        _ => None,
-    };
-    match anomaly {
-        Anomaly::CyclicCausality => edges.iter().all(is_causal),
-        Anomaly::DirtyWrite => edges.iter().all(of_versions),
-        Anomaly::CircularInformationFlow => {
-            let flow = |edge: &Edge| is_causal(edge) || of_versions(edge);
-            edges.iter().all(flow) && edges.iter().any(is_causal) && edges.iter().any(of_versions)
-        }
-        Anomaly::LostAppend => edges.iter().any(|edge| matches!(edge.why, Why::Missing { .. })),
-        Anomaly::NonMonotonicRead => matches!(forced, Some((read, Seen::Read(seen))) if *seen < read),
-        Anomaly::FracturedRead => matches!(forced, Some((_, Seen::Read(_)))),
-        Anomaly::StaleSessionRead => matches!(forced, Some((_, Seen::Session))),
-        Anomaly::CausalityViolation => forced.is_some() && rest.iter().all(is_causal),
-        Anomaly::ConflictingCommitOrder => forced.is_some() && !rest.iter().all(is_causal),
-        _ => false,
-    }
-}
-
-fn check_edge(facts: &Facts<'_>, level: Level, edge: &Edge) -> Result<(), Refutation> {
+fn check_edge(given: &Given<'_, '_>, level: Level, edge: &Edge) -> Result<(), Refutation> {
+    let facts = given.facts;
     for node in [edge.from, edge.to] {
         if let Node::Txn(txn) = node {
-            let present = txn.index() < facts.history.txn_count() && facts.is_present(txn);
+            let present = txn.index() < facts.history.txn_count() && given.is_present(txn);
             ensure(present, || format!("{} is absent", name(facts, node)))?;
         }
     }
@@ -100,18 +63,24 @@ fn check_edge(facts: &Facts<'_>, level: Level, edge: &Edge) -> Result<(), Refuta
             ensure(has_axiom, || format!("{level} knows no sessions"))?;
             check_session(facts, edge.from, edge.to)
         }
+        Why::RealTime => {
+            ensure(level.implies(Level::StrictSnapshot), || format!("{level} knows no real time"))?;
+            check_real_time(facts, edge.from, edge.to)
+        }
         Why::ReadFrom { read } => {
             ensure(level != Level::AdyaPl1, || format!("{level} knows no reads"))?;
-            check_read_from(facts, edge.from, edge.to, *read)
+            check_read_from(given, edge.from, edge.to, *read)
         }
-        Why::Versions { read, index } => check_versions(facts, edge, *read, *index as usize),
-        Why::Missing { read, append } => check_missing(facts, edge, *read, *append),
+        Why::Versions { read, index } => check_versions(given, edge, *read, *index as usize),
+        Why::Missing { read, append } => check_missing(given, edge, *read, *append),
+        Why::Overwritten { key } => match (edge.from, edge.to) {
+            (Node::Txn(earlier), Node::Txn(later)) if given.is_overwritten(*key, earlier, later) => Ok(()),
+            _ => Err(Refutation::new("that one overwrote the other is not assumed here")),
+        },
+        Why::Misses { read } => check_misses(given, edge, *read),
         Why::Forced { read, seen } => {
             ensure(has_axiom, || format!("{level} forces no edges"))?;
-            check_forced(facts, level, edge, *read, seen)
-        }
-        Why::RealTime | Why::Overwritten { .. } | Why::Misses { .. } => {
-            Err(Refutation::new("no verifier yet for such an edge"))
+            check_forced(given, level, edge, *read, seen)
         }
     }
 }
@@ -125,18 +94,26 @@ fn check_session(facts: &Facts<'_>, from: Node, to: Node) -> Result<(), Refutati
     ensure(earlier, || "not earlier in the same session".to_owned())
 }
 
-/// The read must be an operation of `to` and be determined.
-fn check_read_from(facts: &Facts<'_>, from: Node, to: Node, read: Op) -> Result<(), Refutation> {
-    let (_, reader) = read_of(facts, read)?;
-    ensure(to == Node::Txn(reader) && facts.source(read) == Source::From(from), || {
-        format!("{} is not from there", facts.text(read))
+fn check_real_time(facts: &Facts<'_>, from: Node, to: Node) -> Result<(), Refutation> {
+    let earlier = match (from, to) {
+        (Node::Txn(t), Node::Txn(s)) => realtime::precedes(facts.history, t, s),
+        _ => false,
+    };
+    ensure(earlier, || "the one had not returned before the other was invoked".to_owned())
+}
+
+/// The read must be an operation of `to`, and its source known or assumed.
+fn check_read_from(given: &Given<'_, '_>, from: Node, to: Node, read: Op) -> Result<(), Refutation> {
+    let (_, reader) = read_of(given, read)?;
+    ensure(to == Node::Txn(reader) && given.source(read) == Some(from), || {
+        format!("{} is not from there", given.facts.text(read))
     })
 }
 
 /// The external part of a list read from which versions may be learned. A list that is wrong by itself still
 /// tells in which order it holds what was appended once.
-fn external_part<'h>(facts: &Facts<'h>, read: Op) -> Result<(Key, &'h [Value]), Refutation> {
-    let (view, reader) = read_of(facts, read)?;
+fn external_part<'h>(given: &Given<'_, 'h>, read: Op) -> Result<(Key, &'h [Value]), Refutation> {
+    let (facts, (view, reader)) = (given.facts, read_of(given, read)?);
     let tells = view.kind == OpKind::ReadList && facts.is_list(view.key) && !facts.is_repeated(view.key);
     match facts.external_part(view, reader) {
         Some(part) if tells && view.value != Value::UNKNOWN => Ok((view.key, part)),
@@ -154,8 +131,8 @@ fn appender(facts: &Facts<'_>, key: Key, part: &[Value], element: Value) -> Opti
     }
 }
 
-fn check_versions(facts: &Facts<'_>, edge: &Edge, read: Op, index: usize) -> Result<(), Refutation> {
-    let (key, part) = external_part(facts, read)?;
+fn check_versions(given: &Given<'_, '_>, edge: &Edge, read: Op, index: usize) -> Result<(), Refutation> {
+    let (facts, (key, part)) = (given.facts, external_part(given, read)?);
     let neighbours = index.checked_sub(1).and_then(|before| part.get(before).zip(part.get(index)));
     let fits = neighbours.is_some_and(|(&before, &after)| {
         appender(facts, key, part, before) == Some(edge.from)
@@ -166,8 +143,8 @@ fn check_versions(facts: &Facts<'_>, edge: &Edge, read: Op, index: usize) -> Res
     })
 }
 
-fn check_missing(facts: &Facts<'_>, edge: &Edge, read: Op, append: Op) -> Result<(), Refutation> {
-    let (key, part) = external_part(facts, read)?;
+fn check_missing(given: &Given<'_, '_>, edge: &Edge, read: Op, append: Op) -> Result<(), Refutation> {
+    let (facts, (key, part)) = (given.facts, external_part(given, read)?);
     let last = match part.last() {
         Some(&element) => appender(facts, key, part, element),
         None => Some(Node::Initial),
@@ -182,18 +159,46 @@ fn check_missing(facts: &Facts<'_>, edge: &Edge, read: Op, append: Op) -> Result
     ensure(fits, || format!("{} misses no such append", facts.text(read)))
 }
 
+/// The reader `from` read a version of a key that `to` came to overwrite: its writer is before `to`, or it is a list
+/// that does not hold what `to` appended.
+fn check_misses(given: &Given<'_, '_>, edge: &Edge, read: Op) -> Result<(), Refutation> {
+    let (facts, (view, reader)) = (given.facts, read_of(given, read)?);
+    ensure(edge.from == Node::Txn(reader), || format!("{} is another's read", facts.text(read)))?;
+    let Node::Txn(writer) = edge.to else {
+        return Err(Refutation::new("the initial state overwrites nothing"));
+    };
+    ensure(writer != reader && facts.writes(writer, view.key), || {
+        format!("{} does not overwrite what {} returned", facts.name(writer), facts.text(read))
+    })?;
+    let overwritten = match given.source(read) {
+        Some(Node::Initial) => true,
+        Some(Node::Txn(version)) => given.is_overwritten(view.key, version, writer),
+        None => false,
+    };
+    ensure(overwritten || lacks_append(facts, view, reader, writer), || {
+        format!("{} is not known to miss a write of {}", facts.text(read), facts.name(writer))
+    })
+}
+
+/// Whether a list read does not hold the last element that a writer of the list appended.
+fn lacks_append(facts: &Facts<'_>, read: OpView, reader: Txn, writer: Txn) -> bool {
+    let is_last = |op: &OpView| op.key == read.key && op.last_write;
+    let last = facts.history.ops_of(writer).rfind(is_last);
+    let is_list = read.kind == OpKind::ReadList && facts.is_list(read.key) && read.value != Value::UNKNOWN;
+    let part = facts.external_part(read, reader).filter(|_| is_list);
+    part.zip(last).is_some_and(|(part, append)| !part.contains(&append.value))
+}
+
 /// t3 reads x from `to`; `from` writes x too, and t3 must have seen it.
 fn check_forced(
-    facts: &Facts<'_>,
+    given: &Given<'_, '_>,
     level: Level,
     edge: &Edge,
     read: Op,
     seen: &Seen,
 ) -> Result<(), Refutation> {
-    let (view, reader) = read_of(facts, read)?;
-    ensure(facts.source(read) == Source::From(edge.to), || {
-        format!("{} is not from there", facts.text(read))
-    })?;
+    let (facts, (view, reader)) = (given.facts, read_of(given, read)?);
+    ensure(given.source(read) == Some(edge.to), || format!("{} is not from there", facts.text(read)))?;
     let Node::Txn(overwritten) = edge.from else {
         return Err(Refutation::new("nothing forces the initial state"));
     };
@@ -201,12 +206,12 @@ fn check_forced(
     ensure(facts.writes(overwritten, view.key), || {
         format!("{} does not write the key of {}", facts.name(overwritten), facts.text(read))
     })?;
-    check_seen(facts, level, overwritten, reader, read, seen)
+    check_seen(given, level, overwritten, reader, read, seen)
 }
 
 /// PHI(t2, t3) of the level.
 fn check_seen(
-    facts: &Facts<'_>,
+    given: &Given<'_, '_>,
     level: Level,
     seen_txn: Txn,
     reader: Txn,
@@ -218,16 +223,16 @@ fn check_seen(
         Seen::Read(earlier) => {
             let in_order = *earlier < read || level.implies(Level::ReadAtomic);
             ensure(in_order, || format!("at {level} only earlier reads count"))?;
-            check_read_from(facts, from, to, *earlier)
+            check_read_from(given, from, to, *earlier)
         }
         Seen::Session => {
             ensure(level.implies(Level::ReadAtomic), || format!("{level} has no such axiom"))?;
-            check_session(facts, from, to)
+            check_session(given.facts, from, to)
         }
         Seen::Causal(path) => {
             ensure(level.implies(Level::Causal), || format!("{level} has no such axiom"))?;
-            ensure(path.iter().all(is_causal), || "a path of other than causal edges".to_owned())?;
-            check_path(facts, level, path)?;
+            ensure(path.iter().all(shape::is_causal), || "a path of other than causal edges".to_owned())?;
+            check_path(given, level, path)?;
             let ends = path.first().zip(path.last()).map(|(first, last)| (first.from, last.to));
             ensure(ends == Some((from, to)), || "a path between other transactions".to_owned())
         }

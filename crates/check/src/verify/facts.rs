@@ -9,9 +9,10 @@
 //! transaction's appends it holds one without those before it, or out of order.
 //!
 //! *Present* are the committed transactions, and those of unknown outcome from which a present one reads (or
-//! an element of whose appends stands in a list it read). The reads of all others mean nothing.
+//! an element of whose appends stands in a list it read). The others of unknown outcome may be present or not: what
+//! their reads say counts only where they are.
 //!
-//! Invariant: a source that is a transaction is present, and is not the reader.
+//! Invariant: a source that is a transaction is not the reader, did not abort, and is present when the reader is.
 //!
 //! Cost: a few passes over the operations and one look at every element of every list. Memory: 8 bytes for
 //! each operation and about 25 for each write.
@@ -25,7 +26,7 @@ use crate::certificate::Node;
 /// Where a read has its value from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
-    /// It means nothing: no read, or of an absent transaction, without a value, or of an unsupported key.
+    /// It means nothing: no read, or of an aborted transaction, without a value, or of an unsupported key.
     Nothing,
     /// Its own transaction's last write.
     Own,
@@ -375,39 +376,34 @@ impl<'h> Facts<'h> {
         }
     }
 
-    /// Who appended what stands in the external part of a list, be the read right or wrong.
-    fn appenders(&self, read: OpView, reader: Txn, found: &mut Vec<Txn>) {
-        if !self.is_repeated(read.key) {
-            let part = self.external_part(read, reader).unwrap_or_default();
-            let appends = part.iter().filter_map(|&element| self.appends.get(&(read.key, element))?.live);
-            found.extend(appends.map(|append| self.history.txn_of(append)));
+    /// From whom a transaction must have read: the only candidates of its reads, and who appended what stands in
+    /// the external parts of its lists, be they right or wrong.
+    pub(super) fn known_writers(&self, reader: Txn) -> Vec<Txn> {
+        let mut writers = Vec::new();
+        for read in self.history.ops_of(reader) {
+            match self.source(read.id) {
+                Source::Nothing => continue,
+                Source::From(Node::Txn(writer)) => writers.push(writer),
+                _ => {}
+            }
+            if read.kind == OpKind::ReadList && !self.is_repeated(read.key) {
+                let part = self.external_part(read, reader).unwrap_or_default();
+                let appends = part.iter().filter_map(|&element| self.appends.get(&(read.key, element))?.live);
+                writers.extend(appends.map(|append| self.history.txn_of(append)));
+            }
         }
+        writers
     }
 
-    /// Follows reads from present transactions to those of unknown outcome, and forgets the reads of the
-    /// others.
+    /// Follows reads from present transactions to those of unknown outcome.
     fn find_present(&mut self) {
         let mut open: Vec<Txn> = self.present().collect();
         let all_known = self.history.txns().all(|txn| self.history.outcome(txn) != Outcome::Unknown);
         while let Some(reader) = open.pop().filter(|_| !all_known) {
-            let mut writers = Vec::new();
-            for read in self.history.ops_of(reader) {
-                if let Source::From(Node::Txn(writer)) = self.source(read.id) {
-                    writers.push(writer);
-                }
-                if read.kind == OpKind::ReadList && self.source(read.id) != Source::Nothing {
-                    self.appenders(read, reader, &mut writers);
-                }
-            }
-            for writer in writers {
+            for writer in self.known_writers(reader) {
                 if !std::mem::replace(&mut self.present[writer.index()], true) {
                     open.push(writer);
                 }
-            }
-        }
-        for txn in self.history.txns() {
-            if !self.is_present(txn) {
-                self.sources[self.history.op_range(txn)].fill(Source::Nothing);
             }
         }
     }

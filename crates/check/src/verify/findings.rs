@@ -8,8 +8,9 @@ use isoscope_levels::{Anomaly, Level};
 
 use super::cut::{self, Origins};
 use super::facts::Facts;
-use super::{Refutation, classify, cycle, ensure};
-use crate::certificate::{Evidence, Finding};
+use super::given::Given;
+use super::{Refutation, cases, classify, cycle, ensure, shape};
+use crate::certificate::{Edge, Evidence, Finding, Through, Why};
 
 /// Checks all findings of a violated level.
 pub(super) fn check(facts: &Facts<'_>, level: Level, findings: &[Finding]) -> Result<(), Refutation> {
@@ -21,15 +22,22 @@ pub(super) fn check(facts: &Facts<'_>, level: Level, findings: &[Finding]) -> Re
 }
 
 fn check_finding(facts: &Facts<'_>, level: Level, finding: &Finding) -> Result<(), Refutation> {
-    let Finding { anomaly, against, count, instances, .. } = finding;
+    let Finding { anomaly, against, through, count, instances, .. } = finding;
     ensure(level.forbids(*anomaly), || format!("{level} does not forbid it"))?;
     ensure(!instances.is_empty(), || "no instance is shown".to_owned())?;
     ensure(*count >= instances.len() as u64, || "more instances than counted".to_owned())?;
     for instance in instances {
         match &instance.evidence {
-            Evidence::Cycle(edges) => cycle::check(facts, level, *anomaly, *against, edges)?,
-            Evidence::Cases(_) => return Err(Refutation::new("no verifier yet for a proof by cases")),
+            Evidence::Cycle(edges) => {
+                let given = Given::nothing(facts);
+                cycle::check(&given, level, edges)?;
+                check_name(&given, finding, edges)?;
+            }
+            Evidence::Cases(proof) => cases::check(facts, level, finding, proof)?,
             _ if against.is_some() => return Err(Refutation::new("no order is contradicted")),
+            _ if *through != Through::Dependencies => {
+                return Err(Refutation::new("neither sessions nor real time are needed"));
+            }
             Evidence::Read { read, write } => check_read(facts, *anomaly, *read, *write)?,
             Evidence::Pair { first, second } => check_pair(facts, *anomaly, *first, *second)?,
         }
@@ -37,17 +45,35 @@ fn check_finding(facts: &Facts<'_>, level: Level, finding: &Finding) -> Result<(
     Ok(())
 }
 
+/// Checks what a cycle is called, the order it contradicts, and what it needs besides reads and writes.
+///
+/// Weak levels count cycles with sessions and without together, and say that they need nothing; so where a cycle is
+/// made of what weak levels know, that is let pass.
+pub(super) fn check_name(given: &Given<'_, '_>, finding: &Finding, edges: &[Edge]) -> Result<(), Refutation> {
+    ensure(shape::fits(given, finding.anomaly, edges), || "the cycle has another shape".to_owned())?;
+    ensure(finding.against.is_none_or(|against| against == shape::against(edges)), || {
+        "the order it contradicts is the other one".to_owned()
+    })?;
+    let is_strong =
+        |edge: &Edge| matches!(edge.why, Why::RealTime | Why::Overwritten { .. } | Why::Misses { .. });
+    let unsaid = finding.through == Through::Dependencies && !edges.iter().any(is_strong);
+    ensure(unsaid || finding.through == shape::through(edges), || {
+        format!("what it needs besides reads and writes is {:?}", shape::through(edges))
+    })
+}
+
 /// A read of a present transaction, with its transaction.
-pub(super) fn read_of(facts: &Facts<'_>, read: Op) -> Result<(OpView, Txn), Refutation> {
+pub(super) fn read_of(given: &Given<'_, '_>, read: Op) -> Result<(OpView, Txn), Refutation> {
+    let facts = given.facts;
     ensure(read.index() < facts.history.op_count(), || format!("{read:?} is no operation"))?;
     let (view, txn) = (facts.history.op(read), facts.history.txn_of(read));
     ensure(view.kind.is_read(), || format!("{} is no read", facts.text(read)))?;
-    ensure(facts.is_present(txn), || format!("{} is absent", facts.name(txn)))?;
+    ensure(given.is_present(txn), || format!("{} is absent", facts.name(txn)))?;
     Ok((view, txn))
 }
 
 fn check_read(facts: &Facts<'_>, anomaly: Anomaly, read: Op, write: Option<Op>) -> Result<(), Refutation> {
-    let (read, reader) = read_of(facts, read)?;
+    let (read, reader) = read_of(&Given::nothing(facts), read)?;
     let shown = classify::anomalies(facts, read, reader);
     ensure(shown.contains(&anomaly), || match shown.first() {
         Some(other) => format!("{} is rather a {other}", facts.text(read.id)),
@@ -59,8 +85,9 @@ fn check_read(facts: &Facts<'_>, anomaly: Anomaly, read: Op, write: Option<Op>) 
 }
 
 fn check_pair(facts: &Facts<'_>, anomaly: Anomaly, first: Op, second: Op) -> Result<(), Refutation> {
-    let (first, first_txn) = read_of(facts, first)?;
-    let (second, second_txn) = read_of(facts, second)?;
+    let given = Given::nothing(facts);
+    let (first, first_txn) = read_of(&given, first)?;
+    let (second, second_txn) = read_of(&given, second)?;
     ensure(first.key == second.key, || "two reads of different keys".to_owned())?;
     match anomaly {
         Anomaly::NonRepeatableRead => {

@@ -1,0 +1,236 @@
+//! A proof by cases, checked: is every alternative of every choice refuted by a cycle?
+//!
+//! A choice is exhaustive when one of its alternatives is true in every explanation of the history that agrees with
+//! what is assumed so far. One of two writers of a key is the first. A read of a transaction that took effect is from
+//! one of its *possible writers*: the other transactions that did not abort and whose final write of the key has the
+//! value read (of a list: the last element of its external part), or the initial state when it has. A read without
+//! any is wrong by itself: a choice without alternatives refutes the case it stands in.
+//!
+//! The tree is walked without recursion, and what is assumed is forgotten on the way back ([`Given`]).
+//!
+//! Cost: every edge of every leaf once, and one pass over the writes of the history for the possible writers.
+
+use isoscope_history::{Key, Op, Outcome, Txn, Value};
+use isoscope_levels::Level;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::facts::{Facts, Source};
+use super::findings::{self, read_of};
+use super::given::Given;
+use super::{Refutation, classify, cycle, ensure};
+use crate::certificate::{Case, Choice, Finding, Node, Proof, Through};
+
+/// Checks a proof and the name of what it shows.
+pub(super) fn check(
+    facts: &Facts<'_>,
+    level: Level,
+    finding: &Finding,
+    proof: &Proof,
+) -> Result<(), Refutation> {
+    check_tree(proof)?;
+    let walk =
+        Walk { level, finding, proof, main: main_case(proof), writers: PossibleWriters::new(facts, proof) };
+    walk.run(&mut Given::nothing(facts))
+}
+
+/// Every node but the first is the child of one that stands before it.
+fn check_tree(proof: &Proof) -> Result<(), Refutation> {
+    ensure(!proof.cases.is_empty(), || "a proof without a case".to_owned())?;
+    let mut reached = vec![false; proof.cases.len()];
+    reached[0] = true;
+    for (node, case) in proof.cases.iter().enumerate() {
+        let Case::Split { cases, .. } = case else { continue };
+        for &child in cases {
+            let child = child as usize;
+            ensure(node < child && child < reached.len(), || format!("case {child} does not follow {node}"))?;
+            let again = std::mem::replace(&mut reached[child], true);
+            ensure(!again, || format!("case {child} is reached twice"))?;
+        }
+    }
+    match reached.iter().position(|&reached| !reached) {
+        None => Ok(()),
+        Some(node) => Err(Refutation::new(format!("case {node} is not reached"))),
+    }
+}
+
+/// The leaf that gives the anomaly its name: the last cycle, or where there is none, the last wrong read.
+fn main_case(proof: &Proof) -> usize {
+    let is_cycle = |case: &Case| matches!(case, Case::Cycle(_));
+    let is_leaf = |case: &Case| matches!(case, Case::Split { cases, .. } if cases.is_empty());
+    let cycle = proof.cases.iter().rposition(is_cycle);
+    cycle.or_else(|| proof.cases.iter().rposition(is_leaf)).unwrap_or(0)
+}
+
+/// What stays the same on a walk over a proof.
+struct Walk<'a> {
+    level: Level,
+    finding: &'a Finding,
+    proof: &'a Proof,
+    main: usize,
+    writers: PossibleWriters,
+}
+
+/// A node on the path from the root to the case at hand.
+struct Open {
+    node: usize,
+    /// How many of its alternatives are refuted.
+    refuted: usize,
+    /// What was given before it was assumed.
+    mark: usize,
+}
+
+impl Walk<'_> {
+    fn run(&self, given: &mut Given<'_, '_>) -> Result<(), Refutation> {
+        let mut path = vec![Open { node: 0, refuted: 0, mark: 0 }];
+        while let Some(open) = path.last_mut() {
+            let number = open.node;
+            if open.refuted == 0 {
+                self.enter(given, number).map_err(|refutation| refutation.about(format!("case {number}")))?;
+            }
+            match &self.proof.cases[number] {
+                Case::Split { choice, cases } if open.refuted < cases.len() => {
+                    let (mark, child) = (given.mark(), cases[open.refuted] as usize);
+                    assume(given, choice, open.refuted);
+                    open.refuted += 1;
+                    path.push(Open { node: child, refuted: 0, mark });
+                }
+                _ => {
+                    given.forget(open.mark);
+                    path.pop();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks a node by itself, with what is given there.
+    fn enter(&self, given: &Given<'_, '_>, node: usize) -> Result<(), Refutation> {
+        match &self.proof.cases[node] {
+            Case::Cycle(edges) => {
+                cycle::check(given, self.level, edges)?;
+                if node == self.main { findings::check_name(given, self.finding, edges) } else { Ok(()) }
+            }
+            Case::Split { choice, cases } => {
+                let alternatives = match choice {
+                    Choice::Source { read, writers } => self.check_source(given, node, *read, writers)?,
+                    Choice::Versions { key, first, second } => check_versions(given, *key, *first, *second)?,
+                };
+                ensure(cases.len() == alternatives, || {
+                    format!("{} cases for {alternatives} alternatives", cases.len())
+                })
+            }
+        }
+    }
+
+    /// How many alternatives a choice of writers has, if none is left out.
+    fn check_source(
+        &self,
+        given: &Given<'_, '_>,
+        node: usize,
+        read: Op,
+        named: &[Node],
+    ) -> Result<usize, Refutation> {
+        let (level, facts) = (self.level, given.facts);
+        ensure(level.implies(Level::AdyaPl2), || format!("{level} knows no reads"))?;
+        let (view, reader) = read_of(given, read)?;
+        let possible = match facts.source(read) {
+            Source::Nothing | Source::Own => {
+                return Err(Refutation::new(format!("{} has no writer to choose", facts.text(read))));
+            }
+            Source::Wrong => Vec::new(),
+            Source::From(_) | Source::Ambiguous => self.writers.of(facts, read),
+        };
+        for &writer in named {
+            let exists = !matches!(writer, Node::Txn(txn) if txn.index() >= facts.history.txn_count());
+            ensure(exists, || format!("{writer:?} is no transaction"))?;
+        }
+        let named_once: FxHashSet<Node> = named.iter().copied().collect();
+        ensure(possible.iter().all(|writer| named_once.contains(writer)), || {
+            format!("a possible writer of {} is left out", facts.text(read))
+        })?;
+        if node == self.main {
+            let shown = classify::anomalies(facts, view, reader).contains(&self.finding.anomaly);
+            let plain = self.finding.against.is_none() && self.finding.through == Through::Dependencies;
+            ensure(shown && plain, || format!("{} shows another anomaly", facts.text(read)))?;
+        }
+        Ok(named.len())
+    }
+}
+
+/// The two alternatives of a choice of versions.
+fn check_versions(given: &Given<'_, '_>, key: Key, first: Txn, second: Txn) -> Result<usize, Refutation> {
+    let facts = given.facts;
+    ensure(key.index() < facts.history.key_count(), || format!("{key:?} is no key"))?;
+    ensure(first != second, || "one writer, not two".to_owned())?;
+    for txn in [first, second] {
+        ensure(txn.index() < facts.history.txn_count(), || format!("{txn:?} is no transaction"))?;
+        ensure(given.is_present(txn), || format!("{} is absent", facts.name(txn)))?;
+        ensure(facts.writes(txn, key), || format!("{} does not write the key", facts.name(txn)))?;
+    }
+    Ok(2)
+}
+
+fn assume(given: &mut Given<'_, '_>, choice: &Choice, alternative: usize) {
+    match choice {
+        Choice::Source { read, writers } => given.assume_source(*read, writers[alternative]),
+        Choice::Versions { key, first, second } if alternative == 0 => {
+            given.assume_versions(*key, *first, *second);
+        }
+        Choice::Versions { key, first, second } => given.assume_versions(*key, *second, *first),
+    }
+}
+
+/// The possible writers of all reads that a proof distinguishes by them.
+struct PossibleWriters(FxHashMap<(Key, Value), Vec<Txn>>);
+
+impl PossibleWriters {
+    fn new(facts: &Facts<'_>, proof: &Proof) -> PossibleWriters {
+        let mut writers: FxHashMap<(Key, Value), Vec<Txn>> = FxHashMap::default();
+        for case in &proof.cases {
+            if let Case::Split { choice: Choice::Source { read, .. }, .. } = case
+                && read.index() < facts.history.op_count()
+                && let Some(place) = place(facts, *read)
+            {
+                writers.insert(place, Vec::new());
+            }
+        }
+        if writers.is_empty() {
+            return PossibleWriters(writers);
+        }
+        for txn in facts.history.txns().filter(|&txn| facts.history.outcome(txn) != Outcome::Aborted) {
+            for write in facts.history.ops_of(txn).filter(|op| op.last_write) {
+                if let Some(writers) = writers.get_mut(&(write.key, write.value)) {
+                    writers.push(txn);
+                }
+            }
+        }
+        PossibleWriters(writers)
+    }
+
+    /// The possible writers of a read that is not wrong by itself.
+    fn of(&self, facts: &Facts<'_>, read: Op) -> Vec<Node> {
+        let (view, reader) = (facts.history.op(read), facts.history.txn_of(read));
+        let is_initial = if facts.is_list(view.key) {
+            facts.external_part(view, reader) == Some(facts.initial_elements(view.key))
+        } else {
+            facts.history.is_initial(view.key, view.value)
+        };
+        let initial = is_initial.then_some(Node::Initial);
+        let writers = place(facts, read).and_then(|place| self.0.get(&place));
+        let others = writers.into_iter().flatten().filter(|&&txn| txn != reader);
+        initial.into_iter().chain(others.map(|&txn| Node::Txn(txn))).collect()
+    }
+}
+
+/// The key and value whose final writers may be those of a read.
+fn place(facts: &Facts<'_>, read: Op) -> Option<(Key, Value)> {
+    let view = facts.history.op(read);
+    if !view.kind.is_read() {
+        None
+    } else if facts.is_list(view.key) {
+        let part = facts.external_part(view, facts.history.txn_of(read))?;
+        part.last().map(|&element| (view.key, element))
+    } else {
+        Some((view.key, view.value))
+    }
+}

@@ -4,7 +4,7 @@ use isoscope_check::{Edge, Evidence, Node, Seen, Why};
 use isoscope_history::{Datum, Op, OpKind, OpView, Txn, Value};
 use isoscope_levels::Anomaly;
 
-use crate::story::Teller;
+use crate::story::{Teller, main_cycle};
 use crate::words::{enumerate, participle, sentence};
 
 /// A forced edge, taken apart: the reader read a version of `older` although it had seen `newer`, and the
@@ -26,6 +26,7 @@ impl Teller<'_> {
                 Some(overlooked) => self.wrong_version(anomaly, &overlooked, edges),
                 None => self.circle(anomaly, edges),
             },
+            Evidence::Cases(proof) => self.circle(anomaly, main_cycle(proof)),
         };
         sentence(&text)
     }

@@ -23,5 +23,5 @@ mod headline;
 mod story;
 mod words;
 
-pub use story::{Clause, Pointer, Story, Teller};
+pub use story::{Clause, Pointer, Story, Teller, main_cycle};
 pub use words::visible;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use isoscope_check::{Evidence, Instance, Node, Seen, Why};
+use isoscope_check::{Case, Edge, Evidence, Instance, Node, Proof, Seen, Why};
 use isoscope_history::{History, Op, Txn};
 use isoscope_levels::Anomaly;
 
@@ -60,6 +60,7 @@ impl<'h> Teller<'h> {
     pub fn story(&self, anomaly: Anomaly, instance: &Instance) -> Story {
         let clauses = match &instance.evidence {
             Evidence::Cycle(edges) => self.cycle_clauses(edges),
+            Evidence::Cases(proof) => self.cycle_clauses(main_cycle(proof)),
             Evidence::Read { read, write } => self.read_clauses(anomaly, *read, *write),
             Evidence::Pair { first, second } => self.pair_clauses(*first, *second),
         };
@@ -83,6 +84,7 @@ impl<'h> Teller<'h> {
                 });
                 edges.iter().chain(unfolded).map(|edge| self.step(edge)).collect()
             }
+            Evidence::Cases(proof) => main_cycle(proof).iter().map(|edge| self.step(edge)).collect(),
             Evidence::Read { read, write } => self.read_clauses(anomaly, *read, *write),
             Evidence::Pair { first, second } => self.pair_clauses(*first, *second),
         };
@@ -120,7 +122,15 @@ fn focus(evidence: &Evidence) -> Option<Op> {
             Why::Forced { read, .. } => Some(read),
             _ => None,
         },
+        Evidence::Cases(_) => None,
     }
+}
+
+/// The cycle of a proof by cases that tells most: that of its last leaf.
+pub fn main_cycle(proof: &Proof) -> &[Edge] {
+    let leaves = proof.cases.iter().rev();
+    let mut cycles = leaves.filter_map(|case| if let Case::Cycle(edges) = case { Some(edges) } else { None });
+    cycles.next().map_or(&[], Vec::as_slice)
 }
 
 /// Each operation where it is first met.

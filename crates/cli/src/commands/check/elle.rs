@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use isoscope_check::{Edge, Evidence, Instance, Node, Seen, Unknown, Verdict, Why};
-use isoscope_explain::Teller;
+use isoscope_explain::{Teller, main_cycle};
 use isoscope_formats::Failure;
 use isoscope_history::{Datum, History, Op, OpKind, OpView, Outcome, Txn, Value};
 use isoscope_levels::{Anomaly, Level};
@@ -109,8 +109,8 @@ fn occurrence(
             fields.push(format!(":values [{}]", values.join(" ")));
             fields.push(format!(":op {}", transaction(history, history.txn_of(*second))));
         }
-        Evidence::Cycle(edges) => {
-            let steps = dependencies(history, edges);
+        Evidence::Cycle(_) | Evidence::Cases(_) => {
+            let steps = dependencies(history, cycle(&instance.evidence));
             let nodes = steps.iter().chain(steps.first()).map(|(node, _)| match node {
                 Node::Initial => ":init".to_owned(),
                 Node::Txn(txn) => transaction(history, *txn),
@@ -122,6 +122,15 @@ fn occurrence(
     fields.push(format!(":type {kind}"));
     fields.push(format!(":explanation {}", text(&teller.story(anomaly, instance).headline)));
     format!("{{{}}}", fields.join(", "))
+}
+
+/// The cycle of an occurrence, and the main one of a proof by cases.
+fn cycle(evidence: &Evidence) -> &[Edge] {
+    match evidence {
+        Evidence::Cycle(edges) => edges,
+        Evidence::Cases(proof) => main_cycle(proof),
+        Evidence::Read { .. } | Evidence::Pair { .. } => &[],
+    }
 }
 
 /// A cycle as Elle draws it: where each step begins, and the step.
@@ -153,7 +162,12 @@ const PROCESS: &str = "{:type :process}";
 fn step(history: &History, edge: &Edge) -> String {
     match &edge.why {
         Why::Session => PROCESS.to_owned(),
+        Why::RealTime => "{:type :realtime}".to_owned(),
         Why::ReadFrom { read } => on_key(history, ":wr", *read),
+        Why::Misses { read } => on_key(history, ":rw", *read),
+        Why::Overwritten { key } => {
+            format!("{{:type :ww, :key {}}}", edn(history, history.key_name(*key)))
+        }
         Why::Versions { read, .. } | Why::Missing { read, .. } | Why::Forced { read, .. } => {
             on_key(history, ":ww", *read)
         }
@@ -235,7 +249,7 @@ fn takes_sessions(evidence: &Evidence) -> bool {
             _ => false,
         }
     }
-    matches!(evidence, Evidence::Cycle(edges) if edges.iter().any(along))
+    cycle(evidence).iter().any(along)
 }
 
 fn keywords(names: &BTreeSet<&str>) -> String {

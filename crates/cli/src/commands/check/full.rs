@@ -237,7 +237,11 @@ fn telling(
 /// Whether the clauses of a story would only repeat its headline: outside of cycles, and where the version
 /// that was read is the initial one, which everything follows.
 fn told_by_headline(evidence: &Evidence) -> bool {
-    let Evidence::Cycle(edges) = evidence else { return true };
+    let edges = match evidence {
+        Evidence::Cycle(edges) => edges,
+        Evidence::Cases(_) => return false,
+        Evidence::Read { .. } | Evidence::Pair { .. } => return true,
+    };
     let direct = |edge: &Edge| matches!(&edge.why, Why::Forced { seen: Seen::Read(_) | Seen::Session, .. });
     matches!(edges.as_slice(), [first, second]
         if direct(first) && second.from == Node::Initial && second.why == Why::Session)

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use isoscope_check::{Against, Edge, Evidence, Finding, Instance, Node, Seen, Unknown, Verdict, Why};
-use isoscope_explain::Teller;
+use isoscope_explain::{Teller, main_cycle};
 use isoscope_formats::{Failure, Place};
 use isoscope_history::{Datum, History, Op, OpKind, Txn, Value};
 use isoscope_levels::Anomaly;
@@ -80,7 +80,7 @@ fn operations(report: &Report, teller: &Teller<'_>) -> Vec<Op> {
 fn first(unknown: &Unknown) -> Option<Op> {
     match unknown {
         Unknown::Ambiguous { first, .. } | Unknown::Unsupported { first, .. } => Some(*first),
-        Unknown::NothingToCheck | Unknown::NoEngine => None,
+        Unknown::NothingToCheck | Unknown::NoEngine | Unknown::Limit(_) => None,
     }
 }
 
@@ -145,7 +145,11 @@ impl Writer<'_> {
     fn instance(&self, anomaly: Anomaly, instance: &Instance) -> Json {
         let story = self.teller.story(anomaly, instance);
         let ops = self.teller.operations(anomaly, &instance.evidence);
-        let edges: &[Edge] = if let Evidence::Cycle(edges) = &instance.evidence { edges } else { &[] };
+        let edges: &[Edge] = match &instance.evidence {
+            Evidence::Cycle(edges) => edges,
+            Evidence::Cases(proof) => main_cycle(proof),
+            Evidence::Read { .. } | Evidence::Pair { .. } => &[],
+        };
         let txns = transactions(self.history, edges, &ops);
         let places: BTreeMap<Op, usize> = ops.iter().enumerate().map(|(place, &op)| (op, place)).collect();
         json!({
@@ -187,6 +191,12 @@ impl Writer<'_> {
         let mut out = json!({ "from": self.node(edge.from), "to": self.node(edge.to) });
         match &edge.why {
             Why::Session => out["why"] = "session".into(),
+            Why::RealTime => out["why"] = "real-time".into(),
+            Why::Overwritten { .. } => out["why"] = "overwritten".into(),
+            Why::Misses { read } => {
+                out["why"] = "misses".into();
+                out["read"] = at(read).into();
+            }
             Why::ReadFrom { read } => {
                 out["why"] = "read-from".into();
                 out["read"] = at(read).into();

@@ -1,6 +1,6 @@
 //! What a check found, before it is put into any form.
 
-use isoscope_check::{Against, Finding, Judgement, Unknown, Verdict};
+use isoscope_check::{Against, Finding, Judgement, Limit, Unknown, Verdict};
 use isoscope_formats::Reading;
 use isoscope_levels::Level;
 
@@ -143,6 +143,8 @@ pub(crate) fn reason(unknown: &Unknown) -> (&'static str, String) {
             let operations = counted(*operations, "operation");
             ("unsupported", format!("{operations} {are} of a kind that cannot be judged yet"))
         }
+        Unknown::Limit(Limit::Time) => ("timeout", "the time given with --timeout was up".to_owned()),
+        Unknown::Limit(Limit::Memory) => ("memory", "more memory was in use than --memory allows".to_owned()),
         Unknown::NoEngine => ("no-engine", "no engine decides this level yet".to_owned()),
     }
 }

@@ -1,7 +1,8 @@
 //! Every style on verdicts made by hand, so that what is shown is tested apart from what is found.
 
 use isoscope_check::{
-    Against, Edge, Evidence, Finding, Instance, Judgement, Node, Seen, Unknown, Verdict, Why,
+    Against, Edge, Evidence, Finding, Instance, Judgement, Node, Seen, Through, Unknown, Verdict, Why,
+    Witness,
 };
 use isoscope_formats::{Input, ReadOptions, read};
 use isoscope_history::{Op, Txn};
@@ -31,6 +32,7 @@ fn fractured_read() -> Verdict {
     Verdict::Violated(vec![Finding {
         anomaly: Anomaly::FracturedRead,
         against: Some(Against::Causal),
+        through: Through::default(),
         count: 12,
         components: 3,
         instances: vec![Instance { evidence: Evidence::Cycle(cycle), component: Some(0) }],
@@ -183,6 +185,7 @@ fn elle_gets_its_own_names() {
     let aborted = Verdict::Violated(vec![Finding {
         anomaly: Anomaly::AbortedRead,
         against: None,
+        through: Through::default(),
         count: 1,
         components: 0,
         instances: vec![Instance {
@@ -232,6 +235,7 @@ fn junit_escapes_what_xml_cannot_hold() {
     let thin = Verdict::Violated(vec![Finding {
         anomaly: Anomaly::ThinAirRead,
         against: None,
+        through: Through::default(),
         count: 1,
         components: 0,
         instances: vec![Instance { evidence: Evidence::Read { read: Op(0), write: None }, component: None }],

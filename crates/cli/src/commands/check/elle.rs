@@ -9,11 +9,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use isoscope_check::{Edge, Evidence, Instance, Node, Seen, Unknown, Verdict, Why};
+use isoscope_check::{Edge, Evidence, Finding, Instance, Node, Seen, Through, Unknown, Verdict, Why};
 use isoscope_explain::{Teller, main_cycle};
 use isoscope_formats::Failure;
 use isoscope_history::{Datum, History, Op, OpKind, OpView, Outcome, Txn, Value};
-use isoscope_levels::{Anomaly, Level};
+use isoscope_levels::{Anomaly, ELLE_PROCESS, ELLE_REALTIME, Level};
 
 use super::report::{Report, reason};
 use crate::exit::Exit;
@@ -62,7 +62,7 @@ fn anomalies(report: &Report) -> BTreeMap<String, Vec<String>> {
     let teller = Teller::new(&report.reading.history);
     for finding in findings.iter().flat_map(|(_, findings)| findings) {
         for instance in &finding.instances {
-            let kind = keyword(finding.anomaly, &instance.evidence);
+            let kind = keyword(finding, &instance.evidence);
             let map = occurrence(&report.reading.history, &teller, &kind, finding.anomaly, instance);
             anomalies.entry(kind).or_default().push(map);
         }
@@ -70,21 +70,19 @@ fn anomalies(report: &Report) -> BTreeMap<String, Vec<String>> {
     anomalies
 }
 
-/// The keyword of an anomaly. Elle marks cycles that need session order with `-process`.
-fn keyword(anomaly: Anomaly, evidence: &Evidence) -> String {
-    let name = match anomaly {
-        Anomaly::AbortedRead => "G1a",
-        Anomaly::IntermediateRead => "G1b",
-        Anomaly::CyclicCausality | Anomaly::CircularInformationFlow => "G1c",
-        Anomaly::DirtyWrite => "G0",
-        Anomaly::ReadSkew => "G-single",
-        Anomaly::LongFork => "G-nonadjacent",
-        Anomaly::WriteSkew => "G2-item",
-        Anomaly::NotMyOwnWrite | Anomaly::NotMyLastWrite | Anomaly::NonRepeatableRead => "internal",
-        other => other.name(),
+/// The keyword of an anomaly. Elle marks cycles that need session order with `-process`, and those that need
+/// real time with `-realtime`.
+fn keyword(finding: &Finding, evidence: &Evidence) -> String {
+    let anomaly = finding.anomaly;
+    let through =
+        if takes_sessions(evidence) { finding.through.max(Through::Sessions) } else { finding.through };
+    let order = match through {
+        _ if !anomaly.elle_has_variants() => "",
+        Through::Dependencies => "",
+        Through::Sessions => ELLE_PROCESS,
+        Through::RealTime => ELLE_REALTIME,
     };
-    let process = name.starts_with('G') && takes_sessions(evidence);
-    format!(":{name}{}", if process { "-process" } else { "" })
+    format!(":{}{order}", anomaly.elle().unwrap_or(anomaly.name()))
 }
 
 fn occurrence(

@@ -13,11 +13,11 @@ use crate::story::{Clause, Teller};
 use crate::words::sentence;
 
 /// How many steps of a cycle are told: all of so many, else so many at the beginning and at the end.
-const CYCLE: Shown = Shown { most: 8, first: 4, last: 3 };
+pub(crate) const CYCLE: Shown = Shown { most: 8, first: 4, last: 3 };
 /// The same for the path inside a step.
 const PATH: Shown = Shown { most: 5, first: 2, last: 2 };
 
-struct Shown {
+pub(crate) struct Shown {
     most: usize,
     first: usize,
     last: usize,
@@ -25,7 +25,7 @@ struct Shown {
 
 impl Shown {
     /// Which of `count` steps are told: those before the first number and from the second on.
-    fn split(&self, count: usize) -> (usize, usize) {
+    pub(crate) fn split(&self, count: usize) -> (usize, usize) {
         if count <= self.most { (count, count) } else { (self.first, count - self.last) }
     }
 }
@@ -33,6 +33,11 @@ impl Shown {
 impl Teller<'_> {
     /// A step of a cycle: what comes before what, and why.
     pub fn step(&self, edge: &Edge) -> Clause {
+        if let Why::Misses { read } = edge.why {
+            let (reader, by) = (self.words.node(edge.from), self.words.node(edge.to));
+            let text = format!("{reader} missed {by}: it {}", self.missed(read, edge.to));
+            return Clause::new(sentence(&text), self.ops(edge));
+        }
         let order = match (&edge.why, edge.to) {
             (Why::Forced { .. }, Node::Initial) => "would have to come before",
             (Why::Forced { .. }, _) => "must come before",
@@ -63,7 +68,7 @@ impl Teller<'_> {
     }
 
     /// How a reader had seen a transaction.
-    fn path_clauses(&self, path: &[Edge]) -> Vec<Clause> {
+    pub(crate) fn path_clauses(&self, path: &[Edge]) -> Vec<Clause> {
         let mut clauses = Vec::new();
         let (head, tail) = PATH.split(path.len());
         for (i, edge) in path.iter().enumerate() {
@@ -80,7 +85,7 @@ impl Teller<'_> {
     }
 
     /// What in the history an edge states.
-    fn fact(&self, edge: &Edge) -> String {
+    pub(crate) fn fact(&self, edge: &Edge) -> String {
         let words = &self.words;
         let to = words.node(edge.to);
         match (&edge.why, edge.from) {
@@ -104,10 +109,30 @@ impl Teller<'_> {
                     words.value(append.value)
                 )
             }
-            (Why::RealTime, _) => format!("{} had returned before {to} was invoked", words.node(edge.from)),
+            (Why::RealTime, _) => self.in_real_time(edge),
             (Why::Overwritten { key }, from) => self.overwritten(from, edge.to, *key),
             (Why::Misses { read }, _) => format!("{} {}", words.node(edge.from), self.missed(*read, edge.to)),
             (Why::Forced { read, seen }, _) => self.forced(edge, *read, seen),
+        }
+    }
+
+    /// `T1 had returned before T2 was invoked`; or, where only the database's timestamps say so, that.
+    fn in_real_time(&self, edge: &Edge) -> String {
+        let (from, to) = (self.words.node(edge.from), self.words.node(edge.to));
+        let history = self.words.history;
+        let by_clients = match (edge.from, edge.to, history.events(), history.times()) {
+            (Node::Txn(from), Node::Txn(to), Some(events), _) => {
+                events.end[from.index()] < events.start[to.index()]
+            }
+            (Node::Txn(from), Node::Txn(to), None, Some(times)) => {
+                times.end[from.index()] < times.start[to.index()]
+            }
+            _ => history.timestamps().is_none(),
+        };
+        if by_clients || history.timestamps().is_none() {
+            format!("{from} had returned before {to} was invoked")
+        } else {
+            format!("{from} had committed before {to} began, by the database's timestamps")
         }
     }
 
@@ -115,7 +140,7 @@ impl Teller<'_> {
     fn overwritten(&self, from: Node, to: Node, key: Key) -> String {
         let did = |node: Node| format!("{} {}", self.words.node(node), self.wrote_to(node, key));
         match from {
-            Node::Initial => format!("{} over its initial value", did(to)),
+            Node::Initial => format!("{} over the initial value", did(to)),
             Node::Txn(_) => format!("{} before {}", did(from), did(to)),
         }
     }
@@ -291,7 +316,7 @@ impl Teller<'_> {
     }
 }
 
-fn more(steps: usize) -> Clause {
+pub(crate) fn more(steps: usize) -> Clause {
     let s = if steps == 1 { "" } else { "s" };
     Clause::new(format!("... {steps} more step{s}"), Vec::new())
 }

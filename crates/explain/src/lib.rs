@@ -18,7 +18,9 @@
 //!
 //! This crate does no IO, prints nothing, sees no clock and knows no terminal.
 
+mod cases;
 mod clause;
+mod cycle;
 mod headline;
 mod story;
 mod words;

@@ -63,10 +63,83 @@ impl Teller<'_> {
         clauses
     }
 
-    /// What an alternative of a choice states.
+    /// What an alternative of a choice states: `T1 wrote x=1 before T2 wrote x=2`.
     pub fn alternative(&self, choice: &Choice, alternative: usize) -> String {
         assumed_edge(self, choice, alternative).map_or_else(String::new, |edge| self.fact(&edge))
     }
+
+    /// The edge that assuming an alternative of a choice gives.
+    pub fn assumed(&self, choice: &Choice, alternative: usize) -> Option<Edge> {
+        assumed_edge(self, choice, alternative)
+    }
+}
+
+/// A proof as lines: from a node along one alternative of each split down to a cycle.
+///
+/// The line from the root ends in the main cycle. The line from any other node goes where most cases are, so that
+/// lines that begin beside lines are never nested deeply, however large the proof.
+pub struct Outline<'p> {
+    proof: &'p Proof,
+    leaves: Vec<u64>,
+    last: Vec<usize>,
+}
+
+/// A line of a proof.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line<'p> {
+    /// The splits passed.
+    pub splits: Vec<Passed<'p>>,
+    /// The cycle at the end.
+    pub cycle: &'p [Edge],
+}
+
+/// A split that a line passes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Passed<'p> {
+    /// What is chosen.
+    pub choice: &'p Choice,
+    /// The alternative the line goes on in.
+    pub taken: usize,
+    /// The other alternatives, and the nodes that refute them.
+    pub others: Vec<(usize, usize)>,
+}
+
+impl<'p> Outline<'p> {
+    /// Counts the cases below each node.
+    pub fn new(proof: &'p Proof) -> Self {
+        let (leaves, last) = shape(proof);
+        Outline { proof, leaves, last }
+    }
+
+    /// The line from a node.
+    pub fn line(&self, from: usize) -> Line<'p> {
+        let mut line = Line { splits: Vec::new(), cycle: &[] };
+        let mut node = from;
+        while let Some(case) = self.proof.cases.get(node) {
+            match case {
+                Case::Cycle(edges) => {
+                    line.cycle = edges;
+                    break;
+                }
+                Case::Split { choice, cases } => {
+                    let mut below = children(self.proof, node, cases);
+                    let weight = |child: usize| if from == 0 { 0 } else { self.leaves[child] };
+                    let taken = below.iter().map(|&(_, c)| (weight(c), self.last[c])).enumerate();
+                    let Some((place, _)) = taken.max_by_key(|&(_, key)| key) else { break };
+                    let (taken, child) = below.remove(place);
+                    line.splits.push(Passed { choice, taken, others: below });
+                    node = child;
+                }
+            }
+        }
+        line
+    }
+}
+
+/// The alternatives of a split and the nodes that refute them.
+fn children(proof: &Proof, node: usize, cases: &[u32]) -> Vec<(usize, usize)> {
+    let all = cases.iter().enumerate().map(|(i, &child)| (i, child as usize));
+    all.filter(|&(_, child)| child > node && child < proof.cases.len()).collect()
 }
 
 /// How many leaves there are below each node, and which is the last. Children stand after their parents; a proof
@@ -89,7 +162,7 @@ fn shape(proof: &Proof) -> (Vec<u64>, Vec<usize>) {
 }
 
 /// The edge that an alternative of a choice gives.
-pub(crate) fn assumed_edge(teller: &Teller<'_>, choice: &Choice, alternative: usize) -> Option<Edge> {
+fn assumed_edge(teller: &Teller<'_>, choice: &Choice, alternative: usize) -> Option<Edge> {
     match choice {
         Choice::Source { read, writers } => {
             let to = Node::Txn(teller.words.history.txn_of(*read));
@@ -111,7 +184,7 @@ impl<'t> Telling<'t, '_> {
                 None => return,
                 Some(Case::Cycle(edges)) => return self.circle(edges, assumed, depth),
                 Some(Case::Split { choice, cases }) => {
-                    let mut below = self.children(node, cases);
+                    let mut below = children(self.proof, node, cases);
                     let long =
                         |&(_, child): &(usize, usize)| !matches!(self.proof.cases[child], Case::Cycle(_));
                     if below.iter().filter(|case| long(case)).count() > 1 {
@@ -124,12 +197,6 @@ impl<'t> Telling<'t, '_> {
                 }
             }
         }
-    }
-
-    /// The alternatives of a split and the nodes that refute them.
-    fn children(&self, node: usize, cases: &[u32]) -> Vec<(usize, usize)> {
-        let all = cases.iter().enumerate().map(|(i, &child)| (i, child as usize));
-        all.filter(|&(_, child)| child > node && child < self.proof.cases.len()).collect()
     }
 
     /// Alternatives that each take an argument of their own.
@@ -201,7 +268,7 @@ impl<'t> Telling<'t, '_> {
     /// Why the other alternatives of a choice fail.
     fn others(&mut self, before: &[Assumption], assumption: Assumption, depth: u8, shown: bool) {
         let Some(Case::Split { choice, cases }) = self.proof.cases.get(assumption.split) else { return };
-        for (alternative, child) in self.children(assumption.split, cases) {
+        for (alternative, child) in children(self.proof, assumption.split, cases) {
             if alternative == assumption.alternative {
                 continue;
             }

@@ -25,5 +25,6 @@ mod headline;
 mod story;
 mod words;
 
+pub use cases::{Line, Outline, Passed};
 pub use story::{Clause, Pointer, Story, Teller, main_cycle};
 pub use words::visible;

@@ -87,7 +87,8 @@ impl<'h> Teller<'h> {
             Evidence::Cases(proof) => {
                 let main = main_cycle(proof);
                 let others = proof.cases.iter().filter_map(cycle_of);
-                std::iter::once(main).chain(others).flat_map(|edges| self.all_steps(edges)).collect()
+                let steps = std::iter::once(main).chain(others).flat_map(|edges| self.all_steps(edges));
+                steps.chain(proof.cases.iter().flat_map(|case| self.alternatives(case))).collect()
             }
             Evidence::Read { read, write } => self.read_clauses(anomaly, *read, *write),
             Evidence::Pair { first, second } => self.pair_clauses(*first, *second),
@@ -102,6 +103,12 @@ impl<'h> Teller<'h> {
             _ => &[],
         });
         edges.iter().chain(unfolded).map(|edge| self.step(edge))
+    }
+
+    /// The edges that the alternatives of a split give.
+    fn alternatives(&self, case: &Case) -> Vec<Clause> {
+        let Case::Split { choice, cases } = case else { return Vec::new() };
+        (0..cases.len()).filter_map(|i| self.assumed(choice, i)).map(|edge| self.step(&edge)).collect()
     }
 
     /// What a transaction is called.

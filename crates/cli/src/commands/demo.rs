@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use isoscope_check::Verdict;
+use isoscope_check::{Options, Verdict};
 use isoscope_formats::{Format, Input, ReadOptions, Reading, Target, read, write};
 use isoscope_history::notation::OpText;
 use isoscope_history::{History, Key, OpKind, OpView, Txn};
@@ -13,7 +13,7 @@ use isoscope_levels::{Anomaly, Level};
 use isoscope_workload::{Injection, Spec, run as run_workload};
 
 use crate::args::DemoArgs;
-use crate::commands::check::{self, Report};
+use crate::commands::check::{self, Limits, Report};
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, FRAME, Terminal, WARNING, styled};
 use crate::words::{counted, value};
@@ -84,8 +84,16 @@ fn op_text(history: &History, op: OpView) -> String {
 fn judge(text: &str, terminal: &Terminal) -> Result<Report, String> {
     let options = ReadOptions { format: Some(Format::Notation), progress: None };
     let reading: Reading = read(&Input::text(NAME, text), &options).map_err(|failure| failure.to_string())?;
-    let judged = check::judge(&reading.history, &Level::ALL, 1, terminal);
-    Ok(Report { file: NAME.to_owned(), reading, judged, named: false, seconds: 0.0 })
+    let options = Options { max_anomalies: 1, ..Options::default() };
+    let judged = check::judge(&reading.history, &Level::ALL, options, Limits::default(), terminal);
+    Ok(Report {
+        file: NAME.to_owned(),
+        reading,
+        judged,
+        named: false,
+        limits: Limits::default(),
+        seconds: 0.0,
+    })
 }
 
 fn heading(number: usize, text: &str) -> String {

@@ -13,9 +13,9 @@ use isoscope_check::{Edge, Evidence, Finding, Instance, Node, Seen, Through, Unk
 use isoscope_explain::{Teller, main_cycle};
 use isoscope_formats::Failure;
 use isoscope_history::{Datum, History, Op, OpKind, OpView, Outcome, Txn, Value};
-use isoscope_levels::{Anomaly, ELLE_PROCESS, ELLE_REALTIME, Level};
+use isoscope_levels::{Anomaly, Level};
 
-use super::report::{Report, reason};
+use super::report::{Report, elle_name};
 use crate::exit::Exit;
 
 pub(crate) fn render(file: &str, outcome: Result<&Report, &Failure>) -> String {
@@ -70,19 +70,11 @@ fn anomalies(report: &Report) -> BTreeMap<String, Vec<String>> {
     anomalies
 }
 
-/// The keyword of an anomaly. Elle marks cycles that need session order with `-process`, and those that need
-/// real time with `-realtime`.
+/// The keyword of an occurrence. Of the weak levels' findings only the evidence says whether they need sessions.
 fn keyword(finding: &Finding, evidence: &Evidence) -> String {
-    let anomaly = finding.anomaly;
-    let through =
-        if takes_sessions(evidence) { finding.through.max(Through::Sessions) } else { finding.through };
-    let order = match through {
-        _ if !anomaly.elle_has_variants() => "",
-        Through::Dependencies => "",
-        Through::Sessions => ELLE_PROCESS,
-        Through::RealTime => ELLE_REALTIME,
-    };
-    format!(":{}{order}", anomaly.elle().unwrap_or(anomaly.name()))
+    let sessions = if takes_sessions(evidence) { Through::Sessions } else { Through::Dependencies };
+    let name = elle_name(finding, finding.through.max(sessions));
+    format!(":{}", name.unwrap_or_else(|| finding.anomaly.name().to_owned()))
 }
 
 fn occurrence(
@@ -210,30 +202,33 @@ fn models(report: &Report) -> (BTreeSet<&'static str>, BTreeSet<&'static str>) {
     let of = |level: &Level| model(report, *level);
     let not: BTreeSet<&str> = report.weakest_violated().iter().map(of).collect();
     let mut others: BTreeSet<&str> = report.violated().iter().map(of).collect();
-    if needs_no_sessions(report) {
-        others.extend(SNAPSHOT_AND_SERIALIZABLE);
+    for (level, plain) in [(Level::Snapshot, SNAPSHOT), (Level::Serializable, SERIALIZABLE)] {
+        if fails_without_sessions(report, level) {
+            others.extend(plain);
+        }
     }
     let also_not = others.difference(&not).copied().collect();
     (not, also_not)
 }
 
-/// What the weak anomalies violate with and without sessions.
-const SNAPSHOT_AND_SERIALIZABLE: [&str; 4] = [
-    "serializable",
-    "snapshot-isolation",
-    "strong-session-serializable",
-    "strong-session-snapshot-isolation",
-];
+/// Our level with and without sessions.
+const SNAPSHOT: [&str; 2] = ["snapshot-isolation", "strong-session-snapshot-isolation"];
+const SERIALIZABLE: [&str; 2] = ["serializable", "strong-session-serializable"];
 
-/// Whether an anomaly was found that levels without sessions forbid from PL-2 down, in a form that takes no
-/// session to show.
-fn needs_no_sessions(report: &Report) -> bool {
+/// Whether an anomaly was found that a level forbids and that Elle knows, in a form that takes neither sessions nor
+/// real time to show.
+fn fails_without_sessions(report: &Report, level: Level) -> bool {
     let weak = [Level::CutIsolation, Level::AdyaPl2];
-    let is_weak = |anomaly: Anomaly| weak.iter().any(|level| level.forbids(anomaly));
+    let known = |anomaly: Anomaly| {
+        weak.iter().any(|level| level.forbids(anomaly))
+            || (level.forbids(anomaly) && anomaly.elle().is_some())
+    };
     let findings = report.findings();
     let mut findings = findings.iter().flat_map(|(_, findings)| findings);
     findings.any(|finding| {
-        is_weak(finding.anomaly) && finding.instances.iter().any(|i| !takes_sessions(&i.evidence))
+        known(finding.anomaly)
+            && finding.through == Through::Dependencies
+            && finding.instances.iter().any(|i| !takes_sessions(&i.evidence))
     })
 }
 
@@ -281,7 +276,9 @@ fn only_goes_back(report: &Report) -> bool {
 fn unknown(report: &Report) -> Option<String> {
     report.counted().find_map(|judged| match &judged.judgement.verdict {
         Verdict::Unknown(Unknown::NothingToCheck) | Verdict::Holds(_) | Verdict::Violated(_) => None,
-        Verdict::Unknown(unknown) => Some(format!("{}: {}", judged.judgement.level, reason(unknown).1)),
+        Verdict::Unknown(unknown) => {
+            Some(format!("{}: {}", judged.judgement.level, report.reason(unknown).1))
+        }
     })
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use isoscope_check::{
-    Against, Edge, Evidence, Finding, Instance, Judgement, Node, Seen, Unknown, Verdict, Why,
+    Against, Edge, Evidence, Finding, Instance, Judgement, Node, Seen, Through, Unknown, Verdict, Why,
 };
 use isoscope_explain::{Story, Teller, visible};
 use isoscope_formats::{Failure, Place};
@@ -14,7 +14,7 @@ use isoscope_history::{Op, Outcome};
 use isoscope_levels::{Anomaly, Level};
 
 use super::concise::names;
-use super::report::{Report, pattern, reason, undecided};
+use super::report::{Report, elle_name, pattern, undecided};
 use super::snippet::{self, Mark};
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, ERROR, FRAME, GOOD, WARNING, styled};
@@ -125,7 +125,8 @@ fn unknowns(report: &Report) -> String {
     let places = snippet::places(&report.reading, reasons.iter().filter_map(|(unknown, _)| first(unknown)));
     let mut text = String::new();
     for (unknown, levels) in reasons {
-        let said = format!("{}: {}", names(&levels), reason(unknown).1);
+        let known = if let Unknown::Limit(_) = unknown { known_by_then(report) } else { String::new() };
+        let said = format!("{}: {}{known}", names(&levels), report.reason(unknown).1);
         let _ = writeln!(text, "{} {}", styled(WARNING, "?"), hanging(&said, 2));
         if let Some((op, place)) = first(unknown).and_then(|op| Some((op, places.get(&op)?))) {
             let label = format!("the first: {}", Teller::new(&report.reading.history).label(op));
@@ -134,6 +135,18 @@ fn unknowns(report: &Report) -> String {
         text.push('\n');
     }
     text
+}
+
+/// What was decided before a limit was reached.
+fn known_by_then(report: &Report) -> String {
+    let holds = report.strongest_holding().into_iter().map(|level| format!("{level} holds"));
+    let fails = report.weakest_violated().into_iter().map(|level| format!("{level} is violated"));
+    let known: Vec<String> = holds.chain(fails).collect();
+    if known.is_empty() {
+        "; nothing was decided by then".to_owned()
+    } else {
+        format!("; {}", known.join(", "))
+    }
 }
 
 /// Every kind of anomaly under the weakest level that it violates.
@@ -192,8 +205,14 @@ fn finding_heading(finding: &Finding) -> String {
         Against::Causal => "against causal order".to_owned(),
         Against::Commit => "against commit order".to_owned(),
     });
-    let known = pattern(finding).map(str::to_owned);
-    let known: Vec<String> = known.into_iter().chain(against).collect();
+    let keyword = || elle_name(finding, finding.through).filter(|_| finding.anomaly.elle_has_variants());
+    let known = pattern(finding).map(str::to_owned).or_else(keyword);
+    let through = match finding.through {
+        Through::Dependencies => None,
+        Through::Sessions => Some("through the order of a session".to_owned()),
+        Through::RealTime => Some("through real time".to_owned()),
+    };
+    let known: Vec<String> = known.into_iter().chain(against).chain(through).collect();
     let known = if known.is_empty() { String::new() } else { format!(" ({})", known.join(", ")) };
     let shown = finding.instances.len() as u64;
     let many = match (finding.count, finding.components) {

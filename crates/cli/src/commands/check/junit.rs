@@ -8,7 +8,7 @@ use isoscope_explain::Teller;
 use isoscope_formats::Failure;
 use isoscope_levels::Level;
 
-use super::report::{Judged, Report, reason};
+use super::report::{Judged, Report};
 
 /// The suites so far.
 #[derive(Default)]
@@ -36,7 +36,7 @@ impl Suites {
             Ok(report) => {
                 let teller = Teller::new(&report.reading.history);
                 for judged in &report.judged {
-                    suite.level(file, judged, report.repeats(&judged.judgement), &teller);
+                    suite.level(file, judged, report, &teller);
                 }
                 report.seconds
             }
@@ -53,20 +53,20 @@ impl Suites {
         self.skipped += skipped;
     }
 
-    fn level(&mut self, file: &str, judged: &Judged, repeats: Option<Level>, teller: &Teller<'_>) {
+    fn level(&mut self, file: &str, judged: &Judged, report: &Report, teller: &Teller<'_>) {
         let body = match &judged.judgement.verdict {
             Verdict::Holds(_) => String::new(),
             Verdict::Violated(findings) => {
                 self.failures += 1;
-                violation(findings, repeats, teller)
+                violation(findings, report.repeats(&judged.judgement), teller)
             }
             Verdict::Unknown(Unknown::NoEngine) => {
                 self.skipped += 1;
-                format!("      <skipped message=\"{}\"/>\n", escaped(&reason(&Unknown::NoEngine).1))
+                format!("      <skipped message=\"{}\"/>\n", escaped(&report.reason(&Unknown::NoEngine).1))
             }
             Verdict::Unknown(unknown) => {
                 self.errors += 1;
-                let (kind, message) = reason(unknown);
+                let (kind, message) = report.reason(unknown);
                 element("error", &message, kind, "")
             }
         };

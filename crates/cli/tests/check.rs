@@ -453,6 +453,7 @@ fn the_demo_tells_the_story_of_its_anomaly() {
     assert!(run.out.contains(story), "{}", run.out);
     assert!(run.out.contains(" --> demo:3:"), "{}", run.out);
     assert!(run.out.contains("isoscope check --level causal FILE"), "a level that is decided: {}", run.out);
+    assert!(run.out.contains("T7: r(u,0) r(v,0) w(u,11)"), "the write skew: {}", run.out);
     for seed in 0..5 {
         let run = isoscope(d.path(), &format!("demo --seed {seed}"));
         assert!(run.out.contains("causality violation (TAP-m): once"), "seed {seed}: {}", run.out);

@@ -84,7 +84,7 @@ fn operations(report: &Report, teller: &Teller<'_>) -> Vec<Op> {
 fn first(unknown: &Unknown) -> Option<Op> {
     match unknown {
         Unknown::Ambiguous { first, .. } | Unknown::Unsupported { first, .. } => Some(*first),
-        Unknown::NothingToCheck | Unknown::NoEngine | Unknown::Limit(_) => None,
+        _ => None,
     }
 }
 

@@ -3,12 +3,12 @@
 //! A file is a test suite and a level a test case. A violated level is a failure with its stories. An unknown
 //! one is an error, so that nobody takes it for green; a level no engine decides yet is skipped.
 
-use isoscope_check::{Finding, Unknown, Verdict};
+use isoscope_check::{Finding, Verdict};
 use isoscope_explain::Teller;
 use isoscope_formats::Failure;
 use isoscope_levels::Level;
 
-use super::report::{Judged, Report};
+use super::report::{Judged, Report, undecided};
 
 /// The suites so far.
 #[derive(Default)]
@@ -60,9 +60,9 @@ impl Suites {
                 self.failures += 1;
                 violation(findings, report.repeats(&judged.judgement), teller)
             }
-            Verdict::Unknown(Unknown::NoEngine) => {
+            Verdict::Unknown(unknown) if undecided(&judged.judgement) => {
                 self.skipped += 1;
-                format!("      <skipped message=\"{}\"/>\n", escaped(&report.reason(&Unknown::NoEngine).1))
+                format!("      <skipped message=\"{}\"/>\n", escaped(&report.reason(unknown).1))
             }
             Verdict::Unknown(unknown) => {
                 self.errors += 1;

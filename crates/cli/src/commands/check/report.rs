@@ -80,10 +80,14 @@ impl Report {
     }
 
     /// The findings of the levels that were decided by themselves, weaker levels first, each finding once:
-    /// what a stronger level only repeats is left out.
+    /// what a stronger level only repeats is left out. Adya's repeatable read has names of its own for what weaker
+    /// levels tell more exactly, and comes after them.
     pub(crate) fn findings(&self) -> Vec<(Level, Vec<&Finding>)> {
         let mut judgements: Vec<&Judgement> = self.judged.iter().map(|judged| &judged.judgement).collect();
-        judgements.sort_by_key(|judgement| judgement.level);
+        judgements.sort_by_key(|judgement| match judgement.level {
+            Level::AdyaPl299 => (Level::Serializable, Level::AdyaPl299),
+            level => (level, level),
+        });
         let mut told: Vec<&Finding> = Vec::new();
         let mut findings = Vec::new();
         for judgement in judgements {

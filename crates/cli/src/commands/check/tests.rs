@@ -452,6 +452,34 @@ fn elle_is_told_what_a_cycle_needs() {
     );
 }
 
+/// A fractured read is a read skew to Adya; told once, and with its more exact name.
+#[test]
+fn what_adya_calls_otherwise_is_not_told_twice() {
+    let edge = |from, to, why| Edge { from: Node::Txn(Txn(from)), to: Node::Txn(Txn(to)), why };
+    let skew = |reader, read, seen| {
+        let cycle = vec![
+            edge(1, reader, Why::ReadFrom { read: Op(seen) }),
+            edge(reader, 1, Why::Misses { read: Op(read) }),
+        ];
+        found(Anomaly::ReadSkew, Through::Dependencies, Evidence::Cycle(cycle))
+    };
+    let text = format!("{FRACTURED}T8: r(y,3) r(x,2)\n");
+    let told = |skew| {
+        let verdicts = vec![(Level::AdyaPl299, skew), (Level::ReadAtomic, fractured_read())];
+        plain(&full::render(&report(&text, verdicts, true)))
+    };
+    let same = told(skew(2, 5, 4));
+    let (first, second) = same.split_once("✗ adya-pl-2.99 is violated by the same\n\nviolated: ").unwrap();
+    assert!(first.contains("✗ read-atomic is violated\n\n  fractured read"), "{same}");
+    assert!(second.starts_with("adya-pl-2.99, read-atomic; 13 anomalies of 2 kinds\n"), "{same}");
+    assert!(
+        same.ends_with("`isoscope explain fractured-read` tells what it is and which levels forbid it\n")
+    );
+    let other = told(skew(3, 7, 6));
+    let heading = "✗ adya-pl-2.99 is violated\n\n  read skew (G-single): once\n\n  T8 read y=3 from T5, and yet it read";
+    assert!(other.contains(heading), "{other}");
+}
+
 #[test]
 fn a_finding_says_what_it_needs() {
     let edge = |from, to, why| Edge { from: Node::Txn(Txn(from)), to: Node::Txn(Txn(to)), why };

@@ -163,10 +163,10 @@ pub(crate) enum CheckStyle {
 Without --level all levels are checked: the report tells the strongest that hold and the
 weakest that fail. `isoscope levels` lists the levels.
 
-From prefix consistency up deciding a level is NP-hard, and so is every level where several
-transactions wrote the value that was read. Most histories take seconds all the same; for the
-others there are limits. A level that a limit leaves undecided is unknown, and what was decided by
-then is told. Strict levels ask for the times at which transactions were invoked and returned.
+Levels above causal, and any level where several transactions wrote the value that was read, are
+NP-hard to decide. Most histories take seconds all the same; for the others there are limits. A
+level that a limit leaves undecided is unknown, and the report tells what was decided by then.
+Strict levels ask for the times at which transactions were invoked and returned.
 
 Exit codes: 0 all levels asked for hold; 1 one is violated; 2 none is violated and one is
 unknown, or there was nothing to check; 254 bad usage; 255 a file cannot be read. With

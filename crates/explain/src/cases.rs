@@ -323,22 +323,35 @@ impl<'t> Telling<'t, '_> {
 
     /// The assumptions that an edge rests on, by their places.
     fn rests_on(&self, edge: &Edge, assumed: &[Assumption]) -> Vec<usize> {
+        let source = self.source(edge, assumed);
         let rests = |a: &Assumption| match self.choice(a.split) {
             Some(Choice::Source { read, .. }) => reads(edge, *read),
-            Some(Choice::Versions { .. }) => self.edge_of(*a).is_some_and(|order| self.uses(edge, &order)),
+            Some(Choice::Versions { .. }) => {
+                self.edge_of(*a).is_some_and(|order| self.uses(edge, &order, source))
+            }
             None => false,
         };
         (0..assumed.len()).filter(|&place| rests(&assumed[place])).collect()
     }
 
-    /// Whether an edge rests on an assumed order of versions: it is that order, or the anti-dependency that follows.
-    fn uses(&self, edge: &Edge, order: &Edge) -> bool {
+    /// The writer that the read of an anti-dependency is assumed to have, if it was a choice.
+    fn source(&self, edge: &Edge, assumed: &[Assumption]) -> Option<Node> {
+        let Why::Misses { read } = edge.why else { return None };
+        let of_read = |a: &&Assumption| matches!(self.choice(a.split), Some(Choice::Source { read: other, .. }) if *other == read);
+        self.edge_of(*assumed.iter().find(of_read)?).map(|edge| edge.from)
+    }
+
+    /// Whether an edge rests on an assumed order of versions: it is that order, or the anti-dependency that
+    /// follows, where the older version is the one that was read.
+    fn uses(&self, edge: &Edge, order: &Edge, source: Option<Node>) -> bool {
         let (Why::Overwritten { key }, Node::Txn(older)) = (&order.why, order.from) else { return false };
         match edge.why {
             Why::Overwritten { .. } => edge == order,
             Why::Misses { read } => {
                 let view = self.teller.words.history.op(read);
-                view.key == *key && edge.to == order.to && self.returned(view, older)
+                let was_read =
+                    source.map_or_else(|| self.returned(view, older), |source| source == order.from);
+                view.key == *key && edge.to == order.to && was_read
             }
             _ => false,
         }

@@ -289,6 +289,31 @@ fn a_line_of_choices_is_unfolded_where_it_is_used() {
     );
 }
 
+/// What was missed rests on who wrote what was read, and on the order of that writer, not of one of equal value.
+#[test]
+fn a_miss_rests_on_its_writer_and_on_its_order() {
+    let history = parse("T1: w(x,1)  T2: w(x,1) w(y,1)  T3: r(y,1) w(x,3)  T4: r(x,1) w(y,4)");
+    let refuted = |first, second| Case::Cycle(vec![ww(first, second, 0), so(second, first)]);
+    let proof = cases(vec![
+        versions(0, 0, 2, [2, 1]),
+        refuted(2, 0),
+        versions(0, 1, 2, [4, 3]),
+        refuted(2, 1),
+        source(5, &[txn(0), txn(1)], &[5, 6]),
+        Case::Cycle(vec![wr(0, 3, 5), so(3, 0)]),
+        Case::Cycle(vec![wr(1, 3, 5), rw(3, 2, 5), so(2, 1)]),
+    ]);
+    assert_eq!(
+        tell(&history, Anomaly::ReadSkew, proof),
+        "T4 had seen T3, by way of T2, and yet it read x=1, which T3 overwrote with 3.
+- T2 comes before T4: T4 read x=1 from T2.
+  - T4 cannot have read x=1 from T1 instead: T1 follows T4 in session 4.
+- T4 missed T3: it read x=1, which T3 overwrote with 3.
+  - The other way round, T3 before T2, fails too: T3 follows T2 in session 2.
+- T3 comes before T2: T2 follows T3 in session 3."
+    );
+}
+
 /// Two alternatives that each need a further choice.
 fn branching() -> Vec<Case> {
     vec![

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use isoscope_check::{Edge, Evidence, Finding, Instance, Node, Seen, Through, Unknown, Verdict, Why};
 use isoscope_explain::{Teller, main_cycle};
 use isoscope_formats::Failure;
-use isoscope_history::{Datum, History, Op, OpKind, OpView, Outcome, Txn, Value};
+use isoscope_history::{Datum, History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
 use isoscope_levels::{Anomaly, Level};
 
 use super::report::{Report, elle_name};
@@ -154,9 +154,13 @@ fn step(history: &History, edge: &Edge) -> String {
         Why::Session => PROCESS.to_owned(),
         Why::RealTime => "{:type :realtime}".to_owned(),
         Why::ReadFrom { read } => on_key(history, ":wr", *read),
-        Why::Misses { read } => on_key(history, ":rw", *read),
+        Why::Misses { read } => {
+            let view = history.op(*read);
+            overwrite(history, ":rw", view.key, Some(view.value), written(history, edge.to, view.key))
+        }
         Why::Overwritten { key } => {
-            format!("{{:type :ww, :key {}}}", edn(history, history.key_name(*key)))
+            let written = |node| written(history, node, *key);
+            overwrite(history, ":ww", *key, written(edge.from), written(edge.to))
         }
         Why::Versions { read, .. } | Why::Missing { read, .. } | Why::Forced { read, .. } => {
             on_key(history, ":ww", *read)
@@ -168,6 +172,21 @@ fn on_key(history: &History, kind: &str, read: Op) -> String {
     let view = history.op(read);
     let (key, value) = (edn(history, history.key_name(view.key)), edn(history, view.value));
     format!("{{:type {kind}, :key {key}, :value {value}}}")
+}
+
+/// A version and the one that came later, where they are known.
+fn overwrite(history: &History, kind: &str, key: Key, old: Option<Value>, new: Option<Value>) -> String {
+    let value = |name: &str, value: Option<Value>| {
+        value.map_or_else(String::new, |value| format!(", :{name} {}", edn(history, value)))
+    };
+    let key = edn(history, history.key_name(key));
+    format!("{{:type {kind}, :key {key}{}{}}}", value("value", old), value("value'", new))
+}
+
+/// What a transaction left of a key.
+fn written(history: &History, node: Node, key: Key) -> Option<Value> {
+    let Node::Txn(txn) = node else { return None };
+    history.ops_of(txn).rfind(|op| op.kind.is_write() && op.key == key).map(|op| op.value)
 }
 
 /// A transaction as a completion of a Jepsen history.

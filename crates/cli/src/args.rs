@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::error::ErrorKind;
@@ -156,11 +157,16 @@ pub(crate) enum CheckStyle {
   isoscope check history.edn                         which levels hold, which do not, and why
   isoscope check --level read-atomic history.txt     one level, for scripts: see the exit codes
   isoscope check --level rc,ra,cc --format jsonl store/*/history.edn
+  isoscope check --level ser,si --timeout 5m --memory 4GB history.edn
   zcat big.txt.gz | isoscope check --format concise -
 
 Without --level all levels are checked: the report tells the strongest that hold and the
-weakest that fail. Levels that no engine decides yet are shown and do not count.
-`isoscope levels` lists the levels.
+weakest that fail. `isoscope levels` lists the levels.
+
+Levels above causal, and any level where several transactions wrote the value that was read, are
+NP-hard to decide. Most histories take seconds all the same; for the others there are limits. A
+level that a limit leaves undecided is unknown, and the report tells what was decided by then.
+Strict levels ask for the times at which transactions were invoked and returned.
 
 Exit codes: 0 all levels asked for hold; 1 one is violated; 2 none is violated and one is
 unknown, or there was nothing to check; 254 bad usage; 255 a file cannot be read. With
@@ -185,6 +191,16 @@ pub(crate) struct CheckArgs {
     /// Let the independent verifier confirm every verdict
     #[arg(long)]
     pub(crate) certify: bool,
+    /// Stop checking a history after this long, such as 500ms, 30s, 5m or 1h; reading it does not count
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) timeout: Option<Duration>,
+    /// Stop checking when more than this is resident in memory, such as 512MiB or 4GB
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) memory: Option<u64>,
+    /// Take the database's own begin and commit timestamps as facts: who began after another had
+    /// committed comes after it. Without this they are hints
+    #[arg(long)]
+    pub(crate) trust_timestamps: bool,
 }
 
 /// Arguments of `stats`.
@@ -445,6 +461,62 @@ fn duplication(text: &str) -> Result<Duplication, String> {
     }
 }
 
+/// Takes numbers with units, one after the other: `90s`, `1m30s`. A bare number means seconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    let help = || format!("`{text}` is not a duration such as 500ms, 30s, 5m or 1h");
+    let mut seconds = 0.0;
+    let mut rest = text.trim();
+    while !rest.is_empty() {
+        let (amount, unit, after) = amount(rest).ok_or_else(help)?;
+        seconds += amount
+            * match unit.to_ascii_lowercase().as_str() {
+                "ms" => 1e-3,
+                "s" => 1.0,
+                "" if after.is_empty() && rest == text.trim() => 1.0,
+                "m" | "min" => 60.0,
+                "h" => 3600.0,
+                _ => return Err(help()),
+            };
+        rest = after;
+    }
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(duration) if !duration.is_zero() => Ok(duration),
+        _ => Err(help()),
+    }
+}
+
+/// Takes a number of bytes with its unit, decimal or binary.
+#[allow(clippy::cast_sign_loss, reason = "the number is checked to be positive")]
+fn size(text: &str) -> Result<u64, String> {
+    let help = || format!("`{text}` is not a size such as 512MiB or 4GB");
+    let (amount, unit, after) = amount(text.trim()).ok_or_else(help)?;
+    let factor = match unit.to_ascii_lowercase().as_str() {
+        "b" => 1.0,
+        "kb" => 1e3,
+        "mb" => 1e6,
+        "gb" => 1e9,
+        "tb" => 1e12,
+        "kib" => 1024.0,
+        "mib" => 1024.0 * 1024.0,
+        "gib" => 1024.0 * 1024.0 * 1024.0,
+        "tib" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
+        "" => return Err(format!("`{text}` has no unit; write 512MiB or 4GB, for example")),
+        _ => return Err(help()),
+    };
+    let bytes = amount * factor;
+    if after.is_empty() && (1.0..=1e18).contains(&bytes) { Ok(bytes as u64) } else { Err(help()) }
+}
+
+/// A number, the letters that follow it, and what comes after them.
+fn amount(text: &str) -> Option<(f64, &str, &str)> {
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, rest) = text.split_at(digits);
+    let rest = rest.trim_start();
+    let letters = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
+    let (unit, after) = rest.split_at(letters);
+    Some((number.parse().ok()?, unit, after.trim_start()))
+}
+
 fn number(text: &str) -> Result<f64, String> {
     text.parse().map_err(|_| format!("`{text}` is not a number"))
 }
@@ -460,4 +532,46 @@ fn injection(text: &str) -> Result<Injection, String> {
         return Err(SpecError::Anomaly { anomaly }.to_string());
     }
     Ok(Injection { kind: anomaly, count })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_units() {
+        for (text, milliseconds) in [
+            ("500ms", 500),
+            ("30s", 30_000),
+            ("30", 30_000),
+            ("1.5 h", 5_400_000),
+            ("5m", 300_000),
+            ("1m30s", 90_000),
+            ("2min", 120_000),
+        ] {
+            assert_eq!(duration(text), Ok(Duration::from_millis(milliseconds)), "{text}");
+        }
+        for text in ["", "s", "0s", "-1s", "5 parsecs", "1m30", "1..5s", "1e400h", "9999999999999999999999h"]
+        {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        for (text, bytes) in [
+            ("4GB", 4_000_000_000),
+            ("512MiB", 512 << 20),
+            ("1.5 gib", 3 << 29),
+            ("100kB", 100_000),
+            ("64KiB", 65_536),
+            ("7B", 7),
+        ] {
+            assert_eq!(size(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "4", "GB", "0GB", "4GBs", "4 G B", "1e9GB", "99999999999TB"] {
+            assert!(size(text).is_err(), "{text}");
+        }
+        assert!(size("4").unwrap_err().contains("no unit"));
+    }
 }

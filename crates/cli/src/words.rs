@@ -1,5 +1,7 @@
 //! Numbers and names as people read them.
 
+use std::time::Duration;
+
 use isoscope_explain::visible;
 use isoscope_history::notation::ValueText;
 use isoscope_history::{History, Value};
@@ -46,6 +48,17 @@ pub(crate) fn bytes(n: f64) -> String {
 pub(crate) fn duration(nanoseconds: i64) -> String {
     let seconds = nanoseconds as f64 / 1e9;
     if seconds < 1.0 { format!("{:.1} ms", seconds * 1e3) } else { format!("{seconds:.1} s") }
+}
+
+/// A span of time as a person would give it: `500 ms`, `30 s`, `5 min`, `1.5 h`.
+pub(crate) fn span(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    match seconds {
+        ..1.0 => format!("{} ms", seconds * 1e3),
+        1.0..120.0 => format!("{seconds} s"),
+        120.0..7200.0 => format!("{} min", seconds / 60.0),
+        _ => format!("{} h", seconds / 3600.0),
+    }
 }
 
 /// A value or name, shortened.

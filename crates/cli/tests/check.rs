@@ -48,6 +48,8 @@ fn exit_codes_tell_the_worst() {
         ("bad missing good", 255),
         ("--level nonsense good", 254),
         ("--format nonsense good", 254),
+        ("--timeout soon good", 254),
+        ("--memory 4 good", 254),
         ("", 254),
     ] {
         let run = isoscope(d.path(), &format!("check {args}"));
@@ -307,6 +309,27 @@ broken: unreadable
 }
 
 #[test]
+fn limits_that_suffice_change_nothing() {
+    let d = directory();
+    let plain = isoscope(d.path(), "check bad");
+    let limited = isoscope(d.path(), "check --timeout 1h --memory 100TB bad");
+    assert_eq!((limited.code, limited.out, limited.err), (plain.code, plain.out, plain.err));
+    let run = isoscope(d.path(), "check --timeout 5parsecs bad");
+    assert!(run.err.contains("`5parsecs` is not a duration such as 500ms, 30s, 5m or 1h"), "{}", run.err);
+    let run = isoscope(d.path(), "check --memory 4 bad");
+    assert!(run.err.contains("`4` has no unit; write 512MiB or 4GB"), "{}", run.err);
+}
+
+#[test]
+fn timestamps_that_are_not_there_cannot_be_trusted() {
+    let d = directory();
+    let run = isoscope(d.path(), "check --level causal --trust-timestamps good");
+    assert_eq!(run.code, 0);
+    let warning = "warning: good has no database timestamps: --trust-timestamps has no effect\n";
+    assert_eq!(run.err, warning);
+}
+
+#[test]
 fn several_files_end_with_a_tally() {
     let d = directory();
     let run = isoscope(d.path(), "-q check good bad none broken");
@@ -430,6 +453,7 @@ fn the_demo_tells_the_story_of_its_anomaly() {
     assert!(run.out.contains(story), "{}", run.out);
     assert!(run.out.contains(" --> demo:3:"), "{}", run.out);
     assert!(run.out.contains("isoscope check --level causal FILE"), "a level that is decided: {}", run.out);
+    assert!(run.out.contains("T7: r(u,0) r(v,0) w(u,11)"), "the write skew: {}", run.out);
     for seed in 0..5 {
         let run = isoscope(d.path(), &format!("demo --seed {seed}"));
         assert!(run.out.contains("causality violation (TAP-m): once"), "seed {seed}: {}", run.out);

@@ -6,18 +6,18 @@
 //! here, in words; the evidence keeps every edge.
 
 use isoscope_check::{Edge, Node, Seen, Why};
-use isoscope_history::{Datum, Op, OpView};
+use isoscope_history::{Datum, Key, Op, OpKind, OpView, Txn};
 use isoscope_levels::Anomaly;
 
 use crate::story::{Clause, Teller};
 use crate::words::sentence;
 
 /// How many steps of a cycle are told: all of so many, else so many at the beginning and at the end.
-const CYCLE: Shown = Shown { most: 8, first: 4, last: 3 };
+pub(crate) const CYCLE: Shown = Shown { most: 8, first: 4, last: 3 };
 /// The same for the path inside a step.
 const PATH: Shown = Shown { most: 5, first: 2, last: 2 };
 
-struct Shown {
+pub(crate) struct Shown {
     most: usize,
     first: usize,
     last: usize,
@@ -25,7 +25,7 @@ struct Shown {
 
 impl Shown {
     /// Which of `count` steps are told: those before the first number and from the second on.
-    fn split(&self, count: usize) -> (usize, usize) {
+    pub(crate) fn split(&self, count: usize) -> (usize, usize) {
         if count <= self.most { (count, count) } else { (self.first, count - self.last) }
     }
 }
@@ -33,6 +33,11 @@ impl Shown {
 impl Teller<'_> {
     /// A step of a cycle: what comes before what, and why.
     pub fn step(&self, edge: &Edge) -> Clause {
+        if let Why::Misses { read } = edge.why {
+            let (reader, by) = (self.words.node(edge.from), self.words.node(edge.to));
+            let text = format!("{reader} missed {by}: it {}", self.missed(read, edge.to));
+            return Clause::new(sentence(&text), self.ops(edge));
+        }
         let order = match (&edge.why, edge.to) {
             (Why::Forced { .. }, Node::Initial) => "would have to come before",
             (Why::Forced { .. }, _) => "must come before",
@@ -63,7 +68,7 @@ impl Teller<'_> {
     }
 
     /// How a reader had seen a transaction.
-    fn path_clauses(&self, path: &[Edge]) -> Vec<Clause> {
+    pub(crate) fn path_clauses(&self, path: &[Edge]) -> Vec<Clause> {
         let mut clauses = Vec::new();
         let (head, tail) = PATH.split(path.len());
         for (i, edge) in path.iter().enumerate() {
@@ -80,7 +85,7 @@ impl Teller<'_> {
     }
 
     /// What in the history an edge states.
-    fn fact(&self, edge: &Edge) -> String {
+    pub(crate) fn fact(&self, edge: &Edge) -> String {
         let words = &self.words;
         let to = words.node(edge.to);
         match (&edge.why, edge.from) {
@@ -104,8 +109,65 @@ impl Teller<'_> {
                     words.value(append.value)
                 )
             }
+            (Why::RealTime, _) => self.in_real_time(edge),
+            (Why::Overwritten { key }, from) => self.overwritten(from, edge.to, *key),
+            (Why::Misses { read }, _) => format!("{} {}", words.node(edge.from), self.missed(*read, edge.to)),
             (Why::Forced { read, seen }, _) => self.forced(edge, *read, seen),
         }
+    }
+
+    /// `T1 had returned before T2 was invoked`; or, where only the database's timestamps say so, that.
+    fn in_real_time(&self, edge: &Edge) -> String {
+        let (from, to) = (self.words.node(edge.from), self.words.node(edge.to));
+        let history = self.words.history;
+        let by_clients = match (edge.from, edge.to, history.events(), history.times()) {
+            (Node::Txn(from), Node::Txn(to), Some(events), _) => {
+                events.end[from.index()] < events.start[to.index()]
+            }
+            (Node::Txn(from), Node::Txn(to), None, Some(times)) => {
+                times.end[from.index()] < times.start[to.index()]
+            }
+            _ => history.timestamps().is_none(),
+        };
+        if by_clients || history.timestamps().is_none() {
+            format!("{from} had returned before {to} was invoked")
+        } else {
+            format!("{from} had committed before {to} began, by the database's timestamps")
+        }
+    }
+
+    /// `T1 wrote x=1 before T2 wrote x=2`.
+    fn overwritten(&self, from: Node, to: Node, key: Key) -> String {
+        let did = |node: Node| format!("{} {}", self.words.node(node), self.wrote_to(node, key));
+        match from {
+            Node::Initial => format!("{} over the initial value", did(to)),
+            Node::Txn(_) => format!("{} before {}", did(from), did(to)),
+        }
+    }
+
+    /// `read x=0, which T1 overwrote with 1`: an anti-dependency, told of the reader.
+    pub(crate) fn missed(&self, read: Op, by: Node) -> String {
+        let words = &self.words;
+        let view = words.history.op(read);
+        let (read, name) = (words.past(view), words.node(by));
+        let Node::Txn(txn) = by else { return format!("{read}, which {name} overwrote") };
+        match words.last_write(txn, view.key) {
+            Some(write) if write.kind == OpKind::Append => {
+                let element = words.value(self.unseen(txn, view).unwrap_or(write).value);
+                format!("{read}, which does not yet hold the {element} that {name} appended")
+            }
+            Some(write) if write.kind == OpKind::Delete => format!("{read}, which {name} deleted"),
+            Some(write) => format!("{read}, which {name} overwrote with {}", words.value(write.value)),
+            None => format!("{read}, which {name} overwrote"),
+        }
+    }
+
+    /// The first append of a transaction that a list does not hold.
+    fn unseen(&self, txn: Txn, list: OpView) -> Option<OpView> {
+        let history = self.words.history;
+        let Datum::List(elements) = history.datum(list.value) else { return None };
+        let mut appends = history.ops_of(txn).filter(|op| op.kind.is_write() && op.key == list.key);
+        appends.find(|op| !elements.contains(&op.value))
     }
 
     fn versions(&self, read: Op, index: u32, edge: &Edge) -> String {
@@ -165,24 +227,33 @@ impl Teller<'_> {
 
     /// What a transaction, or the initial state, did to the key that somebody read.
     pub(crate) fn wrote(&self, node: Node, read: OpView) -> String {
+        self.wrote_to(node, read.key)
+    }
+
+    /// What a transaction, or the initial state, did to a key.
+    fn wrote_to(&self, node: Node, key: Key) -> String {
         let write = match node {
             Node::Initial => None,
-            Node::Txn(txn) => self.words.last_write(txn, read.key),
+            Node::Txn(txn) => self.words.last_write(txn, key),
         };
-        write.map_or(format!("wrote {}", self.words.key(read.key)), |write| self.words.past(write))
+        write.map_or(format!("wrote {}", self.words.key(key)), |write| self.words.past(write))
     }
 
     /// The operations that bear an edge out.
     fn ops(&self, edge: &Edge) -> Vec<Op> {
         let view = |read: &Op| self.words.history.op(*read);
         let some = match &edge.why {
-            Why::Session => [None; 4],
+            Why::Session | Why::RealTime => [None; 4],
             Why::ReadFrom { read } => [self.write_read(edge.from, view(read)), Some(*read), None, None],
             Why::Versions { read, index } => [self.appended(*read, *index, edge.to), Some(*read), None, None],
             Why::Missing { read, append } => [Some(*append), Some(*read), None, None],
+            Why::Overwritten { key } => {
+                [self.last_write(edge.from, *key), self.last_write(edge.to, *key), None, None]
+            }
+            Why::Misses { read } => [Some(*read), self.overwrote(*read, edge.to), None, None],
             Why::Forced { read, seen } => {
                 let seen = if let Seen::Read(op) = seen { Some(*op) } else { None };
-                let overlooked = self.last_write(edge.from, view(read));
+                let overlooked = self.last_write(edge.from, view(read).key);
                 [overlooked, self.write_read(edge.to, view(read)), seen, Some(*read)]
             }
         };
@@ -204,9 +275,16 @@ impl Teller<'_> {
         self.words.write_read(txn, read).map(|op| op.id)
     }
 
-    fn last_write(&self, node: Node, read: OpView) -> Option<Op> {
+    /// The write that overwrote what was read; of a list, the append that is not in it.
+    fn overwrote(&self, read: Op, by: Node) -> Option<Op> {
+        let Node::Txn(txn) = by else { return None };
+        let view = self.words.history.op(read);
+        self.unseen(txn, view).map(|op| op.id).or_else(|| self.last_write(by, view.key))
+    }
+
+    fn last_write(&self, node: Node, key: Key) -> Option<Op> {
         let Node::Txn(txn) = node else { return None };
-        self.words.last_write(txn, read.key).map(|op| op.id)
+        self.words.last_write(txn, key).map(|op| op.id)
     }
 
     /// The steps that show a read to be wrong whatever the order.
@@ -238,7 +316,7 @@ impl Teller<'_> {
     }
 }
 
-fn more(steps: usize) -> Clause {
+pub(crate) fn more(steps: usize) -> Clause {
     let s = if steps == 1 { "" } else { "s" };
     Clause::new(format!("... {steps} more step{s}"), Vec::new())
 }

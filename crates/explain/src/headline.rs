@@ -4,7 +4,7 @@ use isoscope_check::{Edge, Evidence, Node, Seen, Why};
 use isoscope_history::{Datum, Op, OpKind, OpView, Txn, Value};
 use isoscope_levels::Anomaly;
 
-use crate::story::Teller;
+use crate::story::{Teller, main_cycle};
 use crate::words::{enumerate, participle, sentence};
 
 /// A forced edge, taken apart: the reader read a version of `older` although it had seen `newer`, and the
@@ -22,12 +22,18 @@ impl Teller<'_> {
         let text = match evidence {
             Evidence::Read { read, write } => self.wrong_read(anomaly, *read, *write),
             Evidence::Pair { first, second } => self.contradiction(anomaly, *first, *second),
-            Evidence::Cycle(edges) => match self.overlooked(edges) {
-                Some(overlooked) => self.wrong_version(anomaly, &overlooked, edges),
-                None => self.circle(anomaly, edges),
-            },
+            Evidence::Cycle(edges) => self.impossible(anomaly, edges),
+            Evidence::Cases(proof) => self.impossible(anomaly, main_cycle(proof)),
         };
         sentence(&text)
+    }
+
+    /// A cycle.
+    fn impossible(&self, anomaly: Anomaly, edges: &[Edge]) -> String {
+        match self.overlooked(edges) {
+            Some(overlooked) => self.wrong_version(anomaly, &overlooked, edges),
+            None => self.dependencies(anomaly, edges).unwrap_or_else(|| self.circle(anomaly, edges)),
+        }
     }
 
     /// A read that is wrong whatever the order.

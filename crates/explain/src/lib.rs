@@ -18,10 +18,13 @@
 //!
 //! This crate does no IO, prints nothing, sees no clock and knows no terminal.
 
+mod cases;
 mod clause;
+mod cycle;
 mod headline;
 mod story;
 mod words;
 
-pub use story::{Clause, Pointer, Story, Teller};
+pub use cases::{Line, Outline, Passed};
+pub use story::{Clause, Pointer, Story, Teller, main_cycle};
 pub use words::visible;

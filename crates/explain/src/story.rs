@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use isoscope_check::{Evidence, Instance, Node, Seen, Why};
+use isoscope_check::{Case, Edge, Evidence, Instance, Node, Proof, Seen, Why};
 use isoscope_history::{History, Op, Txn};
 use isoscope_levels::Anomaly;
 
@@ -26,13 +26,19 @@ pub struct Clause {
     pub text: String,
     /// The operations it speaks of.
     pub ops: Vec<Op>,
-    /// 0 for a step of the proof, 1 for a step of the path that unfolds the step before.
+    /// 0 for a step of the proof; more for what unfolds a step of less before it: the path by which something
+    /// was seen, or why an alternative fails.
     pub depth: u8,
 }
 
 impl Clause {
     pub(crate) fn new(text: impl Into<String>, ops: Vec<Op>) -> Self {
         Clause { text: text.into(), ops, depth: 0 }
+    }
+
+    pub(crate) fn deeper(mut self, by: u8) -> Self {
+        self.depth += by;
+        self
     }
 }
 
@@ -60,6 +66,7 @@ impl<'h> Teller<'h> {
     pub fn story(&self, anomaly: Anomaly, instance: &Instance) -> Story {
         let clauses = match &instance.evidence {
             Evidence::Cycle(edges) => self.cycle_clauses(edges),
+            Evidence::Cases(proof) => self.case_clauses(proof),
             Evidence::Read { read, write } => self.read_clauses(anomaly, *read, *write),
             Evidence::Pair { first, second } => self.pair_clauses(*first, *second),
         };
@@ -75,18 +82,33 @@ impl<'h> Teller<'h> {
 
     /// All operations that the evidence of an anomaly rests on, each once; nothing is left out.
     pub fn operations(&self, anomaly: Anomaly, evidence: &Evidence) -> Vec<Op> {
-        let clauses = match evidence {
-            Evidence::Cycle(edges) => {
-                let unfolded = edges.iter().flat_map(|edge| match &edge.why {
-                    Why::Forced { seen: Seen::Causal(path), .. } => path.as_slice(),
-                    _ => &[],
-                });
-                edges.iter().chain(unfolded).map(|edge| self.step(edge)).collect()
+        let clauses: Vec<Clause> = match evidence {
+            Evidence::Cycle(edges) => self.all_steps(edges).collect(),
+            Evidence::Cases(proof) => {
+                let main = main_cycle(proof);
+                let others = proof.cases.iter().filter_map(cycle_of);
+                let steps = std::iter::once(main).chain(others).flat_map(|edges| self.all_steps(edges));
+                steps.chain(proof.cases.iter().flat_map(|case| self.alternatives(case))).collect()
             }
             Evidence::Read { read, write } => self.read_clauses(anomaly, *read, *write),
             Evidence::Pair { first, second } => self.pair_clauses(*first, *second),
         };
         once(clauses.into_iter().flat_map(|clause| clause.ops))
+    }
+
+    /// The steps of a cycle and of the paths inside them.
+    fn all_steps<'e>(&'e self, edges: &'e [Edge]) -> impl Iterator<Item = Clause> + 'e {
+        let unfolded = edges.iter().flat_map(|edge| match &edge.why {
+            Why::Forced { seen: Seen::Causal(path), .. } => path.as_slice(),
+            _ => &[],
+        });
+        edges.iter().chain(unfolded).map(|edge| self.step(edge))
+    }
+
+    /// The edges that the alternatives of a split give.
+    fn alternatives(&self, case: &Case) -> Vec<Clause> {
+        let Case::Split { choice, cases } = case else { return Vec::new() };
+        (0..cases.len()).filter_map(|i| self.assumed(choice, i)).map(|edge| self.step(&edge)).collect()
     }
 
     /// What a transaction is called.
@@ -111,15 +133,30 @@ impl<'h> Teller<'h> {
     }
 }
 
-/// The read that is wrong: the one that no order explains, or that forces the cycle's first edge.
+/// The read that is wrong: the one that no order explains, that forces the cycle's first edge, or the first that
+/// missed something.
 fn focus(evidence: &Evidence) -> Option<Op> {
-    match evidence {
-        Evidence::Read { read, .. } => Some(*read),
-        Evidence::Pair { second, .. } => Some(*second),
-        Evidence::Cycle(edges) => match edges.first()?.why {
-            Why::Forced { read, .. } => Some(read),
-            _ => None,
-        },
+    let edges = match evidence {
+        Evidence::Read { read, .. } => return Some(*read),
+        Evidence::Pair { second, .. } => return Some(*second),
+        Evidence::Cycle(edges) => edges,
+        Evidence::Cases(proof) => main_cycle(proof),
+    };
+    if let Why::Forced { read, .. } = edges.first()?.why {
+        return Some(read);
+    }
+    edges.iter().find_map(|edge| if let Why::Misses { read } = edge.why { Some(read) } else { None })
+}
+
+/// The cycle of a proof by cases that tells most: that of its last leaf.
+pub fn main_cycle(proof: &Proof) -> &[Edge] {
+    proof.cases.iter().rev().find_map(cycle_of).unwrap_or_default()
+}
+
+fn cycle_of(case: &Case) -> Option<&[Edge]> {
+    match case {
+        Case::Cycle(edges) => Some(edges),
+        Case::Split { .. } => None,
     }
 }
 

@@ -51,9 +51,16 @@ pub enum Anomaly {
     ReadSkew,
     /// Two readers see two writes in opposite order.
     LongFork,
+    /// G-nonadjacent: two snapshots contradict each other, and it takes an overwrite to see it.
+    SnapshotSkew,
     /// G2-item: two transactions read both of two keys, and each overwrites another one.
     WriteSkew,
 }
+
+/// What Elle appends to the keyword of a cycle that goes along a session.
+pub const ELLE_PROCESS: &str = "-process";
+/// What Elle appends to the keyword of a cycle that goes along real time.
+pub const ELLE_REALTIME: &str = "-realtime";
 
 /// What the catalogue knows about an anomaly.
 struct Row {
@@ -62,6 +69,8 @@ struct Row {
     about: &'static str,
     aliases: &'static [&'static str],
     called: &'static [Called],
+    /// The keyword of Elle's for it, where Elle means the same.
+    elle: Option<&'static str>,
     definition: &'static str,
     cause: &'static str,
     /// The weakest levels that forbid it, none of which implies another.
@@ -73,7 +82,7 @@ struct Row {
 
 impl Anomaly {
     /// All anomalies, those of weaker levels first.
-    pub const ALL: [Anomaly; 22] = [
+    pub const ALL: [Anomaly; 23] = [
         Anomaly::ThinAirRead,
         Anomaly::AbortedRead,
         Anomaly::FutureRead,
@@ -95,6 +104,7 @@ impl Anomaly {
         Anomaly::LostUpdate,
         Anomaly::ReadSkew,
         Anomaly::LongFork,
+        Anomaly::SnapshotSkew,
         Anomaly::WriteSkew,
     ];
 
@@ -120,6 +130,17 @@ impl Anomaly {
     /// What others call it, or call nearly the same.
     pub const fn called(self) -> &'static [Called] {
         self.row().called
+    }
+
+    /// The keyword under which Elle reports it, where Elle means the same by one; without its colon.
+    pub const fn elle(self) -> Option<&'static str> {
+        self.row().elle
+    }
+
+    /// Whether Elle marks the forms of it that need the order of sessions or of the clock, with
+    /// [`ELLE_PROCESS`] and [`ELLE_REALTIME`]: those that are cycles of dependencies.
+    pub fn elle_has_variants(self) -> bool {
+        matches!(self.elle(), Some("G0" | "G1c" | "G-single" | "G-nonadjacent" | "G2-item"))
     }
 
     /// What it is, in a sentence or two.

@@ -24,7 +24,7 @@ mod lattice;
 mod level;
 mod name;
 
-pub use anomaly::Anomaly;
+pub use anomaly::{Anomaly, ELLE_PROCESS, ELLE_REALTIME};
 pub use citation::Citation;
 pub use example::Example;
 pub use lattice::{DRAWING, EDGES, Edge};

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use crate::{Anomaly, Level};
+use crate::{Anomaly, ELLE_PROCESS, ELLE_REALTIME, Level};
 
 /// A name that others use for an entry, for the reader's information; it may mean something else here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,11 +123,24 @@ fn find(name: &str, kind: Kind, topics: impl Iterator<Item = Topic>) -> Result<T
     if let Some(&(topic, _)) = known.iter().find(|(_, name)| normal(name) == wanted) {
         return Ok(topic);
     }
+    if let Some(&(topic, _)) = known.iter().find(|(topic, name)| is_variant(*topic, &normal(name), &wanted)) {
+        return Ok(topic);
+    }
     // Of a long name a third may be wrong; of a short one, a letter.
     let tolerance = (wanted.chars().count() / 3).max(1);
     let near = known.iter().map(|(_, name)| (distance(&wanted, &normal(name)), *name));
     let nearest = near.filter(|&(distance, _)| distance <= tolerance).min_by_key(|&(distance, _)| distance);
     Err(UnknownName { name: name.to_owned(), kind, nearest: nearest.map(|(_, name)| name) })
+}
+
+/// Whether a name is that of a form of an anomaly that Elle knows: `G-single-process`, `G-single-item-realtime`.
+fn is_variant(topic: Topic, name: &str, wanted: &str) -> bool {
+    let rest = match (topic, wanted.strip_prefix(name)) {
+        (Topic::Anomaly(anomaly), Some(rest)) if anomaly.elle().map(normal).as_deref() == Some(name) => rest,
+        _ => return false,
+    };
+    let order = rest.strip_prefix("-item").unwrap_or(rest);
+    ["", ELLE_PROCESS, ELLE_REALTIME].contains(&order)
 }
 
 fn names(topic: Topic) -> impl Iterator<Item = &'static str> {

@@ -41,6 +41,36 @@ fn every_name_is_taken_once_and_finds_its_entry() {
 }
 
 #[test]
+fn elles_variants_are_found_under_what_they_are_variants_of() {
+    for (name, anomaly) in [
+        ("G0-realtime", Anomaly::DirtyWrite),
+        ("G1c-process", Anomaly::CircularInformationFlow),
+        (":G-single-process", Anomaly::ReadSkew),
+        ("G-single-item-realtime", Anomaly::ReadSkew),
+        ("G-nonadjacent-item", Anomaly::SnapshotSkew),
+        ("G-nonadjacent-realtime", Anomaly::SnapshotSkew),
+        ("g2-item-process", Anomaly::WriteSkew),
+    ] {
+        assert_eq!(Anomaly::parse(name), Ok(anomaly), "{name}");
+        assert!(anomaly.elle_has_variants(), "{name}");
+    }
+    for name in ["G1a-processes", "write-skew-process", "causal-process", "G2-item-process-realtime"] {
+        assert!(Anomaly::parse(name).is_err(), "{name}");
+    }
+    assert!(!Anomaly::AbortedRead.elle_has_variants() && !Anomaly::LostUpdate.elle_has_variants());
+}
+
+/// A keyword that the catalogue gives is told to people too.
+#[test]
+fn elles_keywords_are_among_what_others_call_it() {
+    for anomaly in Anomaly::ALL {
+        let Some(keyword) = anomaly.elle() else { continue };
+        let told = anomaly.called().iter().any(|c| c.by == "Elle" && c.name.contains(&format!(":{keyword}")));
+        assert!(told, "{anomaly}: {keyword}");
+    }
+}
+
+#[test]
 fn an_unknown_name_gets_the_nearest_one() {
     for (name, nearest) in [
         ("serialisable", Some("serializable")),

@@ -12,6 +12,7 @@ mod report;
 mod snippet;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 use std::cmp::Reverse;
 use std::path::Path;
@@ -21,7 +22,7 @@ use isoscope_check::{Checker, Judgement, Options, Verdict, Verifier};
 use isoscope_explain::visible;
 use isoscope_formats::{Failure, Problem, Reading, Severity};
 use isoscope_history::History;
-use isoscope_levels::{Engine, Level};
+use isoscope_levels::Level;
 
 use crate::args::{CheckArgs, CheckStyle};
 use crate::commands::open;
@@ -29,8 +30,11 @@ use crate::exit::Exit;
 use crate::terminal::{Terminal, Unit};
 use crate::words;
 
+use watch::{Onlooker, Staged};
+
 pub(crate) use full::{anomalies, lattice};
 pub(crate) use report::{Judged, Report};
+pub(crate) use watch::Limits;
 
 pub(crate) fn run(args: &CheckArgs, terminal: &Terminal) -> Exit {
     let mut exit = Exit::Holds;
@@ -57,14 +61,19 @@ fn check(file: &Path, reading: Reading, args: &CheckArgs, terminal: &Terminal) -
         [] => Level::ALL.into(),
         named => each_once(named),
     };
-    let shown = shown_anomalies(args);
+    let options = Options { max_anomalies: shown_anomalies(args), trust_timestamps: args.trust_timestamps };
+    if args.trust_timestamps && reading.history.timestamps().is_none() {
+        let name = visible(&file.display().to_string());
+        terminal.warning(&format!("{name} has no database timestamps: --trust-timestamps has no effect"));
+    }
+    let limits = Limits { time: args.timeout, memory: args.memory };
     let started = Instant::now();
-    let judged = judge(&reading.history, &levels, shown, terminal);
+    let judged = judge(&reading.history, &levels, options, limits, terminal);
     let seconds = started.elapsed().as_secs_f64();
     let operations = reading.history.op_count() as u64;
     terminal.detail(&format!("checked {} in {seconds:.3} s", words::counted(operations, "operation")));
-    let mut report =
-        Report { file: file.display().to_string(), reading, judged, named: !args.level.is_empty(), seconds };
+    let (file, named) = (file.display().to_string(), !args.level.is_empty());
+    let mut report = Report { file, reading, judged, named, limits, seconds };
     if args.certify {
         certify(&mut report, terminal)?;
     }
@@ -92,31 +101,36 @@ fn shown_anomalies(args: &CheckArgs) -> usize {
     }
 }
 
-/// Asks for the levels, each timed, and answers in their order. Stronger ones are asked first, since where one
-/// holds the weaker ones cost nothing; but those that need a search come after all that do not, since where one
-/// of these fails nothing is left to search for.
+/// Asks for the levels, each timed, and answers in their order. Stronger ones are asked first: where one holds the
+/// weaker ones cost nothing, and where a weaker one fails the checker sees it before it searches.
 pub(crate) fn judge(
     history: &History,
     levels: &[Level],
-    max_anomalies: usize,
+    options: Options,
+    limits: Limits,
     terminal: &Terminal,
 ) -> Vec<Judged> {
     let bar = terminal.progress("checking", Some(levels.len() as u64), Unit::Count);
-    let mut checker = Checker::new(history, Options { max_anomalies, ..Options::default() });
+    let onlooker = Onlooker::new(limits, terminal, bar.clone());
+    let mut checker = Checker::watched(history, options, &onlooker);
     let mut judged = Vec::with_capacity(levels.len());
+    let mut stages: Vec<(Level, Staged)> = Vec::new();
     let mut asked: Vec<(usize, Level)> = levels.iter().copied().enumerate().collect();
-    asked.sort_by_key(|&(_, level)| (level.engine() == Engine::Solver, Reverse(level)));
+    asked.sort_by_key(|&(_, level)| Reverse(level));
     for (place, level) in asked {
         bar.set_message(format!("checking {level}"));
+        onlooker.begin();
         let started = Instant::now();
         let judgement = checker.check(level);
         let seconds = started.elapsed().as_secs_f64();
         bar.inc(1);
-        judged.push((place, Judged { judgement, seconds, certified: false }));
+        stages.extend(onlooker.take_stages().into_iter().map(|stage| (level, stage)));
+        judged.push((place, Judged { judgement, seconds, stages: Vec::new(), certified: false }));
     }
     bar.finish_and_clear();
     judged.sort_by_key(|&(place, _)| place);
-    let judged: Vec<Judged> = judged.into_iter().map(|(_, judged)| judged).collect();
+    let mut judged: Vec<Judged> = judged.into_iter().map(|(_, judged)| judged).collect();
+    share_out(stages, &mut judged);
     for Judged { judgement, seconds, .. } in &judged {
         terminal.detail(&format!(
             "{}: {} in {seconds:.3} s",
@@ -125,6 +139,17 @@ pub(crate) fn judge(
         ));
     }
     judged
+}
+
+/// Puts each stage to the level that it decided; to the one that was asked for, where the other was only needed on
+/// the way.
+fn share_out(stages: Vec<(Level, Staged)>, judged: &mut [Judged]) {
+    for (asked, stage) in stages {
+        let place = |level| judged.iter().position(|judged| judged.judgement.level == level);
+        if let Some(place) = place(stage.level).or_else(|| place(asked)) {
+            judged[place].stages.push(stage);
+        }
+    }
 }
 
 /// Lets the verifier look at every verdict.

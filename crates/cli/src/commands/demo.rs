@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use isoscope_check::Verdict;
+use isoscope_check::{Options, Verdict};
 use isoscope_formats::{Format, Input, ReadOptions, Reading, Target, read, write};
 use isoscope_history::notation::OpText;
 use isoscope_history::{History, Key, OpKind, OpView, Txn};
@@ -13,7 +13,7 @@ use isoscope_levels::{Anomaly, Level};
 use isoscope_workload::{Injection, Spec, run as run_workload};
 
 use crate::args::DemoArgs;
-use crate::commands::check::{self, Report};
+use crate::commands::check::{self, Limits, Report};
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, FRAME, Terminal, WARNING, styled};
 use crate::words::{counted, value};
@@ -22,9 +22,10 @@ use crate::words::{counted, value};
 const NAME: &str = "demo";
 
 pub(crate) fn run(args: &DemoArgs, terminal: &Terminal) -> Exit {
-    let report = match generate(args.seed).and_then(|text| judge(&text, terminal)) {
-        Ok(report) => report,
-        Err(message) => {
+    let made = |anomaly| generate(args.seed, anomaly).and_then(|text| judge(&text, terminal));
+    let (report, skewed) = match (made(Anomaly::CausalityViolation), made(Anomaly::WriteSkew)) {
+        (Ok(report), Ok(skewed)) => (report, skewed),
+        (Err(message), _) | (_, Err(message)) => {
             terminal.error(&message);
             return Exit::Failed;
         }
@@ -33,28 +34,38 @@ pub(crate) fn run(args: &DemoArgs, terminal: &Terminal) -> Exit {
     let text = [
         heading(1, "A history: a line a session, its transactions one after the other"),
         sessions(&report),
+        about_the_notation(),
         heading(2, "Which isolation levels does it satisfy, and why not the others? (isoscope check)"),
-        check::lattice(&report),
-        check::anomalies(&report).trim_end_matches('\n').to_owned() + "\n",
-        heading(3, "The same history, as other tools write it (isoscope convert)"),
+        verdicts(&report),
+        heading(3, "Stronger levels: two transactions that each act on what the other changes"),
+        sessions(&skewed),
+        "\n".to_owned(),
+        verdicts(&skewed),
+        heading(4, "The first history, as other tools write it (isoscope convert)"),
         as_written(history, Format::Edn, "Jepsen and Elle, EDN", 2),
         as_written(history, Format::Plume, "Plume, text", 2),
-        heading(4, "Your turn"),
+        heading(5, "Your turn"),
         your_turn(args.seed),
     ];
     terminal.print(&text.concat());
     if terminal.lost_output() { Exit::Failed } else { Exit::Holds }
 }
 
+/// The levels, and every anomaly.
+fn verdicts(report: &Report) -> String {
+    let text = check::lattice(report) + &check::anomalies(report);
+    text.trim_end_matches('\n').to_owned() + "\n"
+}
+
 /// A history of a serializable store with an anomaly added, in the notation.
-fn generate(seed: u64) -> Result<String, String> {
+fn generate(seed: u64, anomaly: Anomaly) -> Result<String, String> {
     let spec = Spec {
         sessions: 3,
         txns_per_session: 2,
         ops_per_txn: 2,
         keys: 3,
         level: Level::Serializable,
-        injections: vec![Injection { kind: Anomaly::CausalityViolation, count: 1 }],
+        injections: vec![Injection { kind: anomaly, count: 1 }],
         seed,
         ..Spec::default()
     };
@@ -84,8 +95,16 @@ fn op_text(history: &History, op: OpView) -> String {
 fn judge(text: &str, terminal: &Terminal) -> Result<Report, String> {
     let options = ReadOptions { format: Some(Format::Notation), progress: None };
     let reading: Reading = read(&Input::text(NAME, text), &options).map_err(|failure| failure.to_string())?;
-    let judged = check::judge(&reading.history, &Level::ALL, 1, terminal);
-    Ok(Report { file: NAME.to_owned(), reading, judged, named: false, seconds: 0.0 })
+    let options = Options { max_anomalies: 1, ..Options::default() };
+    let judged = check::judge(&reading.history, &Level::ALL, options, Limits::default(), terminal);
+    Ok(Report {
+        file: NAME.to_owned(),
+        reading,
+        judged,
+        named: false,
+        limits: Limits::default(),
+        seconds: 0.0,
+    })
 }
 
 fn heading(number: usize, text: &str) -> String {
@@ -105,10 +124,13 @@ fn sessions(report: &Report) -> String {
         });
         let _ = writeln!(out, "  {}", txns.collect::<Vec<_>>().join(" ; "));
     }
+    out
+}
+
+fn about_the_notation() -> String {
     let about = "`r(x,1)` read 1 from x, `w(x,1)` wrote 1 to it. A store that is serializable ran this, and then\n  \
                  an anomaly was added.";
-    let _ = writeln!(out, "\n  {}", styled(DIM, about));
-    out
+    format!("\n  {}\n", styled(DIM, about))
 }
 
 /// The transactions whose operations show the first anomaly.
@@ -148,13 +170,14 @@ fn your_turn(seed: u64) -> String {
     let commands = [
         ("isoscope check FILE", "any history: Jepsen, elle-cli, Plume, dbcop, Cobra, ..."),
         ("isoscope check --level causal FILE", "one level, with an exit code for scripts"),
+        ("isoscope check --level ser --timeout 5m FILE", "a hard one, with a limit"),
         ("isoscope stats FILE", "what is in it"),
         ("isoscope convert FILE --to plume", "from any format to another"),
         ("isoscope generate --level si -o h.jsonl", "a workload at a level of your choice"),
     ];
     let mut out = String::new();
     for (command, about) in commands {
-        let _ = writeln!(out, "  {command:<42} {}", styled(DIM, about));
+        let _ = writeln!(out, "  {command:<45} {}", styled(DIM, about));
     }
     let _ = writeln!(out, "\n  This was --seed {seed}; another seed gives another history.");
     out

@@ -94,6 +94,7 @@ fn anomaly_json(anomaly: Anomaly) -> Value {
         "anomaly": anomaly.name(),
         "aliases": anomaly.aliases(),
         "called": called_json(anomaly.called()),
+        "elle": anomaly.elle(),
         "about": anomaly.about(),
         "definition": anomaly.definition(),
         "cause": anomaly.cause(),

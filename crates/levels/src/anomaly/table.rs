@@ -13,15 +13,15 @@ use crate::Anomaly::{
     AbortedRead, CausalityViolation, CircularInformationFlow, ConflictingCommitOrder, CyclicCausality,
     DirtyWrite, DuplicateElements, FracturedRead, FutureRead, IncompatibleOrder, IntermediateRead, LongFork,
     LostAppend, LostUpdate, NonMonotonicRead, NonRepeatableRead, NotMyLastWrite, NotMyOwnWrite, ReadSkew,
-    StaleSessionRead, ThinAirRead, WriteSkew,
+    SnapshotSkew, StaleSessionRead, ThinAirRead, WriteSkew,
 };
 use crate::Level::{
     AdyaPl1, AdyaPl2, AdyaPl299, Causal, CutIsolation, ParallelSnapshot, Prefix, ReadAtomic, ReadCommitted,
     Serializable, Snapshot,
 };
 use crate::citation::{
-    ADYA, BAILIS_HAT, BAILIS_RAMP, BERENSON, BISWAS_ENEA, CERONE_BERNARDI_GOTSMAN, ELLE, FEKETE, PLUME,
-    TERRY, WALTER,
+    ADYA, BAILIS_HAT, BAILIS_RAMP, BERENSON, BISWAS_ENEA, CERONE_BERNARDI_GOTSMAN, CERONE_GOTSMAN, ELLE,
+    FEKETE, PLUME, TERRY, WALTER,
 };
 use crate::{Called, Citation, Example};
 
@@ -40,6 +40,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         about: "a value nobody wrote is read",
         aliases: &["TAP-a", "thin-air"],
         called: &[called("Elle", "reported as a read of a value that was never written")],
+        elle: None,
         definition: "A transaction reads a value that nobody wrote and that was not there at the beginning.",
         cause: "Corrupted or mixed-up data, a test that does not know all writers, or a write whose \
                 transaction is missing from the record.",
@@ -62,6 +63,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
             called("Elle", ":G1a"),
             called("ANSI SQL", "a case of P1, dirty read, which also counts reads that turn out well"),
         ],
+        elle: Some("G1a"),
         definition: "A transaction reads what another one wrote that then rolled back. It acts on something \
                      that never happened.",
         cause: "Writes go to shared data before the commit, and readers do not wait: no read locks, or no \
@@ -82,6 +84,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         about: "a transaction reads what it writes only later",
         aliases: &["TAP-c"],
         called: &[called("Elle", ":future-read, or :internal")],
+        elle: Some("future-read"),
         definition: "A transaction reads a value that it itself writes only afterwards.",
         cause: "Operations of a transaction are reordered or retried: a client library that sends a batch \
                 twice, or a record whose order is not that of execution.",
@@ -101,6 +104,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         about: "instead of the own write, another one is read",
         aliases: &["TAP-d"],
         called: &[called("Elle", ":internal")],
+        elle: Some("internal"),
         definition: "A transaction has written a key, reads it, and finds somebody else's value.",
         cause: "Writes are buffered where the transaction's own reads do not look, or its reads go to a \
                 replica.",
@@ -120,6 +124,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         about: "instead of the last own write, an earlier one is read",
         aliases: &["TAP-e"],
         called: &[called("Elle", ":internal")],
+        elle: Some("internal"),
         definition: "A transaction has written a key more than once, reads it, and finds an earlier write of \
                      its own.",
         cause: "The transaction's own writes are buffered without an order, or a cache in the client keeps \
@@ -140,6 +145,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         about: "what its writer then overwrote itself is read",
         aliases: &["TAP-f", "G1b"],
         called: &[called("Elle", ":G1b")],
+        elle: Some("G1b"),
         definition: "A transaction reads a value that its writer went on to overwrite in the same \
                      transaction: a state that was never meant to be seen.",
         cause: "Writes become visible one by one and not when the transaction commits.",
@@ -159,6 +165,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         about: "transactions read from each other in a circle",
         aliases: &["TAP-g"],
         called: &[called("Elle", ":G1c, where no write is overwritten; :G1c-process with sessions")],
+        elle: Some("G1c"),
         definition: "Transactions read from each other in a circle, so that each must have committed before \
                      the other read. From read-committed up, the order of sessions is part of the circle; \
                      Adya's levels count reads alone.",
@@ -190,6 +197,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
             called("Bailis et al.", "OTV, observed transaction vanishes"),
             called("Adya", "close to G-monotonic"),
         ],
+        elle: None,
         definition: "A transaction reads from another one and then, from a second key, a version older than \
                      what that one wrote there. It has gone back in time while it ran.",
         cause: "Each read goes to whichever replica answers first, and replicas are not equally far.",
@@ -226,6 +234,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
             called("ANSI SQL", "P2"),
             called("Bailis et al.", "IMP, item many preceders"),
         ],
+        elle: Some("internal"),
         definition: "A transaction reads one key twice and finds two values, neither of them its own.",
         cause: "Every statement gets a snapshot of its own; this is what READ COMMITTED means in most \
                 databases.",
@@ -245,6 +254,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         about: "one write of a transaction is seen, another missed",
         aliases: &["TAP-k", "TAP-l"],
         called: &[called("Elle", ":G-single, with one reader and one writer")],
+        elle: None,
         definition: "A transaction sees one write of another and misses a second one: it reads a key in a \
                      version older than what a transaction wrote there that it has read from, before or \
                      after.",
@@ -282,6 +292,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
             called("Elle", ":G-single-process"),
             called("Terry et al.", "a read that lacks read-your-writes"),
         ],
+        elle: None,
         definition: "A transaction reads a key in a version older than what an earlier transaction of its \
                      own session wrote there.",
         cause: "A session writes to the primary and reads from a replica, or is moved to another server.",
@@ -310,6 +321,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         about: "an effect is seen and its cause missed",
         aliases: &["TAP-m", "causal-violation"],
         called: &[called("Elle", ":G-single, or :G-single-process, through other transactions")],
+        elle: None,
         definition: "A transaction sees an effect and misses its cause: it reads a key in a version older \
                      than what a transaction wrote there that is causally before it, over any number of \
                      reads and sessions.",
@@ -330,6 +342,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         about: "readers contradict each other on who wrote first",
         aliases: &["TAP-n"],
         called: &[called("Elle", ":cyclic-versions, where the versions of one key are in a circle")],
+        elle: None,
         definition: "Readers saw concurrent writes of a key in orders that contradict each other: what some \
                      must have seen makes one writer the earlier, and what others must have seen, the other.",
         cause: "Replicas resolve concurrent writes each in its own way, for instance by time of arrival.",
@@ -359,6 +372,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         about: "two reads of a list, neither a beginning of the other",
         aliases: &[],
         called: &[called("Elle", ":incompatible-order")],
+        elle: Some("incompatible-order"),
         definition: "Two reads of a list, neither of which is a beginning of the other. Lists only grow at \
                      the end, so at least one of them shows a state that never was.",
         cause: "A partitioned cluster with two primaries, or replicas that diverged and were merged.",
@@ -378,6 +392,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         about: "an element is in a list more often than appended",
         aliases: &[],
         called: &[called("Elle", ":duplicate-elements")],
+        elle: Some("duplicate-elements"),
         definition: "A list holds an element more often than it was appended.",
         cause: "A client or a coordinator retries a write that had gone through.",
         forbidden_from: &[AdyaPl2],
@@ -396,6 +411,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         about: "a committed append is missing from a later list",
         aliases: &[],
         called: &[called("Jepsen", "lost write")],
+        elle: None,
         definition: "An append was committed, and a list that must be later does not hold it: the list holds a \
                      later append of the same transaction or, where sessions count, of the same session.",
         cause: "An acknowledged write was only in memory, or on a primary that lost an election.",
@@ -422,7 +438,8 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         name: "dirty-write",
         about: "transactions overwrite each other in a circle",
         aliases: &["G0", "P0"],
-        called: &[called("Elle", ":G0")],
+        called: &[called("Elle", ":G0; with sessions :G0-process, with real time :G0-realtime")],
+        elle: Some("G0"),
         definition: "Transactions overwrite each other in a circle: on one key the first is the later, on \
                      another the second, so that what remains is a mix of both.",
         cause: "Writers do not lock, or each shard decides by itself which of two writes is the later.",
@@ -441,7 +458,8 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         name: "circular-information-flow",
         about: "one reads from another that wrote after it",
         aliases: &["G1c"],
-        called: &[called("Elle", ":G1c")],
+        called: &[called("Elle", ":G1c; with sessions :G1c-process, with real time :G1c-realtime")],
+        elle: Some("G1c"),
         definition: "Transactions depend on each other in a circle of reads and at least one overwrite: one \
                      has read from another that wrote after it.",
         cause: "Reads see writes of transactions that have not committed and then commit later.",
@@ -460,7 +478,11 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         name: "lost-update",
         about: "two update a key from the same version",
         aliases: &["P4"],
-        called: &[called("Elle", ":lost-update, a case of :G-single")],
+        called: &[called(
+            "Elle",
+            ":lost-update, and its cycle as :G-single, :G-single-process or :G-single-realtime",
+        )],
+        elle: Some("lost-update"),
         definition: "Two transactions read the same version of a key and both overwrite it. The second has \
                      destroyed the update of the first without having seen it.",
         cause: "Read, compute, write back, without a lock and without a check that the value is still the \
@@ -480,7 +502,11 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         name: "read-skew",
         about: "a part of what had happened is seen",
         aliases: &["G-single", "A5A"],
-        called: &[called("Elle", ":G-single")],
+        called: &[
+            called("Elle", ":G-single; with sessions :G-single-process, with real time :G-single-realtime"),
+            called("Elle, newer versions", ":G-single-item, where no predicate is read"),
+        ],
+        elle: Some("G-single"),
         definition: "A transaction sees a part of what had happened: it depends on a transaction, directly \
                      or through others, of which it also missed a write. A cycle of dependencies with \
                      exactly one anti-dependency.",
@@ -509,9 +535,14 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         name: "long-fork",
         about: "two readers see two writes in opposite order",
         aliases: &[],
-        called: &[called("Elle", "a case of :G-nonadjacent"), called("Jepsen", "the long-fork workload")],
+        called: &[
+            called("Elle", "a case of :G-nonadjacent, :G-nonadjacent-process and :G-nonadjacent-realtime"),
+            called("Jepsen", "the long-fork workload"),
+        ],
+        elle: Some("G-nonadjacent"),
         definition: "Two readers see two independent writes in opposite order: each has seen one of them and \
-                     not the other.",
+                     not the other. A cycle of dependencies with two or more anti-dependencies, each of which \
+                     directly follows a read or a step of a session.",
         cause: "Two data centres commit on their own and tell each other later.",
         forbidden_from: &[Prefix, AdyaPl299],
         examples: &[Example {
@@ -521,14 +552,51 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
             violated: &[Prefix, AdyaPl299],
         }],
         sources: &[cite(WALTER, "section 3"), cite(CERONE_BERNARDI_GOTSMAN, "section 3, PREFIX")],
-        see_also: &[ReadSkew, WriteSkew, CausalityViolation],
+        see_also: &[ReadSkew, SnapshotSkew, WriteSkew, CausalityViolation],
+    },
+    Row {
+        anomaly: SnapshotSkew,
+        name: "snapshot-skew",
+        about: "snapshots contradict what was overwritten",
+        aliases: &["G-nonadjacent"],
+        called: &[
+            called(
+                "Elle",
+                ":G-nonadjacent; with sessions :G-nonadjacent-process, with real time :G-nonadjacent-realtime",
+            ),
+            called("Elle, newer versions", ":G-nonadjacent-item, where no predicate is read"),
+        ],
+        elle: Some("G-nonadjacent"),
+        definition: "Two snapshots hold two transactions in opposite order, as in a long fork, but one of them is \
+                     known to hold a transaction only because its own overwrote that one's write: of two writers \
+                     of a key, the later must have seen the earlier. A cycle of dependencies with two or more \
+                     anti-dependencies, none next to another, of which one follows an overwrite.",
+        cause: "Conflicts of writers are checked, and snapshots are taken somewhere else: on replicas that lag \
+                each in its own way, or shard by shard.",
+        forbidden_from: &[Snapshot, AdyaPl299],
+        examples: &[Example {
+            notation: "T1: r(x,0) w(x,1)  T2: r(y,0) w(x,2)  T3: w(y,3)  T4: r(y,3) r(x,0)",
+            story: "T1 read x before T2 wrote it, so T2 came second and must have seen T1; T2 did not see T3. T4 \
+                    saw T3 and not T1. Whoever looks at prefixes or at conflicts alone has no objection.",
+            holds: &[Prefix, ParallelSnapshot],
+            violated: &[Snapshot, AdyaPl299],
+        }],
+        sources: &[
+            cite(CERONE_GOTSMAN, "dependency graphs of SI: cycles without adjacent anti-dependencies"),
+            cite(CERONE_BERNARDI_GOTSMAN, "section 3, PREFIX and NOCONFLICT together"),
+        ],
+        see_also: &[LongFork, WriteSkew, LostUpdate],
     },
     Row {
         anomaly: WriteSkew,
         name: "write-skew",
         about: "each overwrites what the other has read",
         aliases: &["G2-item", "A5B"],
-        called: &[called("Elle", ":G2-item")],
+        called: &[called(
+            "Elle",
+            ":G2-item; with sessions :G2-item-process, with real time :G2-item-realtime",
+        )],
+        elle: Some("G2-item"),
         definition: "Transactions read what the others overwrite, each a key of its own, so that each would \
                      have to come before the other. What each checked when it read no longer holds when both \
                      have committed.",
@@ -555,6 +623,6 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
             cite(ADYA, "chapter 3, G2-item"),
             cite(FEKETE, "write skew"),
         ],
-        see_also: &[LostUpdate, LongFork],
+        see_also: &[LostUpdate, LongFork, SnapshotSkew],
     },
 ];

@@ -6,7 +6,7 @@ use isoscope_explain::visible;
 use isoscope_formats::Failure;
 use isoscope_levels::{Anomaly, Level};
 
-use super::report::{Report, reason, verdict_word};
+use super::report::{Report, verdict_word};
 use crate::terminal::{ERROR, GOOD, WARNING, styled};
 use crate::words::count;
 
@@ -25,7 +25,7 @@ fn named(report: &Report) -> String {
     let judgements: Vec<&Judgement> = report.judged.iter().map(|judged| &judged.judgement).collect();
     let said = judgements.chunk_by(|a, b| verdict_word(a) == verdict_word(b)).map(|same| {
         let word = styled(style(same[0]), verdict_word(same[0]));
-        let levels: Vec<String> = same.iter().map(|judgement| with_reason(judgement)).collect();
+        let levels: Vec<String> = same.iter().map(|judgement| with_reason(report, judgement)).collect();
         format!("{word}: {}", levels.join(", "))
     });
     said.collect::<Vec<_>>().join("; ")
@@ -40,7 +40,7 @@ fn boundary(report: &Report) -> String {
         parts.push(format!("{}: {}", styled(GOOD, "holds"), names(&strongest)));
     }
     let violated: Vec<String> =
-        judgements().filter(|j| weakest.contains(&j.level)).map(with_reason).collect();
+        judgements().filter(|j| weakest.contains(&j.level)).map(|j| with_reason(report, j)).collect();
     if !violated.is_empty() {
         parts.push(format!("{}: {}", styled(ERROR, "violated"), violated.join(", ")));
     }
@@ -49,7 +49,7 @@ fn boundary(report: &Report) -> String {
     for same in unknown.chunk_by(|a, b| a.verdict == b.verdict) {
         let levels: Vec<Level> = same.iter().map(|j| j.level).collect();
         let Verdict::Unknown(why) = &same[0].verdict else { continue };
-        parts.push(format!("{}: {} ({})", styled(WARNING, "unknown"), names(&levels), reason(why).1));
+        parts.push(format!("{}: {} ({})", styled(WARNING, "unknown"), names(&levels), report.reason(why).1));
     }
     if parts.is_empty() { styled(WARNING, "no level decided") } else { parts.join("; ") }
 }
@@ -63,11 +63,11 @@ fn style(judgement: &Judgement) -> Style {
 }
 
 /// A level and, in brackets, its anomalies or why it is unknown.
-fn with_reason(judgement: &Judgement) -> String {
+fn with_reason(report: &Report, judgement: &Judgement) -> String {
     let more = match &judgement.verdict {
         Verdict::Holds(_) => return judgement.level.to_string(),
         Verdict::Violated(findings) => kinds(findings),
-        Verdict::Unknown(unknown) => reason(unknown).1,
+        Verdict::Unknown(unknown) => report.reason(unknown).1,
     };
     format!("{} ({more})", judgement.level)
 }

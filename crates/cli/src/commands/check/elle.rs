@@ -9,13 +9,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use isoscope_check::{Edge, Evidence, Instance, Node, Seen, Unknown, Verdict, Why};
-use isoscope_explain::Teller;
+use isoscope_check::{Edge, Evidence, Finding, Instance, Node, Seen, Through, Unknown, Verdict, Why};
+use isoscope_explain::{Teller, main_cycle};
 use isoscope_formats::Failure;
-use isoscope_history::{Datum, History, Op, OpKind, OpView, Outcome, Txn, Value};
+use isoscope_history::{Datum, History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
 use isoscope_levels::{Anomaly, Level};
 
-use super::report::{Report, reason};
+use super::report::{Report, elle_name};
 use crate::exit::Exit;
 
 pub(crate) fn render(file: &str, outcome: Result<&Report, &Failure>) -> String {
@@ -62,7 +62,7 @@ fn anomalies(report: &Report) -> BTreeMap<String, Vec<String>> {
     let teller = Teller::new(&report.reading.history);
     for finding in findings.iter().flat_map(|(_, findings)| findings) {
         for instance in &finding.instances {
-            let kind = keyword(finding.anomaly, &instance.evidence);
+            let kind = keyword(finding, &instance.evidence);
             let map = occurrence(&report.reading.history, &teller, &kind, finding.anomaly, instance);
             anomalies.entry(kind).or_default().push(map);
         }
@@ -70,21 +70,11 @@ fn anomalies(report: &Report) -> BTreeMap<String, Vec<String>> {
     anomalies
 }
 
-/// The keyword of an anomaly. Elle marks cycles that need session order with `-process`.
-fn keyword(anomaly: Anomaly, evidence: &Evidence) -> String {
-    let name = match anomaly {
-        Anomaly::AbortedRead => "G1a",
-        Anomaly::IntermediateRead => "G1b",
-        Anomaly::CyclicCausality | Anomaly::CircularInformationFlow => "G1c",
-        Anomaly::DirtyWrite => "G0",
-        Anomaly::ReadSkew => "G-single",
-        Anomaly::LongFork => "G-nonadjacent",
-        Anomaly::WriteSkew => "G2-item",
-        Anomaly::NotMyOwnWrite | Anomaly::NotMyLastWrite | Anomaly::NonRepeatableRead => "internal",
-        other => other.name(),
-    };
-    let process = name.starts_with('G') && takes_sessions(evidence);
-    format!(":{name}{}", if process { "-process" } else { "" })
+/// The keyword of an occurrence. Of the weak levels' findings only the evidence says whether they need sessions.
+fn keyword(finding: &Finding, evidence: &Evidence) -> String {
+    let sessions = if takes_sessions(evidence) { Through::Sessions } else { Through::Dependencies };
+    let name = elle_name(finding, finding.through.max(sessions));
+    format!(":{}", name.unwrap_or_else(|| finding.anomaly.name().to_owned()))
 }
 
 fn occurrence(
@@ -109,8 +99,8 @@ fn occurrence(
             fields.push(format!(":values [{}]", values.join(" ")));
             fields.push(format!(":op {}", transaction(history, history.txn_of(*second))));
         }
-        Evidence::Cycle(edges) => {
-            let steps = dependencies(history, edges);
+        Evidence::Cycle(_) | Evidence::Cases(_) => {
+            let steps = dependencies(history, cycle(&instance.evidence));
             let nodes = steps.iter().chain(steps.first()).map(|(node, _)| match node {
                 Node::Initial => ":init".to_owned(),
                 Node::Txn(txn) => transaction(history, *txn),
@@ -122,6 +112,15 @@ fn occurrence(
     fields.push(format!(":type {kind}"));
     fields.push(format!(":explanation {}", text(&teller.story(anomaly, instance).headline)));
     format!("{{{}}}", fields.join(", "))
+}
+
+/// The cycle of an occurrence, and the main one of a proof by cases.
+fn cycle(evidence: &Evidence) -> &[Edge] {
+    match evidence {
+        Evidence::Cycle(edges) => edges,
+        Evidence::Cases(proof) => main_cycle(proof),
+        Evidence::Read { .. } | Evidence::Pair { .. } => &[],
+    }
 }
 
 /// A cycle as Elle draws it: where each step begins, and the step.
@@ -153,7 +152,16 @@ const PROCESS: &str = "{:type :process}";
 fn step(history: &History, edge: &Edge) -> String {
     match &edge.why {
         Why::Session => PROCESS.to_owned(),
+        Why::RealTime => "{:type :realtime}".to_owned(),
         Why::ReadFrom { read } => on_key(history, ":wr", *read),
+        Why::Misses { read } => {
+            let view = history.op(*read);
+            overwrite(history, ":rw", view.key, Some(view.value), written(history, edge.to, view.key))
+        }
+        Why::Overwritten { key } => {
+            let written = |node| written(history, node, *key);
+            overwrite(history, ":ww", *key, written(edge.from), written(edge.to))
+        }
         Why::Versions { read, .. } | Why::Missing { read, .. } | Why::Forced { read, .. } => {
             on_key(history, ":ww", *read)
         }
@@ -164,6 +172,21 @@ fn on_key(history: &History, kind: &str, read: Op) -> String {
     let view = history.op(read);
     let (key, value) = (edn(history, history.key_name(view.key)), edn(history, view.value));
     format!("{{:type {kind}, :key {key}, :value {value}}}")
+}
+
+/// A version and the one that came later, where they are known.
+fn overwrite(history: &History, kind: &str, key: Key, old: Option<Value>, new: Option<Value>) -> String {
+    let value = |name: &str, value: Option<Value>| {
+        value.map_or_else(String::new, |value| format!(", :{name} {}", edn(history, value)))
+    };
+    let key = edn(history, history.key_name(key));
+    format!("{{:type {kind}, :key {key}{}{}}}", value("value", old), value("value'", new))
+}
+
+/// What a transaction left of a key.
+fn written(history: &History, node: Node, key: Key) -> Option<Value> {
+    let Node::Txn(txn) = node else { return None };
+    history.ops_of(txn).rfind(|op| op.kind.is_write() && op.key == key).map(|op| op.value)
 }
 
 /// A transaction as a completion of a Jepsen history.
@@ -198,30 +221,33 @@ fn models(report: &Report) -> (BTreeSet<&'static str>, BTreeSet<&'static str>) {
     let of = |level: &Level| model(report, *level);
     let not: BTreeSet<&str> = report.weakest_violated().iter().map(of).collect();
     let mut others: BTreeSet<&str> = report.violated().iter().map(of).collect();
-    if needs_no_sessions(report) {
-        others.extend(SNAPSHOT_AND_SERIALIZABLE);
+    for (level, plain) in [(Level::Snapshot, SNAPSHOT), (Level::Serializable, SERIALIZABLE)] {
+        if fails_without_sessions(report, level) {
+            others.extend(plain);
+        }
     }
     let also_not = others.difference(&not).copied().collect();
     (not, also_not)
 }
 
-/// What the weak anomalies violate with and without sessions.
-const SNAPSHOT_AND_SERIALIZABLE: [&str; 4] = [
-    "serializable",
-    "snapshot-isolation",
-    "strong-session-serializable",
-    "strong-session-snapshot-isolation",
-];
+/// Our level with and without sessions.
+const SNAPSHOT: [&str; 2] = ["snapshot-isolation", "strong-session-snapshot-isolation"];
+const SERIALIZABLE: [&str; 2] = ["serializable", "strong-session-serializable"];
 
-/// Whether an anomaly was found that levels without sessions forbid from PL-2 down, in a form that takes no
-/// session to show.
-fn needs_no_sessions(report: &Report) -> bool {
+/// Whether an anomaly was found that a level forbids and that Elle knows, in a form that takes neither sessions nor
+/// real time to show.
+fn fails_without_sessions(report: &Report, level: Level) -> bool {
     let weak = [Level::CutIsolation, Level::AdyaPl2];
-    let is_weak = |anomaly: Anomaly| weak.iter().any(|level| level.forbids(anomaly));
+    let known = |anomaly: Anomaly| {
+        weak.iter().any(|level| level.forbids(anomaly))
+            || (level.forbids(anomaly) && anomaly.elle().is_some())
+    };
     let findings = report.findings();
     let mut findings = findings.iter().flat_map(|(_, findings)| findings);
     findings.any(|finding| {
-        is_weak(finding.anomaly) && finding.instances.iter().any(|i| !takes_sessions(&i.evidence))
+        known(finding.anomaly)
+            && finding.through == Through::Dependencies
+            && finding.instances.iter().any(|i| !takes_sessions(&i.evidence))
     })
 }
 
@@ -235,7 +261,7 @@ fn takes_sessions(evidence: &Evidence) -> bool {
             _ => false,
         }
     }
-    matches!(evidence, Evidence::Cycle(edges) if edges.iter().any(along))
+    cycle(evidence).iter().any(along)
 }
 
 fn keywords(names: &BTreeSet<&str>) -> String {
@@ -269,7 +295,9 @@ fn only_goes_back(report: &Report) -> bool {
 fn unknown(report: &Report) -> Option<String> {
     report.counted().find_map(|judged| match &judged.judgement.verdict {
         Verdict::Unknown(Unknown::NothingToCheck) | Verdict::Holds(_) | Verdict::Violated(_) => None,
-        Verdict::Unknown(unknown) => Some(format!("{}: {}", judged.judgement.level, reason(unknown).1)),
+        Verdict::Unknown(unknown) => {
+            Some(format!("{}: {}", judged.judgement.level, report.reason(unknown).1))
+        }
     })
 }
 

@@ -2,19 +2,19 @@
 //!
 //! Nothing depends on colour: a symbol stands before every level and words say the rest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use isoscope_check::{
-    Against, Edge, Evidence, Finding, Instance, Judgement, Node, Seen, Unknown, Verdict, Why,
+    Against, Edge, Evidence, Finding, Instance, Judgement, Node, Seen, Through, Unknown, Verdict, Why,
 };
 use isoscope_explain::{Story, Teller, visible};
 use isoscope_formats::{Failure, Place};
-use isoscope_history::{Op, Outcome};
+use isoscope_history::{Op, Outcome, Txn};
 use isoscope_levels::{Anomaly, Level};
 
 use super::concise::names;
-use super::report::{Report, pattern, reason, undecided};
+use super::report::{Report, elle_name, pattern, undecided};
 use super::snippet::{self, Mark};
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, ERROR, FRAME, GOOD, WARNING, styled};
@@ -87,7 +87,7 @@ fn cell(judgement: &Judgement) -> String {
     match &judgement.verdict {
         Verdict::Holds(_) => styled(GOOD, format!("✓ {level}")),
         Verdict::Violated(_) => styled(ERROR, format!("✗ {level}")),
-        Verdict::Unknown(Unknown::NoEngine) => styled(DIM, format!("· {level}")),
+        Verdict::Unknown(_) if undecided(judgement) => styled(DIM, format!("· {level}")),
         Verdict::Unknown(_) => styled(WARNING, format!("? {level}")),
     }
 }
@@ -125,7 +125,8 @@ fn unknowns(report: &Report) -> String {
     let places = snippet::places(&report.reading, reasons.iter().filter_map(|(unknown, _)| first(unknown)));
     let mut text = String::new();
     for (unknown, levels) in reasons {
-        let said = format!("{}: {}", names(&levels), reason(unknown).1);
+        let known = if let Unknown::Limit(_) = unknown { known_by_then(report) } else { String::new() };
+        let said = format!("{}: {}{known}", names(&levels), report.reason(unknown).1);
         let _ = writeln!(text, "{} {}", styled(WARNING, "?"), hanging(&said, 2));
         if let Some((op, place)) = first(unknown).and_then(|op| Some((op, places.get(&op)?))) {
             let label = format!("the first: {}", Teller::new(&report.reading.history).label(op));
@@ -134,6 +135,18 @@ fn unknowns(report: &Report) -> String {
         text.push('\n');
     }
     text
+}
+
+/// What was decided before a limit was reached.
+fn known_by_then(report: &Report) -> String {
+    let holds = report.strongest_holding().into_iter().map(|level| format!("{level} holds"));
+    let fails = report.weakest_violated().into_iter().map(|level| format!("{level} is violated"));
+    let known: Vec<String> = holds.chain(fails).collect();
+    if known.is_empty() {
+        "; nothing was decided by then".to_owned()
+    } else {
+        format!("; {}", known.join(", "))
+    }
 }
 
 /// Every kind of anomaly under the weakest level that it violates.
@@ -151,29 +164,45 @@ pub(crate) fn anomalies(report: &Report) -> String {
     let places = snippet::places(&report.reading, ops);
     let mut stories = stories.into_iter();
     let mut text = String::new();
+    let mut told: Vec<BTreeSet<Txn>> = Vec::new();
     for (level, findings) in &findings {
-        text.push_str(&level_heading(report, *level));
-        for (finding, stories) in findings.iter().zip(&mut stories) {
+        let with_stories: Vec<(&&Finding, Vec<Story>)> = findings.iter().zip(&mut stories).collect();
+        // Adya has one name for what others have many for; the same story twice is no second one.
+        let known = |stories: &[Story]| {
+            let again = |story| told.iter().any(|known| cast(report, story).is_subset(known));
+            *level == Level::AdyaPl299 && stories.iter().all(again)
+        };
+        let (again, new): (Vec<_>, Vec<_>) = with_stories.into_iter().partition(|(_, s)| known(s));
+        text.push_str(&level_heading(report, *level, !again.is_empty() && new.is_empty()));
+        for (finding, stories) in new {
             let _ = writeln!(text, "  {}\n", finding_heading(finding));
             for (i, (instance, story)) in finding.instances.iter().zip(&stories).enumerate() {
                 let number = (finding.instances.len() > 1).then_some(i + 1);
                 text.push_str(&telling(&teller, instance, story, number, &places));
             }
+            told.extend(stories.iter().map(|story| cast(report, story)));
         }
     }
     text
 }
 
+/// The transactions whose operations a story speaks of.
+fn cast(report: &Report, story: &Story) -> BTreeSet<Txn> {
+    let ops = story.clauses.iter().flat_map(|clause| &clause.ops);
+    ops.map(|&op| report.reading.history.txn_of(op)).collect()
+}
+
 /// What fails with the weakest level is said there; stronger levels are named again only for what they add.
-fn level_heading(report: &Report, level: Level) -> String {
+fn level_heading(report: &Report, level: Level, again: bool) -> String {
     let above: Vec<Level> =
         report.violated().into_iter().filter(|&l| l != level && l.implies(level)).collect();
+    let by = if again { " by the same" } else { "" };
     let text = match above.as_slice() {
         _ if !report.weakest_violated().contains(&level) => {
             format!("✗ {level} is violated by more than that")
         }
-        [] => format!("✗ {level} is violated"),
-        above => format!("✗ {level} is violated; also violated: {}", names(above)),
+        [] => format!("✗ {level} is violated{by}"),
+        above => format!("✗ {level} is violated{by}; also violated: {}", names(above)),
     };
     // The name alone is coloured: a coloured paragraph is hard to read.
     let name = format!("✗ {level}");
@@ -192,8 +221,14 @@ fn finding_heading(finding: &Finding) -> String {
         Against::Causal => "against causal order".to_owned(),
         Against::Commit => "against commit order".to_owned(),
     });
-    let known = pattern(finding).map(str::to_owned);
-    let known: Vec<String> = known.into_iter().chain(against).collect();
+    let keyword = || elle_name(finding, finding.through).filter(|_| finding.anomaly.elle_has_variants());
+    let known = pattern(finding).map(str::to_owned).or_else(keyword);
+    let through = match finding.through {
+        Through::Dependencies => None,
+        Through::Sessions => Some("through the order of a session".to_owned()),
+        Through::RealTime => Some("through real time".to_owned()),
+    };
+    let known: Vec<String> = known.into_iter().chain(against).chain(through).collect();
     let known = if known.is_empty() { String::new() } else { format!(" ({})", known.join(", ")) };
     let shown = finding.instances.len() as u64;
     let many = match (finding.count, finding.components) {
@@ -234,13 +269,21 @@ fn telling(
     text + &snippet::render(marks.collect(), &indent) + "\n"
 }
 
-/// Whether the clauses of a story would only repeat its headline: outside of cycles, and where the version
-/// that was read is the initial one, which everything follows.
+/// Whether the clauses of a story would only repeat its headline: outside of cycles; where the version that was
+/// read is the initial one, which everything follows; and where two miss each other, or one missed what it saw.
 fn told_by_headline(evidence: &Evidence) -> bool {
-    let Evidence::Cycle(edges) = evidence else { return true };
+    let edges = match evidence {
+        Evidence::Cycle(edges) => edges,
+        Evidence::Cases(_) => return false,
+        Evidence::Read { .. } | Evidence::Pair { .. } => return true,
+    };
     let direct = |edge: &Edge| matches!(&edge.why, Why::Forced { seen: Seen::Read(_) | Seen::Session, .. });
+    let fact = |edge: &Edge| matches!(edge.why, Why::Session | Why::RealTime | Why::ReadFrom { .. });
+    let misses = |edge: &Edge| matches!(edge.why, Why::Misses { .. });
     matches!(edges.as_slice(), [first, second]
-        if direct(first) && second.from == Node::Initial && second.why == Why::Session)
+        if direct(first) && second.from == Node::Initial && second.why == Why::Session
+            || misses(first) && (misses(second) || fact(second))
+            || misses(second) && fact(first))
 }
 
 /// A text broken into lines of which all but the first are indented; the first begins at the same column.

@@ -2,20 +2,24 @@
 //!
 //! A level whose verdict only repeats that of a weaker one names its anomalies and counts them; the occurrences
 //! stand at the weaker level, which is named too. Operations of an occurrence are listed once; its edges refer to
-//! them by their place in that list. A level that nothing decides is listed as unknown, so that a script finds
+//! them by their place in that list. A proof by cases gives its main cycle as the edges, and beside it the choices on
+//! the way to it, each with the alternatives that were refuted and how: by a cycle, after choices of its own. A level that nothing decides is listed as unknown, so that a script finds
 //! every level it knows of.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use isoscope_check::{Against, Edge, Evidence, Finding, Instance, Node, Seen, Unknown, Verdict, Why};
-use isoscope_explain::Teller;
+use isoscope_check::{
+    Against, Choice, Edge, Evidence, Finding, Instance, Limit, Node, Seen, Through, Unknown, Verdict, Why,
+};
+use isoscope_explain::{Outline, Teller, main_cycle};
 use isoscope_formats::{Failure, Place};
-use isoscope_history::{Datum, History, Op, OpKind, Txn, Value};
-use isoscope_levels::Anomaly;
+use isoscope_history::{Datum, History, Key, Op, OpKind, Txn, Value};
+use isoscope_levels::{Anomaly, Level};
 use serde_json::{Map, Value as Json, json};
 
-use super::report::{Judged, Report, pattern, reason, verdict_word};
+use super::report::{Judged, Report, elle_name, pattern, verdict_word};
 use super::snippet;
+use super::watch::Staged;
 use crate::problems::ProblemJson;
 
 pub(crate) fn render(file: &str, outcome: Result<&Report, &Failure>) -> Json {
@@ -49,11 +53,11 @@ fn levels(report: &Report) -> Vec<Json> {
         Verdict::Unknown(unknown) => first(unknown).is_none(),
     };
     if report.judged.iter().all(silent) {
-        return report.judged.iter().map(head).map(Json::Object).collect();
+        return report.judged.iter().map(|judged| head(report, judged)).map(Json::Object).collect();
     }
     let teller = Teller::new(&report.reading.history);
     let places = snippet::places(&report.reading, operations(report, &teller).into_iter());
-    let writer = Writer { history: &report.reading.history, teller: &teller, places: &places };
+    let writer = Writer { report, history: &report.reading.history, teller: &teller, places: &places };
     let each = report.judged.iter();
     each.map(|judged| writer.level(judged, report.repeats(&judged.judgement).is_none())).collect()
 }
@@ -80,12 +84,12 @@ fn operations(report: &Report, teller: &Teller<'_>) -> Vec<Op> {
 fn first(unknown: &Unknown) -> Option<Op> {
     match unknown {
         Unknown::Ambiguous { first, .. } | Unknown::Unsupported { first, .. } => Some(*first),
-        Unknown::NothingToCheck | Unknown::NoEngine => None,
+        _ => None,
     }
 }
 
 /// What every level has.
-fn head(judged: &Judged) -> Map<String, Json> {
+fn head(report: &Report, judged: &Judged) -> Map<String, Json> {
     let mut level = Map::new();
     level.insert("level".to_owned(), judged.judgement.level.name().into());
     level.insert("verdict".to_owned(), verdict_word(&judged.judgement).into());
@@ -94,15 +98,43 @@ fn head(judged: &Judged) -> Map<String, Json> {
     if let Some(weaker) = judged.judgement.implied_by {
         level.insert("implied_by".to_owned(), weaker.name().into());
     }
+    level.insert("stages".to_owned(), judged.stages.iter().map(|s| stage(judged, s)).collect());
     level.insert("anomalies".to_owned(), Json::Array(Vec::new()));
     if let Verdict::Unknown(unknown) = &judged.judgement.verdict {
-        let (kind, message) = reason(unknown);
-        level.insert("reason".to_owned(), json!({ "kind": kind, "message": message }));
+        level.insert("reason".to_owned(), unknown_reason(report, unknown));
     }
     level
 }
 
+/// A stage and its figures, each under its name. One of a weaker level that had to be decided first names it.
+fn stage(judged: &Judged, stage: &Staged) -> Json {
+    let mut out = json!({ "stage": stage.name, "seconds": stage.seconds });
+    if stage.level != judged.judgement.level {
+        out["level"] = stage.level.name().into();
+    }
+    for (name, figure) in &stage.figures {
+        out[*name] = (*figure).into();
+    }
+    out
+}
+
+/// Why a level is unknown; of a limit, which it was and what had been decided.
+fn unknown_reason(report: &Report, unknown: &Unknown) -> Json {
+    let (kind, message) = report.reason(unknown);
+    let mut out = json!({ "kind": kind, "message": message });
+    if let Unknown::Limit(limit) = unknown {
+        out["limit"] = match limit {
+            Limit::Time => json!({ "seconds": report.limits.time.map(|time| time.as_secs_f64()) }),
+            Limit::Memory => json!({ "bytes": report.limits.memory }),
+        };
+        let names = |levels: Vec<Level>| levels.into_iter().map(Level::name).collect::<Vec<_>>();
+        out["decided"] = json!({ "holds": names(report.holding()), "violated": names(report.violated()) });
+    }
+    out
+}
+
 struct Writer<'a> {
+    report: &'a Report,
     history: &'a History,
     teller: &'a Teller<'a>,
     places: &'a BTreeMap<Op, Place>,
@@ -110,7 +142,7 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     fn level(&self, judged: &Judged, whole: bool) -> Json {
-        let mut level = head(judged);
+        let mut level = head(self.report, judged);
         match &judged.judgement.verdict {
             Verdict::Holds(_) => {}
             Verdict::Violated(findings) => {
@@ -136,6 +168,12 @@ impl Writer<'_> {
                 Against::Causal => "causal",
                 Against::Commit => "commit",
             }),
+            "through": match finding.through {
+                Through::Dependencies => "dependencies",
+                Through::Sessions => "sessions",
+                Through::RealTime => "real-time",
+            },
+            "elle": elle_name(finding, finding.through),
             "count": finding.count,
             "components": finding.components,
             "instances": instances.collect::<Vec<_>>(),
@@ -145,15 +183,64 @@ impl Writer<'_> {
     fn instance(&self, anomaly: Anomaly, instance: &Instance) -> Json {
         let story = self.teller.story(anomaly, instance);
         let ops = self.teller.operations(anomaly, &instance.evidence);
-        let edges: &[Edge] = if let Evidence::Cycle(edges) = &instance.evidence { edges } else { &[] };
+        let edges: &[Edge] = match &instance.evidence {
+            Evidence::Cycle(edges) => edges,
+            Evidence::Cases(proof) => main_cycle(proof),
+            Evidence::Read { .. } | Evidence::Pair { .. } => &[],
+        };
         let txns = transactions(self.history, edges, &ops);
         let places: BTreeMap<Op, usize> = ops.iter().enumerate().map(|(place, &op)| (op, place)).collect();
-        json!({
+        let mut out = json!({
             "story": story.headline,
             "component": instance.component,
             "transactions": txns.into_iter().map(|txn| self.teller.full_txn(txn)).collect::<Vec<_>>(),
             "operations": ops.iter().map(|&op| self.operation(op)).collect::<Vec<_>>(),
-            "edges": edges.iter().map(|edge| self.edge(edge, &places)).collect::<Vec<_>>(),
+            "edges": self.edges(edges, &places),
+        });
+        if let Evidence::Cases(proof) = &instance.evidence {
+            out["choices"] = self.choices(&Outline::new(proof), 0, &places).0.into();
+        }
+        out
+    }
+
+    fn edges(&self, edges: &[Edge], places: &BTreeMap<Op, usize>) -> Vec<Json> {
+        edges.iter().map(|edge| self.edge(edge, places)).collect()
+    }
+
+    /// The choices along a line of a proof, and the cycle at its end. Lines beside lines are nested as deeply as the
+    /// logarithm of the number of cases.
+    fn choices(
+        &self,
+        outline: &Outline<'_>,
+        from: usize,
+        places: &BTreeMap<Op, usize>,
+    ) -> (Vec<Json>, Vec<Json>) {
+        let line = outline.line(from);
+        let choices = line.splits.iter().map(|passed| {
+            let refuted = passed.others.iter().map(|&(alternative, node)| {
+                let (choices, edges) = self.choices(outline, node, places);
+                let mut refuted = self.alternative(passed.choice, alternative, places);
+                refuted["choices"] = choices.into();
+                refuted["edges"] = edges.into();
+                refuted
+            });
+            json!({
+                "choice": match passed.choice {
+                    Choice::Source { .. } => "source",
+                    Choice::Versions { .. } => "versions",
+                },
+                "assumed": self.alternative(passed.choice, passed.taken, places),
+                "refuted": refuted.collect::<Vec<_>>(),
+            })
+        });
+        (choices.collect(), self.edges(line.cycle, places))
+    }
+
+    fn alternative(&self, choice: &Choice, alternative: usize, places: &BTreeMap<Op, usize>) -> Json {
+        let edge = self.teller.assumed(choice, alternative);
+        json!({
+            "assumption": self.teller.alternative(choice, alternative),
+            "edge": edge.map(|edge| self.edge(&edge, places)),
         })
     }
 
@@ -184,9 +271,19 @@ impl Writer<'_> {
 
     fn edge(&self, edge: &Edge, places: &BTreeMap<Op, usize>) -> Json {
         let at = |op: &Op| places.get(op).copied();
-        let mut out = json!({ "from": self.node(edge.from), "to": self.node(edge.to) });
+        let (kind, key) = self.dependency(edge);
+        let mut out = json!({
+            "from": self.node(edge.from), "to": self.node(edge.to), "type": kind,
+            "key": key.map(|key| value(self.history, self.history.key_name(key))),
+        });
         match &edge.why {
             Why::Session => out["why"] = "session".into(),
+            Why::RealTime => out["why"] = "real-time".into(),
+            Why::Overwritten { .. } => out["why"] = "overwritten".into(),
+            Why::Misses { read } => {
+                out["why"] = "misses".into();
+                out["read"] = at(read).into();
+            }
             Why::ReadFrom { read } => {
                 out["why"] = "read-from".into();
                 out["read"] = at(read).into();
@@ -214,8 +311,25 @@ impl Writer<'_> {
                 };
             }
         }
-        out["because"] = self.teller.step(edge).text.into();
+        let step = self.teller.step(edge);
+        out["operations"] = step.ops.iter().filter_map(at).collect();
+        out["because"] = step.text.into();
         out
+    }
+
+    /// The literature's two letters for an edge, and the key that it is about.
+    fn dependency(&self, edge: &Edge) -> (&'static str, Option<Key>) {
+        let key = |read: &Op| Some(self.history.key_of(*read));
+        match &edge.why {
+            Why::Session => ("so", None),
+            Why::RealTime => ("rt", None),
+            Why::ReadFrom { read } => ("wr", key(read)),
+            Why::Overwritten { key } => ("ww", Some(*key)),
+            Why::Versions { read, .. } | Why::Missing { read, .. } | Why::Forced { read, .. } => {
+                ("ww", key(read))
+            }
+            Why::Misses { read } => ("rw", key(read)),
+        }
     }
 
     fn node(&self, node: Node) -> Json {

@@ -3,12 +3,12 @@
 //! A file is a test suite and a level a test case. A violated level is a failure with its stories. An unknown
 //! one is an error, so that nobody takes it for green; a level no engine decides yet is skipped.
 
-use isoscope_check::{Finding, Unknown, Verdict};
+use isoscope_check::{Finding, Verdict};
 use isoscope_explain::Teller;
 use isoscope_formats::Failure;
 use isoscope_levels::Level;
 
-use super::report::{Judged, Report, reason};
+use super::report::{Judged, Report, undecided};
 
 /// The suites so far.
 #[derive(Default)]
@@ -36,7 +36,7 @@ impl Suites {
             Ok(report) => {
                 let teller = Teller::new(&report.reading.history);
                 for judged in &report.judged {
-                    suite.level(file, judged, report.repeats(&judged.judgement), &teller);
+                    suite.level(file, judged, report, &teller);
                 }
                 report.seconds
             }
@@ -53,20 +53,20 @@ impl Suites {
         self.skipped += skipped;
     }
 
-    fn level(&mut self, file: &str, judged: &Judged, repeats: Option<Level>, teller: &Teller<'_>) {
+    fn level(&mut self, file: &str, judged: &Judged, report: &Report, teller: &Teller<'_>) {
         let body = match &judged.judgement.verdict {
             Verdict::Holds(_) => String::new(),
             Verdict::Violated(findings) => {
                 self.failures += 1;
-                violation(findings, repeats, teller)
+                violation(findings, report.repeats(&judged.judgement), teller)
             }
-            Verdict::Unknown(Unknown::NoEngine) => {
+            Verdict::Unknown(unknown) if undecided(&judged.judgement) => {
                 self.skipped += 1;
-                format!("      <skipped message=\"{}\"/>\n", escaped(&reason(&Unknown::NoEngine).1))
+                format!("      <skipped message=\"{}\"/>\n", escaped(&report.reason(unknown).1))
             }
             Verdict::Unknown(unknown) => {
                 self.errors += 1;
-                let (kind, message) = reason(unknown);
+                let (kind, message) = report.reason(unknown);
                 element("error", &message, kind, "")
             }
         };

@@ -1,16 +1,19 @@
 //! What a check found, before it is put into any form.
 
-use isoscope_check::{Against, Finding, Judgement, Unknown, Verdict};
+use isoscope_check::{Against, Finding, Judgement, Limit, Through, Unknown, Verdict};
 use isoscope_formats::Reading;
-use isoscope_levels::Level;
+use isoscope_levels::{ELLE_PROCESS, ELLE_REALTIME, Level};
 
+use super::watch::{Limits, Staged};
 use crate::exit::Exit;
-use crate::words::counted;
+use crate::words::{bytes, counted, span};
 
 /// A level's verdict, how long it took, and whether the verifier confirmed it.
 pub(crate) struct Judged {
     pub(crate) judgement: Judgement,
     pub(crate) seconds: f64,
+    /// What was done to decide it.
+    pub(crate) stages: Vec<Staged>,
     pub(crate) certified: bool,
 }
 
@@ -23,6 +26,8 @@ pub(crate) struct Report {
     pub(crate) judged: Vec<Judged>,
     /// Whether the user named the levels. If not, those that no engine decides yet do not count.
     pub(crate) named: bool,
+    /// What the check was allowed to use.
+    pub(crate) limits: Limits,
     /// How long the check took, without reading and verifying.
     pub(crate) seconds: f64,
 }
@@ -75,10 +80,14 @@ impl Report {
     }
 
     /// The findings of the levels that were decided by themselves, weaker levels first, each finding once:
-    /// what a stronger level only repeats is left out.
+    /// what a stronger level only repeats is left out. Adya's repeatable read has names of its own for what weaker
+    /// levels tell more exactly, and comes after them.
     pub(crate) fn findings(&self) -> Vec<(Level, Vec<&Finding>)> {
         let mut judgements: Vec<&Judgement> = self.judged.iter().map(|judged| &judged.judgement).collect();
-        judgements.sort_by_key(|judgement| judgement.level);
+        judgements.sort_by_key(|judgement| match judgement.level {
+            Level::AdyaPl299 => (Level::Serializable, Level::AdyaPl299),
+            level => (level, level),
+        });
         let mut told: Vec<&Finding> = Vec::new();
         let mut findings = Vec::new();
         for judgement in judgements {
@@ -102,6 +111,36 @@ impl Report {
         self.judged.iter().any(|judged| judged.judgement.level == weaker).then_some(weaker)
     }
 
+    /// Why a level is unknown, for machines and for people.
+    pub(crate) fn reason(&self, unknown: &Unknown) -> (&'static str, String) {
+        match unknown {
+            Unknown::NothingToCheck => {
+                ("nothing-to-check", "no transaction committed: there is nothing to check".to_owned())
+            }
+            Unknown::Ambiguous { reads, .. } => {
+                let have = if *reads == 1 { "has" } else { "have" };
+                let reads = counted(*reads, "read");
+                let why = "several possible writers because values are not unique";
+                ("needs-solver", format!("needs the solver: {reads} {have} {why}"))
+            }
+            Unknown::Unsupported { operations, .. } => {
+                let are = if *operations == 1 { "is" } else { "are" };
+                let operations = counted(*operations, "operation");
+                ("unsupported", format!("{operations} {are} of a kind that cannot be judged yet"))
+            }
+            Unknown::Limit(Limit::Time) => {
+                let limit = self.limits.time.map_or_else(String::new, |time| format!(" of {}", span(time)));
+                ("timeout", format!("the time limit{limit} (--timeout) was reached"))
+            }
+            Unknown::Limit(Limit::Memory) => {
+                let limit = self.limits.memory;
+                let limit = limit.map_or_else(String::new, |memory| format!(" of {}", bytes(memory as f64)));
+                ("memory", format!("the memory limit{limit} (--memory) was reached"))
+            }
+            Unknown::NoEngine => ("no-engine", "no engine decides this level yet".to_owned()),
+        }
+    }
+
     fn levels(&self, wanted: impl Fn(&Verdict) -> bool) -> Vec<Level> {
         let judgements = self.judged.iter().map(|judged| &judged.judgement);
         judgements.filter(|judgement| wanted(&judgement.verdict)).map(|judgement| judgement.level).collect()
@@ -110,7 +149,7 @@ impl Report {
 
 /// Whether two findings are of one kind. A stronger level may count more of a kind; that is not news.
 fn same(one: &Finding, other: &Finding) -> bool {
-    one.anomaly == other.anomaly && one.against == other.against
+    one.anomaly == other.anomaly && one.against == other.against && one.through == other.through
 }
 
 /// Whether a level was not decided because nothing can decide it yet.
@@ -126,25 +165,14 @@ pub(crate) fn verdict_word(judgement: &Judgement) -> &'static str {
     }
 }
 
-/// Why a level is unknown, for machines and for people.
-pub(crate) fn reason(unknown: &Unknown) -> (&'static str, String) {
-    match unknown {
-        Unknown::NothingToCheck => {
-            ("nothing-to-check", "no transaction committed: there is nothing to check".to_owned())
-        }
-        Unknown::Ambiguous { reads, .. } => {
-            let have = if *reads == 1 { "has" } else { "have" };
-            let reads = counted(*reads, "read");
-            let why = "several possible writers because values are not unique";
-            ("needs-solver", format!("needs the solver: {reads} {have} {why}"))
-        }
-        Unknown::Unsupported { operations, .. } => {
-            let are = if *operations == 1 { "is" } else { "are" };
-            let operations = counted(*operations, "operation");
-            ("unsupported", format!("{operations} {are} of a kind that cannot be judged yet"))
-        }
-        Unknown::NoEngine => ("no-engine", "no engine decides this level yet".to_owned()),
-    }
+/// What Elle calls a finding, where it means the same. It marks the cycles that need session order or real time.
+pub(crate) fn elle_name(finding: &Finding, through: Through) -> Option<String> {
+    let order = match through {
+        Through::Sessions if finding.anomaly.elle_has_variants() => ELLE_PROCESS,
+        Through::RealTime if finding.anomaly.elle_has_variants() => ELLE_REALTIME,
+        _ => "",
+    };
+    finding.anomaly.elle().map(|name| format!("{name}{order}"))
 }
 
 /// The pattern of the Plume paper that a finding answers to: of the two that the anomalies of order have, the

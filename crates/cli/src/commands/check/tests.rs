@@ -1,13 +1,17 @@
 //! Every style on verdicts made by hand, so that what is shown is tested apart from what is found.
 
+use std::time::Duration;
+
 use isoscope_check::{
-    Against, Edge, Evidence, Finding, Instance, Judgement, Node, Seen, Unknown, Verdict, Why,
+    Against, Case, Choice, Edge, Evidence, Finding, Instance, Judgement, Limit, Node, Proof, Seen, Through,
+    Unknown, Verdict, Why, Witness,
 };
 use isoscope_formats::{Input, ReadOptions, read};
-use isoscope_history::{Op, Txn};
+use isoscope_history::{Key, Op, Txn};
 use isoscope_levels::{Anomaly, Level};
 
-use super::{Judged, Report, concise, elle, full, json, junit};
+use super::watch::Staged;
+use super::{Judged, Limits, Report, concise, elle, full, json, junit};
 use crate::exit::Exit;
 
 const FRACTURED: &str = "T1: w(x,2)\nT5: r(x,2) w(x,9) w(y,3)\nT7: r(y,3) r(x,2)\n";
@@ -16,9 +20,10 @@ fn report(text: &str, verdicts: Vec<(Level, Verdict)>, named: bool) -> Report {
     let reading = read(&Input::text("h", text), &ReadOptions::default()).unwrap();
     let judged = verdicts.into_iter().map(|(level, verdict)| {
         let judgement = Judgement { level, verdict, implied_by: None };
-        Judged { judgement, seconds: 0.0, certified: false }
+        Judged { judgement, seconds: 0.0, stages: Vec::new(), certified: false }
     });
-    Report { file: "h".to_owned(), reading, judged: judged.collect(), named, seconds: 0.0 }
+    let limits = Limits::default();
+    Report { file: "h".to_owned(), reading, judged: judged.collect(), named, limits, seconds: 0.0 }
 }
 
 fn fractured_read() -> Verdict {
@@ -31,6 +36,7 @@ fn fractured_read() -> Verdict {
     Verdict::Violated(vec![Finding {
         anomaly: Anomaly::FracturedRead,
         against: Some(Against::Causal),
+        through: Through::default(),
         count: 12,
         components: 3,
         instances: vec![Instance { evidence: Evidence::Cycle(cycle), component: Some(0) }],
@@ -123,6 +129,164 @@ unknown: not every level could be decided
     assert_eq!(json["levels"][1]["reason"]["first"]["line"], 2);
 }
 
+/// A limit leaves levels open; the report says which limit, and what was known by then.
+#[test]
+fn a_limit_is_named_with_what_was_decided_before() {
+    let limit = |limit| Verdict::Unknown(Unknown::Limit(limit));
+    let verdicts = |known: Vec<(Level, Verdict)>| {
+        let open = vec![(Level::Snapshot, limit(Limit::Time)), (Level::Serializable, limit(Limit::Memory))];
+        let mut report = report(FRACTURED, [known, open].concat(), true);
+        report.limits = Limits { time: Some(Duration::from_secs(90)), memory: Some(4_000_000_000) };
+        report
+    };
+    let holds = Verdict::Holds(Witness::default());
+    let report = verdicts(vec![(Level::Causal, holds), (Level::StrictSnapshot, fractured_read())]);
+    assert_eq!(report.exit(), Exit::Violated);
+    let text = plain(&full::render(&report));
+    let known = "causal holds, strict-snapshot-isolation is violated";
+    let time = format!("? snapshot-isolation: the time limit of 90 s (--timeout) was reached; {known}");
+    assert!(text.replace("\n  ", " ").contains(&time), "{text}");
+    assert!(
+        text.contains("? serializable: the memory limit of 4.00 GB (--memory) was reached; causal"),
+        "{text}"
+    );
+    let json = json::render("h", Ok(&report));
+    assert_eq!(
+        json["levels"][2]["reason"],
+        serde_json::json!({ "kind": "timeout", "message": "the time limit of 90 s (--timeout) was reached",
+            "limit": { "seconds": 90.0 },
+            "decided": { "holds": ["causal"], "violated": ["strict-snapshot-isolation"] } })
+    );
+    assert_eq!(json["levels"][3]["reason"]["limit"], serde_json::json!({ "bytes": 4_000_000_000_u64 }));
+    let nothing = verdicts(Vec::new());
+    assert_eq!(nothing.exit(), Exit::Unknown);
+    let text = plain(&full::render(&nothing));
+    assert!(text.contains("(--timeout) was reached; nothing was decided by then\n"), "{text}");
+    let concise = plain(&concise::render("h", Ok(&nothing)));
+    assert!(concise.starts_with("h: unknown: snapshot-isolation (the time limit of 90 s"), "{concise}");
+    assert!(elle::render("h", Ok(&nothing)).contains(":valid? :unknown"));
+    let mut suites = junit::Suites::default();
+    suites.add("h", Ok(&nothing));
+    assert!(
+        suites
+            .render()
+            .contains("<error message=\"the time limit of 90 s (--timeout) was reached\" type=\"timeout\">")
+    );
+}
+
+const LOST_UPDATE: &str = "T1: r(x,0) w(x,1)\nT2: r(x,0) w(x,2)\n";
+
+/// A lost update, which is one whoever wrote first.
+fn lost_update() -> Verdict {
+    let edge = |from, to, why| Edge { from: Node::Txn(Txn(from)), to: Node::Txn(Txn(to)), why };
+    let cycle = |first, second, read| {
+        let overwritten = edge(first, second, Why::Overwritten { key: Key(0) });
+        Case::Cycle(vec![overwritten, edge(second, first, Why::Misses { read: Op(read) })])
+    };
+    let choice = Choice::Versions { key: Key(0), first: Txn(0), second: Txn(1) };
+    let cases = vec![Case::Split { choice, cases: vec![2, 1] }, cycle(1, 0, 0), cycle(0, 1, 2)];
+    found(Anomaly::LostUpdate, Through::Dependencies, Evidence::Cases(Proof { cases }))
+}
+
+fn found(anomaly: Anomaly, through: Through, evidence: Evidence) -> Verdict {
+    let instances = vec![Instance { evidence, component: Some(0) }];
+    Verdict::Violated(vec![Finding { anomaly, against: None, through, count: 1, components: 1, instances }])
+}
+
+#[test]
+fn a_proof_by_cases_is_told_and_pointed_into() {
+    let report = report(LOST_UPDATE, vec![(Level::ParallelSnapshot, lost_update())], true);
+    let expected = "\
+✗ parallel-snapshot-isolation is violated
+
+  lost update: once
+
+  T1 and T2 both read x=0, the initial value, and both overwrote it: one of the two updates is lost.
+  - T1 comes before T2: T1 wrote x=1 before T2 wrote x=2.
+    · The other way round, T2 before T1, fails too: T1 read x=0, which T2 overwrote with 2.
+  - T2 missed T1: it read x=0, which T1 overwrote with 1.
+   --> h:2:5
+    |
+  1 | T1: r(x,0) w(x,1)
+    |     - T1 reads x=0
+    |            - T1 writes x=1
+  2 | T2: r(x,0) w(x,2)
+    |     ^ T2 reads x=0
+    |            - T2 writes x=2
+
+violated: parallel-snapshot-isolation; 1 anomaly of 1 kind
+  `isoscope explain lost-update` tells what it is and which levels forbid it
+";
+    let text = plain(&full::render(&report));
+    assert!(text.ends_with(expected), "{text}");
+}
+
+#[test]
+fn json_has_the_main_cycle_and_the_refuted_alternatives() {
+    let report = report(LOST_UPDATE, vec![(Level::ParallelSnapshot, lost_update())], true);
+    let json = json::render("h", Ok(&report));
+    let anomaly = &json["levels"][0]["anomalies"][0];
+    assert_eq!((&anomaly["through"], &anomaly["elle"]), (&"dependencies".into(), &"lost-update".into()));
+    let instance = &anomaly["instances"][0];
+    assert_eq!(instance["transactions"], serde_json::json!(["T1", "T2"]));
+    let told = |edge: &serde_json::Value| {
+        let ops = edge["operations"].as_array().unwrap().iter().map(|op| {
+            let op = &instance["operations"][op.as_u64().unwrap() as usize];
+            format!("{}:{}", op["line"], op["column"])
+        });
+        let ops = ops.collect::<Vec<_>>().join(" ");
+        let text = |name: &str| edge[name].as_str().unwrap().to_owned();
+        format!("{} {} {} {} {ops}", text("type"), text("from"), text("to"), text("key"))
+    };
+    let cycle = |edges: &serde_json::Value| edges.as_array().unwrap().iter().map(told).collect::<Vec<_>>();
+    assert_eq!(cycle(&instance["edges"]), ["ww T1 T2 x 1:12 2:12", "rw T2 T1 x 2:5 1:12"]);
+    let choice = &instance["choices"][0];
+    assert_eq!(choice["choice"], "versions");
+    assert_eq!(choice["assumed"]["assumption"], "T1 wrote x=1 before T2 wrote x=2");
+    let refuted = &choice["refuted"][0];
+    assert_eq!(refuted["assumption"], "T2 wrote x=2 before T1 wrote x=1");
+    assert_eq!(refuted["edge"]["type"], "ww");
+    assert_eq!(cycle(&refuted["edges"]), ["ww T2 T1 x 2:12 1:12", "rw T1 T2 x 1:5 2:12"]);
+    assert_eq!(refuted["choices"], serde_json::json!([]));
+}
+
+/// However long a proof is, JSON that every parser takes comes of it.
+#[test]
+fn a_long_proof_is_not_nested_deeply() {
+    let Verdict::Violated(mut findings) = lost_update() else { panic!() };
+    let Evidence::Cases(proof) = &mut findings[0].instances[0].evidence else { panic!() };
+    let [Case::Split { choice, .. }, refuted, main] = &proof.cases[..] else { panic!() };
+    let mut cases = Vec::new();
+    for i in 0..2_000 {
+        cases.push(Case::Split { choice: choice.clone(), cases: vec![2 * i + 2, 2 * i + 1] });
+        cases.push(refuted.clone());
+    }
+    cases.push(main.clone());
+    proof.cases = cases;
+    let report = report(LOST_UPDATE, vec![(Level::ParallelSnapshot, Verdict::Violated(findings))], true);
+    let text = json::render("h", Ok(&report)).to_string();
+    let parsed: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let choices = &parsed["levels"][0]["anomalies"][0]["instances"][0]["choices"];
+    assert_eq!(choices.as_array().map(Vec::len), Some(2_000));
+}
+
+#[test]
+fn stages_are_listed_with_their_figures() {
+    let mut report = report(FRACTURED, vec![(Level::Causal, Verdict::Holds(Witness::default()))], true);
+    let staged = |level, name, figures| Staged { level, name, seconds: 0.5, figures };
+    report.judged[0].stages = vec![
+        staged(Level::ReadAtomic, "guess", Vec::new()),
+        staged(Level::Causal, "saturate", vec![("edges", 7), ("rounds", 2)]),
+    ];
+    assert_eq!(
+        json::render("h", Ok(&report))["levels"][0]["stages"],
+        serde_json::json!([
+            { "stage": "guess", "seconds": 0.5, "level": "read-atomic" },
+            { "stage": "saturate", "seconds": 0.5, "edges": 7, "rounds": 2 }
+        ])
+    );
+}
+
 #[test]
 fn levels_that_nothing_decides_count_only_when_they_are_named() {
     let undecided = || vec![(Level::Serializable, Verdict::Unknown(Unknown::NoEngine))];
@@ -183,6 +347,7 @@ fn elle_gets_its_own_names() {
     let aborted = Verdict::Violated(vec![Finding {
         anomaly: Anomaly::AbortedRead,
         against: None,
+        through: Through::default(),
         count: 1,
         components: 0,
         instances: vec![Instance {
@@ -227,11 +392,119 @@ fn elle_sees_the_reader_in_a_cycle() {
     }
 }
 
+/// What Elle marks with `-process` and `-realtime`, and the models that fall with and without sessions.
+#[test]
+fn elle_is_told_what_a_cycle_needs() {
+    let edge = |from, to, why| Edge { from: Node::Txn(Txn(from)), to: Node::Txn(Txn(to)), why };
+    let misses = |from, to, read| edge(from, to, Why::Misses { read: Op(read) });
+    let render = |text, anomaly, through, cycle: Vec<Edge>, levels: &[Level]| {
+        let verdicts = levels.iter().map(|&l| (l, found(anomaly, through, Evidence::Cycle(cycle.clone()))));
+        elle::render("h", Ok(&report(text, verdicts.collect(), true)))
+    };
+    let stale = render(
+        "T1@0-1: w(x,1)  T2@2-3: r(x,0)",
+        Anomaly::ReadSkew,
+        Through::RealTime,
+        vec![edge(0, 1, Why::RealTime), misses(1, 0, 1)],
+        &[Level::StrictSnapshot, Level::StrictSerializable],
+    );
+    assert!(stale.contains(":anomaly-types (:G-single-realtime)"), "{stale}");
+    assert!(
+        stale.contains(":steps ({:type :realtime} {:type :rw, :key \"x\", :value 0, :value' 1})"),
+        "{stale}"
+    );
+    assert!(
+        stale.ends_with(":not #{:strong-snapshot-isolation}, :also-not #{:strict-serializable}}\n"),
+        "{stale}"
+    );
+    let session = render(
+        "T1: w(y,1) ; T2: r(x,0)  T3: r(y,0) w(x,2)",
+        Anomaly::WriteSkew,
+        Through::Sessions,
+        vec![edge(0, 1, Why::Session), misses(1, 2, 1), misses(2, 0, 2)],
+        &[Level::Serializable, Level::StrictSerializable],
+    );
+    assert!(session.contains(":type :G2-item-process, "), "{session}");
+    assert!(
+        session.ends_with(":not #{:strong-session-serializable}, :also-not #{:strict-serializable}}\n"),
+        "{session}"
+    );
+    let skew = render(
+        "T1: r(x,0) r(y,0) w(x,1)  T2: r(x,0) r(y,0) w(y,2)",
+        Anomaly::WriteSkew,
+        Through::Dependencies,
+        vec![misses(0, 1, 1), misses(1, 0, 3)],
+        &[Level::AdyaPl299, Level::Serializable],
+    );
+    assert!(
+        skew.ends_with(
+            ":not #{:repeatable-read}, :also-not #{:serializable :strong-session-serializable}}\n"
+        ),
+        "{skew}"
+    );
+    let lost = report(LOST_UPDATE, vec![(Level::Snapshot, lost_update())], true);
+    let lost = elle::render("h", Ok(&lost));
+    assert!(lost.contains(":anomaly-types (:lost-update)"), "{lost}");
+    let steps =
+        ":steps ({:type :ww, :key \"x\", :value 1, :value' 2} {:type :rw, :key \"x\", :value 0, :value' 1})";
+    assert!(lost.contains(steps), "{lost}");
+    assert!(
+        lost.ends_with(
+            ":not #{:strong-session-snapshot-isolation}, :also-not #{:serializable :snapshot-isolation \
+             :strong-session-serializable}}\n"
+        ),
+        "{lost}"
+    );
+}
+
+/// A fractured read is a read skew to Adya; told once, and with its more exact name.
+#[test]
+fn what_adya_calls_otherwise_is_not_told_twice() {
+    let edge = |from, to, why| Edge { from: Node::Txn(Txn(from)), to: Node::Txn(Txn(to)), why };
+    let skew = |reader, read, seen| {
+        let cycle = vec![
+            edge(1, reader, Why::ReadFrom { read: Op(seen) }),
+            edge(reader, 1, Why::Misses { read: Op(read) }),
+        ];
+        found(Anomaly::ReadSkew, Through::Dependencies, Evidence::Cycle(cycle))
+    };
+    let text = format!("{FRACTURED}T8: r(y,3) r(x,2)\n");
+    let told = |skew| {
+        let verdicts = vec![(Level::AdyaPl299, skew), (Level::ReadAtomic, fractured_read())];
+        plain(&full::render(&report(&text, verdicts, true)))
+    };
+    let same = told(skew(2, 5, 4));
+    let (first, second) = same.split_once("✗ adya-pl-2.99 is violated by the same\n\nviolated: ").unwrap();
+    assert!(first.contains("✗ read-atomic is violated\n\n  fractured read"), "{same}");
+    assert!(second.starts_with("adya-pl-2.99, read-atomic; 13 anomalies of 2 kinds\n"), "{same}");
+    assert!(
+        same.ends_with("`isoscope explain fractured-read` tells what it is and which levels forbid it\n")
+    );
+    let other = told(skew(3, 7, 6));
+    let heading = "✗ adya-pl-2.99 is violated\n\n  read skew (G-single): once\n\n  T8 read y=3 from T5, and yet it read";
+    assert!(other.contains(heading), "{other}");
+}
+
+#[test]
+fn a_finding_says_what_it_needs() {
+    let edge = |from, to, why| Edge { from: Node::Txn(Txn(from)), to: Node::Txn(Txn(to)), why };
+    let cycle = vec![edge(0, 1, Why::RealTime), edge(1, 0, Why::Misses { read: Op(1) })];
+    let verdict = found(Anomaly::ReadSkew, Through::RealTime, Evidence::Cycle(cycle));
+    let report = report("T1@0-1: w(x,1)  T2@2-3: r(x,0)", vec![(Level::StrictSnapshot, verdict)], true);
+    let text = plain(&full::render(&report));
+    assert!(text.contains("\n  read skew (G-single-realtime, through real time): once\n"), "{text}");
+    assert!(
+        text.contains("  T1 had returned before T2 was invoked, and yet T2 read x=0, which T1"),
+        "{text}"
+    );
+}
+
 #[test]
 fn junit_escapes_what_xml_cannot_hold() {
     let thin = Verdict::Violated(vec![Finding {
         anomaly: Anomaly::ThinAirRead,
         against: None,
+        through: Through::default(),
         count: 1,
         components: 0,
         instances: vec![Instance { evidence: Evidence::Read { read: Op(0), write: None }, component: None }],

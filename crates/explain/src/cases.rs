@@ -1,0 +1,393 @@
+//! A proof by cases, told so that a person can follow it.
+//!
+//! Most proofs are a line: of each choice one alternative leads to a circle at once, and the proof goes on in the
+//! other. Such a proof is told by the circle at its end; beneath a step that rests on a choice stands why the other
+//! alternatives fail, and beneath theirs, what they rest on in turn. What no step rests on is not told. Where two
+//! alternatives or more take an argument of their own, they are told one after the other: either, or.
+//!
+//! However large the proof is, no more than a page is told: what is left out is counted. The walk along a line is a
+//! loop, and recursion ends at [`DEEPEST`].
+
+use std::collections::BTreeSet;
+
+use isoscope_check::{Case, Choice, Edge, Node, Proof, Seen, Why};
+use isoscope_history::{Datum, Op, OpView, Txn};
+
+use crate::clause::CYCLE;
+use crate::story::{Clause, Teller};
+use crate::words::sentence;
+
+/// How many clauses are told at most, but for the circle that was begun.
+const MOST: usize = 30;
+/// How deep clauses stand at most.
+const DEEPEST: u8 = 7;
+
+/// An alternative that is assumed below a split.
+#[derive(Clone, Copy)]
+struct Assumption {
+    split: usize,
+    alternative: usize,
+    /// Whether it was said to be assumed, as "either" or "the other way round"; others are forced.
+    said: bool,
+}
+
+struct Telling<'t, 'h> {
+    teller: &'t Teller<'h>,
+    proof: &'t Proof,
+    /// By node, the number of circles below it.
+    leaves: Vec<u64>,
+    /// By node, the last circle below it.
+    last: Vec<usize>,
+    clauses: Vec<Clause>,
+    /// The splits of which it was told why the other alternatives fail.
+    told: BTreeSet<usize>,
+    left_out: BTreeSet<usize>,
+}
+
+impl Teller<'_> {
+    pub(crate) fn case_clauses(&self, proof: &Proof) -> Vec<Clause> {
+        let (leaves, last) = shape(proof);
+        let (clauses, told, left_out) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
+        let mut telling = Telling { teller: self, proof, leaves, last, clauses, told, left_out };
+        telling.node(0, &mut Vec::new(), 0);
+        let left_out: u64 = telling.left_out.iter().map(|&node| telling.leaves[node]).sum();
+        let mut clauses = telling.clauses;
+        match left_out {
+            0 => {}
+            1 => clauses.push(Clause::new("... and 1 further case, which ends in a circle too", Vec::new())),
+            n => {
+                let text = format!("... and {n} further cases, each of which ends in a circle too");
+                clauses.push(Clause::new(text, Vec::new()));
+            }
+        }
+        clauses
+    }
+
+    /// What an alternative of a choice states: `T1 wrote x=1 before T2 wrote x=2`.
+    pub fn alternative(&self, choice: &Choice, alternative: usize) -> String {
+        assumed_edge(self, choice, alternative).map_or_else(String::new, |edge| self.fact(&edge))
+    }
+
+    /// The edge that assuming an alternative of a choice gives.
+    pub fn assumed(&self, choice: &Choice, alternative: usize) -> Option<Edge> {
+        assumed_edge(self, choice, alternative)
+    }
+}
+
+/// A proof as lines: from a node along one alternative of each split down to a cycle.
+///
+/// The line from the root ends in the main cycle. The line from any other node goes where most cases are, so that
+/// lines that begin beside lines are never nested deeply, however large the proof.
+pub struct Outline<'p> {
+    proof: &'p Proof,
+    leaves: Vec<u64>,
+    last: Vec<usize>,
+}
+
+/// A line of a proof.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line<'p> {
+    /// The splits passed.
+    pub splits: Vec<Passed<'p>>,
+    /// The cycle at the end.
+    pub cycle: &'p [Edge],
+}
+
+/// A split that a line passes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Passed<'p> {
+    /// What is chosen.
+    pub choice: &'p Choice,
+    /// The alternative the line goes on in.
+    pub taken: usize,
+    /// The other alternatives, and the nodes that refute them.
+    pub others: Vec<(usize, usize)>,
+}
+
+impl<'p> Outline<'p> {
+    /// Counts the cases below each node.
+    pub fn new(proof: &'p Proof) -> Self {
+        let (leaves, last) = shape(proof);
+        Outline { proof, leaves, last }
+    }
+
+    /// The line from a node.
+    pub fn line(&self, from: usize) -> Line<'p> {
+        let mut line = Line { splits: Vec::new(), cycle: &[] };
+        let mut node = from;
+        while let Some(case) = self.proof.cases.get(node) {
+            match case {
+                Case::Cycle(edges) => {
+                    line.cycle = edges;
+                    break;
+                }
+                Case::Split { choice, cases } => {
+                    let mut below = children(self.proof, node, cases);
+                    let weight = |child: usize| if from == 0 { 0 } else { self.leaves[child] };
+                    let taken = below.iter().map(|&(_, c)| (weight(c), self.last[c])).enumerate();
+                    let Some((place, _)) = taken.max_by_key(|&(_, key)| key) else { break };
+                    let (taken, child) = below.remove(place);
+                    line.splits.push(Passed { choice, taken, others: below });
+                    node = child;
+                }
+            }
+        }
+        line
+    }
+}
+
+/// The alternatives of a split and the nodes that refute them.
+fn children(proof: &Proof, node: usize, cases: &[u32]) -> Vec<(usize, usize)> {
+    let all = cases.iter().enumerate().map(|(i, &child)| (i, child as usize));
+    all.filter(|&(_, child)| child > node && child < proof.cases.len()).collect()
+}
+
+/// How many leaves there are below each node, and which is the last. Children stand after their parents; a proof
+/// in which one does not is told as if it were not there.
+fn shape(proof: &Proof) -> (Vec<u64>, Vec<usize>) {
+    let count = proof.cases.len();
+    let (mut leaves, mut last) = (vec![0_u64; count], vec![0; count]);
+    for (node, case) in proof.cases.iter().enumerate().rev() {
+        match case {
+            Case::Cycle(_) => (leaves[node], last[node]) = (1, node),
+            Case::Split { cases, .. } => {
+                for child in cases.iter().map(|&child| child as usize).filter(|&c| c > node && c < count) {
+                    leaves[node] = leaves[node].saturating_add(leaves[child]);
+                    last[node] = last[node].max(last[child]);
+                }
+            }
+        }
+    }
+    (leaves, last)
+}
+
+/// The edge that an alternative of a choice gives.
+fn assumed_edge(teller: &Teller<'_>, choice: &Choice, alternative: usize) -> Option<Edge> {
+    match choice {
+        Choice::Source { read, writers } => {
+            let to = Node::Txn(teller.words.history.txn_of(*read));
+            Some(Edge { from: *writers.get(alternative)?, to, why: Why::ReadFrom { read: *read } })
+        }
+        Choice::Versions { key, first, second } => {
+            let (from, to) = if alternative == 0 { (*first, *second) } else { (*second, *first) };
+            Some(Edge { from: Node::Txn(from), to: Node::Txn(to), why: Why::Overwritten { key: *key } })
+        }
+    }
+}
+
+impl<'t> Telling<'t, '_> {
+    /// Why nothing below a node can be, under what is assumed there.
+    fn node(&mut self, node: usize, assumed: &mut Vec<Assumption>, depth: u8) {
+        let mut node = node;
+        loop {
+            match self.proof.cases.get(node) {
+                None => return,
+                Some(Case::Cycle(edges)) => return self.circle(edges, assumed, depth),
+                Some(Case::Split { choice, cases }) => {
+                    let mut below = children(self.proof, node, cases);
+                    let long =
+                        |&(_, child): &(usize, usize)| !matches!(self.proof.cases[child], Case::Cycle(_));
+                    if below.iter().filter(|case| long(case)).count() > 1 {
+                        return self.branches(node, choice, &below, assumed, depth);
+                    }
+                    below.sort_by_key(|&(_, child)| self.last[child]);
+                    let Some(&(alternative, child)) = below.last() else { return };
+                    assumed.push(Assumption { split: node, alternative, said: false });
+                    node = child;
+                }
+            }
+        }
+    }
+
+    /// Alternatives that each take an argument of their own.
+    fn branches(
+        &mut self,
+        node: usize,
+        choice: &'t Choice,
+        below: &[(usize, usize)],
+        assumed: &mut Vec<Assumption>,
+        depth: u8,
+    ) {
+        let known = assumed.len();
+        self.told.insert(node);
+        for (i, &(alternative, child)) in below.iter().enumerate() {
+            if self.full(depth) {
+                self.left_out.insert(child);
+                continue;
+            }
+            let word = if i == 0 { "Either" } else { "Or" };
+            let text = format!("{word} {}:", self.teller.alternative(choice, alternative));
+            self.push(text, Vec::new(), depth);
+            assumed.truncate(known);
+            assumed.push(Assumption { split: node, alternative, said: true });
+            self.node(child, assumed, depth + 1);
+        }
+        assumed.truncate(known);
+    }
+
+    /// A circle, and beneath each step what it rests on.
+    fn circle(&mut self, edges: &'t [Edge], assumed: &[Assumption], depth: u8) {
+        let edges: Vec<&Edge> = edges.iter().filter(|edge| !self.said(edge, assumed)).collect();
+        let (head, tail) = CYCLE.split(edges.len());
+        for (i, edge) in edges.iter().enumerate() {
+            if i < head || i >= tail {
+                let step = self.teller.step(edge);
+                self.push(step.text, step.ops, depth);
+                if let Why::Forced { seen: Seen::Causal(path), .. } = &edge.why {
+                    let path = self.teller.path_clauses(path);
+                    self.clauses.extend(path.into_iter().map(|clause| clause.deeper(depth)));
+                }
+            } else if i == head {
+                self.clauses.push(crate::clause::more(tail - head).deeper(depth));
+            }
+            for place in self.rests_on(edge, assumed) {
+                if self.told.insert(assumed[place].split) {
+                    let shown = i < head || i >= tail;
+                    self.others(&assumed[..place], assumed[place], depth + 1, shown);
+                }
+            }
+        }
+    }
+
+    /// Whether an edge is what was said to be assumed.
+    fn said(&self, edge: &Edge, assumed: &[Assumption]) -> bool {
+        assumed.iter().filter(|a| a.said).any(|a| self.edge_of(*a).as_ref() == Some(edge))
+    }
+
+    fn choice(&self, split: usize) -> Option<&'t Choice> {
+        match self.proof.cases.get(split)? {
+            Case::Split { choice, .. } => Some(choice),
+            Case::Cycle(_) => None,
+        }
+    }
+
+    fn edge_of(&self, assumption: Assumption) -> Option<Edge> {
+        assumed_edge(self.teller, self.choice(assumption.split)?, assumption.alternative)
+    }
+
+    /// Why the other alternatives of a choice fail.
+    fn others(&mut self, before: &[Assumption], assumption: Assumption, depth: u8, shown: bool) {
+        let Some(Case::Split { choice, cases }) = self.proof.cases.get(assumption.split) else { return };
+        for (alternative, child) in children(self.proof, assumption.split, cases) {
+            if alternative == assumption.alternative {
+                continue;
+            }
+            if !shown || self.full(depth) {
+                self.left_out.insert(child);
+                continue;
+            }
+            let intro = self.intro(choice, alternative);
+            let mut assumed = before.to_vec();
+            assumed.push(Assumption { split: assumption.split, alternative, said: true });
+            if let Some((fact, ops)) = self.at_once(child, &assumed) {
+                self.push(sentence(&format!("{intro}: {fact}")), ops, depth);
+            } else {
+                self.push(format!("{intro}:"), Vec::new(), depth);
+                self.node(child, &mut assumed, depth + 1);
+            }
+        }
+    }
+
+    /// A circle of which one step is left to tell, and that one rests on nothing untold.
+    fn at_once(&self, node: usize, assumed: &[Assumption]) -> Option<(String, Vec<Op>)> {
+        let Some(Case::Cycle(edges)) = self.proof.cases.get(node) else { return None };
+        let mut edges = edges.iter().filter(|edge| !self.said(edge, assumed));
+        let edge = edges.next().filter(|_| edges.next().is_none())?;
+        let untold = |&place: &usize| !assumed[place].said && !self.told.contains(&assumed[place].split);
+        let unfolds = matches!(edge.why, Why::Forced { seen: Seen::Causal(_), .. });
+        if unfolds || self.rests_on(edge, assumed).iter().any(untold) {
+            return None;
+        }
+        Some((self.teller.fact(edge), self.teller.step(edge).ops))
+    }
+
+    fn intro(&self, choice: &Choice, alternative: usize) -> String {
+        let words = &self.teller.words;
+        match choice {
+            Choice::Versions { first, second, .. } => {
+                let (from, to) = if alternative == 0 { (first, second) } else { (second, first) };
+                format!("The other way round, {} before {}, fails too", words.txn(*from), words.txn(*to))
+            }
+            Choice::Source { read, writers } => {
+                let (reader, view) = words.of(*read);
+                let (reader, version) = (words.txn(reader), words.version(view.key, view.value));
+                match writers.get(alternative) {
+                    Some(Node::Txn(txn)) => {
+                        format!("{reader} cannot have read {version} from {} instead", words.txn(*txn))
+                    }
+                    _ => format!("{reader} cannot have read the initial {version} instead"),
+                }
+            }
+        }
+    }
+
+    /// The assumptions that an edge rests on, by their places.
+    fn rests_on(&self, edge: &Edge, assumed: &[Assumption]) -> Vec<usize> {
+        let source = self.source(edge, assumed);
+        let rests = |a: &Assumption| match self.choice(a.split) {
+            Some(Choice::Source { read, .. }) => reads(edge, *read),
+            Some(Choice::Versions { .. }) => {
+                self.edge_of(*a).is_some_and(|order| self.uses(edge, &order, source))
+            }
+            None => false,
+        };
+        (0..assumed.len()).filter(|&place| rests(&assumed[place])).collect()
+    }
+
+    /// The writer that the read of an anti-dependency is assumed to have, if it was a choice.
+    fn source(&self, edge: &Edge, assumed: &[Assumption]) -> Option<Node> {
+        let Why::Misses { read } = edge.why else { return None };
+        let of_read = |a: &&Assumption| matches!(self.choice(a.split), Some(Choice::Source { read: other, .. }) if *other == read);
+        self.edge_of(*assumed.iter().find(of_read)?).map(|edge| edge.from)
+    }
+
+    /// Whether an edge rests on an assumed order of versions: it is that order, or the anti-dependency that
+    /// follows, where the older version is the one that was read.
+    fn uses(&self, edge: &Edge, order: &Edge, source: Option<Node>) -> bool {
+        let (Why::Overwritten { key }, Node::Txn(older)) = (&order.why, order.from) else { return false };
+        match edge.why {
+            Why::Overwritten { .. } => edge == order,
+            Why::Misses { read } => {
+                let view = self.teller.words.history.op(read);
+                let was_read =
+                    source.map_or_else(|| self.returned(view, older), |source| source == order.from);
+                view.key == *key && edge.to == order.to && was_read
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a read returned what a transaction left of the key.
+    fn returned(&self, read: OpView, txn: Txn) -> bool {
+        let words = &self.teller.words;
+        let Some(write) = words.last_write(txn, read.key) else { return false };
+        match words.history.datum(read.value) {
+            Datum::List(elements) => elements.last() == Some(&write.value),
+            _ => read.value == write.value,
+        }
+    }
+
+    fn full(&self, depth: u8) -> bool {
+        self.clauses.len() >= MOST || depth >= DEEPEST
+    }
+
+    fn push(&mut self, text: String, ops: Vec<Op>, depth: u8) {
+        self.clauses.push(Clause::new(text, ops).deeper(depth));
+    }
+}
+
+/// Whether an edge speaks of what a read returned.
+fn reads(edge: &Edge, read: Op) -> bool {
+    match &edge.why {
+        Why::ReadFrom { read: op } | Why::Misses { read: op } => *op == read,
+        Why::Forced { read: op, seen } => {
+            *op == read
+                || match seen {
+                    Seen::Read(op) => *op == read,
+                    Seen::Session => false,
+                    Seen::Causal(path) => path.iter().any(|edge| edge.why == Why::ReadFrom { read }),
+                }
+        }
+        _ => false,
+    }
+}

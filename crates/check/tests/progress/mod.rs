@@ -4,22 +4,14 @@
 use isoscope_levels::Level;
 
 /// Levels without an engine: they may be unknown. Once a level is not in the list, that is a failure.
-pub(crate) const UNDECIDED: &[Level] = &[
-    Level::AdyaPl299,
-    Level::Prefix,
-    Level::ParallelSnapshot,
-    Level::Snapshot,
-    Level::Serializable,
-    Level::StrictSnapshot,
-    Level::StrictSerializable,
-];
+pub(crate) const UNDECIDED: &[Level] = &[];
 
 /// Whether every level is decided where reads of registers have several possible writers. Lists with repeated
 /// elements may stay ambiguous.
 pub(crate) const EXACT_ON_DUPLICATES: bool = false;
 
 /// Whether the verifier knows what shows that a strong level holds.
-pub(crate) const VERIFIES_STRONG: bool = false;
+pub(crate) const VERIFIES_STRONG: bool = true;
 
 /// Whether the verifier knows what shows that a level holds where reads of registers have several possible writers.
-pub(crate) const VERIFIES_DUPLICATES: bool = false;
+pub(crate) const VERIFIES_DUPLICATES: bool = true;

@@ -9,10 +9,10 @@
 //! more anomalies are there than the shown ones that it checks.
 //!
 //! `facts.rs` says where every read has its value from, and `classify.rs` what is wrong with one. *Holds*:
-//! `witness.rs`, for an order (`order.rs`) with the writers of reads (`sources.rs`, `lists.rs`: then `direct.rs`,
-//! `causal.rs`) or with what each transaction sees (`replay.rs`, `realtime.rs`); cut isolation has none (`cut.rs`).
-//! *Violated*: `findings.rs`, cycles (`cycle.rs`, `shape.rs`), and proofs by cases (`cases.rs`, `given.rs`). All take
-//! about linear time; their files say exactly.
+//! `witness.rs`, for an order (`order.rs`) with the writers of reads (`sources.rs`, `lists.rs`: then
+//! `direct.rs`, `causal.rs`) or with what each transaction sees (`replay.rs`, `realtime.rs`); cut isolation
+//! has none (`cut.rs`). *Violated*: `findings.rs`, cycles (`cycle.rs`, `shape.rs`), and proofs by cases
+//! (`cases.rs`, `given.rs`). All take about linear time; their files say exactly.
 
 mod cases;
 mod causal;

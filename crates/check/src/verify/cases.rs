@@ -1,10 +1,11 @@
 //! A proof by cases, checked: is every alternative of every choice refuted by a cycle?
 //!
-//! A choice is exhaustive when one of its alternatives is true in every explanation of the history that agrees with
-//! what is assumed so far. One of two writers of a key is the first. A read of a transaction that took effect is from
-//! one of its *possible writers*: the other transactions that did not abort and whose final write of the key has the
-//! value read (of a list: the last element of its external part), or the initial state when it has. A read without
-//! any is wrong by itself: a choice without alternatives refutes the case it stands in.
+//! A choice is exhaustive when one of its alternatives is true in every explanation of the history that
+//! agrees with what is assumed so far. One of two writers of a key is the first. A read of a transaction that
+//! took effect is from one of its *possible writers*: the other transactions that did not abort and whose
+//! final write of the key has the value read (of a list: the last element of its external part), or the
+//! initial state when it has. A read without any is wrong by itself: a choice without alternatives refutes
+//! the case it stands in.
 //!
 //! The tree is walked without recursion, and what is assumed is forgotten on the way back ([`Given`]).
 //!

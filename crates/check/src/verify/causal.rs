@@ -1,12 +1,12 @@
 //! Causal consistency and parallel snapshot isolation over a commit order: what happens before a transaction.
 //!
-//! Causal (Framework 1 of levels.md): PHI(t2, t3) is `(so | wr)+(t2, t3)`. When t3 reads x from t1 and t2 writes x,
-//! it implies that t2 is not after t1.
+//! Causal (Framework 1 of levels.md): PHI(t2, t3) is `(so | wr)+(t2, t3)`. When t3 reads x from t1 and t2
+//! writes x, it implies that t2 is not after t1.
 //!
-//! Parallel snapshot isolation (Framework 3): `irreflexive((so | wr | ww)+ ; rw?)`, where the order gives `ww`. The
-//! order contains `so`, `wr` and `ww`, so a cycle needs an `rw` from t3 to a t2, which overwrote the version that
-//! t3 read, and a path back: the same axiom with `(so | wr | ww)+` in the place of `(so | wr)+`. Each writer of a
-//! key follows the one before, so only neighbours need an edge.
+//! Parallel snapshot isolation (Framework 3): `irreflexive((so | wr | ww)+ ; rw?)`, where the order gives
+//! `ww`. The order contains `so`, `wr` and `ww`, so a cycle needs an `rw` from t3 to a t2, which overwrote
+//! the version that t3 read, and a path back: the same axiom with `(so | wr | ww)+` in the place of `(so |
+//! wr)+`. Each writer of a key follows the one before, so only neighbours need an edge.
 //!
 //! What happens before a transaction is, in every session, a beginning of that session; a vector clock holds
 //! where it ends. Clocks are computed in commit order, since that contains `so` and `wr`. Along a session the

@@ -1,10 +1,10 @@
 //! A cycle of edges, checked: is every edge there, and does the level forbid such a cycle?
 //!
-//! An edge `from -> to` is justified by operations of the history (see [`Why`]), or by what is assumed in the case of
-//! a proof in which it stands ([`Given`]). Which reasons count depends on the level: Adya's levels know no sessions,
-//! only strict ones real time, and an edge is forced only by what the level's axiom says a reader must have seen (PHI
-//! of Framework 1). What the level forbids, and the name of the anomaly, follow from the reasons along the cycle
-//! (`shape.rs`).
+//! An edge `from -> to` is justified by operations of the history (see [`Why`]), or by what is assumed in the
+//! case of a proof in which it stands ([`Given`]). Which reasons count depends on the level: Adya's levels
+//! know no sessions, only strict ones real time, and an edge is forced only by what the level's axiom says a
+//! reader must have seen (PHI of Framework 1). What the level forbids, and the name of the anomaly, follow
+//! from the reasons along the cycle (`shape.rs`).
 
 use isoscope_history::{Key, Op, OpKind, OpView, Txn, Value};
 use isoscope_levels::Level;
@@ -159,8 +159,8 @@ fn check_missing(given: &Given<'_, '_>, edge: &Edge, read: Op, append: Op) -> Re
     ensure(fits, || format!("{} misses no such append", facts.text(read)))
 }
 
-/// The reader `from` read a version of a key that `to` came to overwrite: its writer is before `to`, or it is a list
-/// that does not hold what `to` appended.
+/// The reader `from` read a version of a key that `to` came to overwrite: its writer is before `to`, or it is
+/// a list that does not hold what `to` appended.
 fn check_misses(given: &Given<'_, '_>, edge: &Edge, read: Op) -> Result<(), Refutation> {
     let (facts, (view, reader)) = (given.facts, read_of(given, read)?);
     ensure(edge.from == Node::Txn(reader), || format!("{} is another's read", facts.text(read)))?;

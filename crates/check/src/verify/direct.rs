@@ -1,11 +1,12 @@
 //! Read committed and read atomic over a commit order: what a transaction sees directly.
 //!
-//! The axiom of Framework 1 (levels.md): when t3 reads x from t1 and t2 writes x, PHI(t2, t3) implies that t2 is
-//! not after t1. Written as one number: *the latest t2 that t3 saw and that writes x is not after t1*. So it is
-//! enough to keep, for each key, the latest position seen ([`Latest`]); the initial state has position 0.
+//! The axiom of Framework 1 (levels.md): when t3 reads x from t1 and t2 writes x, PHI(t2, t3) implies that t2
+//! is not after t1. Written as one number: *the latest t2 that t3 saw and that writes x is not after t1*. So
+//! it is enough to keep, for each key, the latest position seen ([`Latest`]); the initial state has position
+//! 0.
 //!
-//! Cost, with n operations: the smaller of two transactions for every pair that reads from one another, which is
-//! O(n^1.5) at worst and O(n) where transactions are short.
+//! Cost, with n operations: the smaller of two transactions for every pair that reads from one another, which
+//! is O(n^1.5) at worst and O(n) where transactions are short.
 
 use isoscope_history::{History, Key, Op, OpView, Txn};
 

@@ -9,10 +9,11 @@
 //! transaction's appends it holds one without those before it, or out of order.
 //!
 //! *Present* are the committed transactions, and those of unknown outcome from which a present one reads (or
-//! an element of whose appends stands in a list it read). The others of unknown outcome may be present or not: what
-//! their reads say counts only where they are.
+//! an element of whose appends stands in a list it read). The others of unknown outcome may be present or
+//! not: what their reads say counts only where they are.
 //!
-//! Invariant: a source that is a transaction is not the reader, did not abort, and is present when the reader is.
+//! Invariant: a source that is a transaction is not the reader, did not abort, and is present when the reader
+//! is.
 //!
 //! Cost: a few passes over the operations and one look at every element of every list. Memory: 8 bytes for
 //! each operation and about 25 for each write.
@@ -376,8 +377,8 @@ impl<'h> Facts<'h> {
         }
     }
 
-    /// From whom a transaction must have read: the only candidates of its reads, and who appended what stands in
-    /// the external parts of its lists, be they right or wrong.
+    /// From whom a transaction must have read: the only candidates of its reads, and who appended what stands
+    /// in the external parts of its lists, be they right or wrong.
     pub(super) fn known_writers(&self, reader: Txn) -> Vec<Txn> {
         let mut writers = Vec::new();
         for read in self.history.ops_of(reader) {

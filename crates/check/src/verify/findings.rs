@@ -47,8 +47,8 @@ fn check_finding(facts: &Facts<'_>, level: Level, finding: &Finding) -> Result<(
 
 /// Checks what a cycle is called, the order it contradicts, and what it needs besides reads and writes.
 ///
-/// Weak levels count cycles with sessions and without together, and say that they need nothing; so where a cycle is
-/// made of what weak levels know, that is let pass.
+/// Weak levels count cycles with sessions and without together, and say that they need nothing; so where a
+/// cycle is made of what weak levels know, that is let pass.
 pub(super) fn check_name(given: &Given<'_, '_>, finding: &Finding, edges: &[Edge]) -> Result<(), Refutation> {
     ensure(shape::fits(given, finding.anomaly, edges), || "the cycle has another shape".to_owned())?;
     ensure(finding.against.is_none_or(|against| against == shape::against(edges)), || {

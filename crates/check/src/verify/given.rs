@@ -1,10 +1,11 @@
-//! What evidence may lean on: what the history says by itself, and in a proof by cases what is assumed on the way to
-//! the case at hand.
+//! What evidence may lean on: what the history says by itself, and in a proof by cases what is assumed on the
+//! way to the case at hand.
 //!
-//! To assume the source of a read is to assume that the writer took effect, and with it everybody from whom it must
-//! have read. Assumptions are taken back in the opposite order, to a mark.
+//! To assume the source of a read is to assume that the writer took effect, and with it everybody from whom
+//! it must have read. Assumptions are taken back in the opposite order, to a mark.
 //!
-//! Cost: constant for each fact asked for or assumed, and the operations of a transaction that is newly present.
+//! Cost: constant for each fact asked for or assumed, and the operations of a transaction that is newly
+//! present.
 
 use isoscope_history::{Key, Op, Txn};
 use rustc_hash::{FxHashMap, FxHashSet};

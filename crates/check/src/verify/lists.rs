@@ -1,8 +1,8 @@
 //! The lists that a commit order makes.
 //!
-//! Lists need no axiom of their own. Replaying all appends in commit order gives for each key one list, and the
-//! version that a transaction makes of it is a beginning that ends with its appends. So a list read says by its
-//! length whose version it is, even where one element was appended twice.
+//! Lists need no axiom of their own. Replaying all appends in commit order gives for each key one list, and
+//! the version that a transaction makes of it is a beginning that ends with its appends. So a list read says
+//! by its length whose version it is, even where one element was appended twice.
 //!
 //! Cost: one step for each append, and for each read one comparison of every element.
 
@@ -13,8 +13,8 @@ use super::order::Order;
 use super::{Refutation, ensure};
 use crate::certificate::Node;
 
-/// For each key, the elements of its list in the end. With the last one that a transaction appended stands who
-/// it was.
+/// For each key, the elements of its list in the end. With the last one that a transaction appended stands
+/// who it was.
 pub(super) struct Lists(Vec<Vec<(Value, Option<Txn>)>>);
 
 impl Lists {

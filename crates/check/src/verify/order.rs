@@ -1,8 +1,8 @@
 //! A commit order, and the position of every transaction in it.
 //!
 //! Who is in the order took effect. It must be every transaction that committed, and every one of unknown
-//! outcome that a history shows to have committed; none that aborted; and of the others of unknown outcome any:
-//! the order is a claim about them, too, and their reads are checked like those of all.
+//! outcome that a history shows to have committed; none that aborted; and of the others of unknown outcome
+//! any: the order is a claim about them, too, and their reads are checked like those of all.
 
 use isoscope_history::{Outcome, Txn};
 

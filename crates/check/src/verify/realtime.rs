@@ -1,10 +1,10 @@
 //! Real time: who had returned before another was invoked.
 //!
-//! Definition. A transaction that is known to have committed precedes another when it returned before that one was
-//! invoked, by the places of these events in the recording where there are any, and else by the client's clock.
-//! Intervals are closed: who returns at the moment another is invoked is concurrent with it. What was not recorded
-//! is not known: who never returned precedes nobody, and who was never invoked follows nobody; and when one of
-//! unknown outcome took effect, if ever, nobody knows, so it precedes nobody either.
+//! Definition. A transaction that is known to have committed precedes another when it returned before that
+//! one was invoked, by the places of these events in the recording where there are any, and else by the
+//! client's clock. Intervals are closed: who returns at the moment another is invoked is concurrent with it.
+//! What was not recorded is not known: who never returned precedes nobody, and who was never invoked follows
+//! nobody; and when one of unknown outcome took effect, if ever, nobody knows, so it precedes nobody either.
 //!
 //! Cost: the transactions are sorted once by when they returned.
 
@@ -48,15 +48,15 @@ pub(super) fn precedes(history: &History, earlier: Txn, later: Txn) -> bool {
     earlier != later && end.zip(start).is_some_and(|(end, start)| end < start)
 }
 
-/// Checks that each transaction of an order sees all that precede it: that they are among so many at the beginning
-/// of the order as `sees` says.
+/// Checks that each transaction of an order sees all that precede it: that they are among so many at the
+/// beginning of the order as `sees` says.
 pub(super) fn check(facts: &Facts<'_>, order: &Order<'_>, sees: &[u32]) -> Result<(), Refutation> {
     let history = facts.history;
     let mut ends: Vec<(i64, Txn)> =
         order.txns.iter().filter_map(|&txn| Some((returned(history, txn)?, txn))).collect();
     ends.sort_unstable();
-    // For so many of the first to return, the two that are latest in the order: one of them may be the transaction
-    // itself, where the recording says that it returned before it was invoked.
+    // For so many of the first to return, the two that are latest in the order: one of them may be the
+    // transaction itself, where the recording says that it returned before it was invoked.
     let mut latest = vec![[0; 2]];
     for &(_, txn) in &ends {
         let [first, second] = latest[latest.len() - 1];

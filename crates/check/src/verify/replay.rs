@@ -1,17 +1,18 @@
-//! Levels at which each transaction sees a beginning of the commit order: prefix consistency, snapshot isolation,
-//! serializability, their strict forms, and PL-2.99.
+//! Levels at which each transaction sees a beginning of the commit order: prefix consistency, snapshot
+//! isolation, serializability, their strict forms, and PL-2.99.
 //!
-//! Definition (Framework 2 of levels.md, where PREFIX makes what is visible a beginning of the order). How many
-//! transactions each one sees is its *snapshot*; where the level is serializability or PL-2.99, it is all before
-//! it. Then
+//! Definition (Framework 2 of levels.md, where PREFIX makes what is visible a beginning of the order). How
+//! many transactions each one sees is its *snapshot*; where the level is serializability or PL-2.99, it is
+//! all before it. Then
 //!
-//! - every external read returns what the last of these that wrote the key wrote, or a list of all they appended;
+//! - every external read returns what the last of these that wrote the key wrote, or a list of all they
+//!   appended;
 //! - SESSION: the snapshot holds the earlier transactions of the session (PL-2.99 knows no sessions);
 //! - NOCONFLICT (snapshot isolation): it holds every earlier writer of a key that the transaction writes;
 //! - real time (strict levels): it holds all that had returned before the transaction was invoked.
 //!
-//! Cost, with n operations and t transactions: the order is replayed once, and the readers of a state are asked
-//! when it is reached; O(n + t log t) steps, and one look at every element of every list that was read.
+//! Cost, with n operations and t transactions: the order is replayed once, and the readers of a state are
+//! asked when it is reached; O(n + t log t) steps, and one look at every element of every list that was read.
 
 use isoscope_history::{OpKind, OpView, Txn, Value};
 use isoscope_levels::Level;

@@ -1,10 +1,10 @@
 //! The shape of a cycle: whether a level forbids it, and what it is called.
 //!
-//! Every edge is of one of four kinds. `so`: the order of a session, or real time, which counts like it. `wr`: a read.
-//! `ww`: one version after another, be it seen in a list, assumed, or forced by an axiom (which forces nothing but
-//! the order of two writers of a key). `rw`: a read of what was overwritten. The first three are in every commit
-//! order, so without an `rw` a cycle is one at every level that knows its edges. With some, a level forbids (Framework
-//! 3 of levels.md, read along the cycle):
+//! Every edge is of one of four kinds. `so`: the order of a session, or real time, which counts like it.
+//! `wr`: a read. `ww`: one version after another, be it seen in a list, assumed, or forced by an axiom (which
+//! forces nothing but the order of two writers of a key). `rw`: a read of what was overwritten. The first
+//! three are in every commit order, so without an `rw` a cycle is one at every level that knows its edges.
+//! With some, a level forbids (Framework 3 of levels.md, read along the cycle):
 //!
 //! | level | cycles |
 //! |---|---|
@@ -73,7 +73,8 @@ fn is_forced(edge: &Edge) -> bool {
     matches!(edge.why, Why::Forced { .. })
 }
 
-/// Whether a cycle is what it is called. The most special name is asked for of nobody: a lost update is a read skew.
+/// Whether a cycle is what it is called. The most special name is asked for of nobody: a lost update is a
+/// read skew.
 pub(super) fn fits(given: &Given<'_, '_>, anomaly: Anomaly, edges: &[Edge]) -> bool {
     let (ww, rw) = (count(edges, Kind::Ww), count(edges, Kind::Rw));
     let adjacent = before_rw(edges).any(|kind| kind == Kind::Rw);
@@ -126,7 +127,8 @@ fn rest_is_causal(edges: &[Edge]) -> bool {
     rest.iter().all(|edge| is_causal(edge) || kind(edge) == Kind::Rw)
 }
 
-/// Two transactions read the same version of a key, both overwrite it, and at least one misses the other's write.
+/// Two transactions read the same version of a key, both overwrite it, and at least one misses the other's
+/// write.
 fn is_lost_update(given: &Given<'_, '_>, edges: &[Edge]) -> bool {
     let Some((other, read)) = skewed_pair(edges) else { return false };
     let history = given.facts.history;

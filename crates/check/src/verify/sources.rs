@@ -1,8 +1,8 @@
 //! Whom every read in a commit order is from.
 //!
-//! A register read with one candidate says it by itself, a list read by its length (`lists.rs`). For the others a
-//! certificate names the writer, which must be a candidate: it took effect, and its final write of the key has
-//! the value read. Every writer must come before its reader.
+//! A register read with one candidate says it by itself, a list read by its length (`lists.rs`). For the
+//! others a certificate names the writer, which must be a candidate: it took effect, and its final write of
+//! the key has the value read. Every writer must come before its reader.
 //!
 //! Cost: one look at every read, and one at every write of the writers that are named.
 

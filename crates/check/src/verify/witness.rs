@@ -1,12 +1,13 @@
 //! *Holds*, checked: does what a certificate claims explain every read?
 //!
-//! A witness claims who took effect and in which commit order (`order.rs`), and as far as a level leaves it open,
-//! what each transaction saw. There are two kinds of levels:
+//! A witness claims who took effect and in which commit order (`order.rs`), and as far as a level leaves it
+//! open, what each transaction saw. There are two kinds of levels:
 //!
-//! - A transaction sees all before it, or the snapshot that the witness names: the state at that place of the order
-//!   must hold what was read (`replay.rs`). Values may repeat, and nobody asks whose they are.
-//! - It is known only whom a transaction must have seen: then it matters whom its reads are from (`sources.rs`),
-//!   and the axiom says which later writes it must not have missed (`direct.rs`, `causal.rs`).
+//! - A transaction sees all before it, or the snapshot that the witness names: the state at that place of the
+//!   order must hold what was read (`replay.rs`). Values may repeat, and nobody asks whose they are.
+//! - It is known only whom a transaction must have seen: then it matters whom its reads are from
+//!   (`sources.rs`), and the axiom says which later writes it must not have missed (`direct.rs`,
+//!   `causal.rs`).
 //!
 //! What a level does not ask for is not looked at.
 

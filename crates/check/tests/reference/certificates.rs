@@ -780,8 +780,8 @@ impl Claim<'_> {
             })
     }
 
-    /// All ways to say how far the version that a read returned reaches: for each read of another, its transaction's
-    /// place, the read, and how many transactions of the order the version is made of.
+    /// All ways to say how far the version that a read returned reaches: for each read of another, its
+    /// transaction's place, the read, and how many transactions of the order the version is made of.
     fn all_sources(&self) -> Vec<Vec<(usize, OpView, usize)>> {
         let mut ways = vec![Vec::new()];
         for i in 0..self.order.len() {
@@ -1060,7 +1060,8 @@ fn unknown_gives_a_reason_that_exists() {
     accept(&nothing, &unknown(Unknown::NothingToCheck));
 }
 
-/// A history, the name of a cycle, what it needs besides reads and writes, its edges, and the levels that forbid it.
+/// A history, the name of a cycle, what it needs besides reads and writes, its edges, and the levels that
+/// forbid it.
 type StrongCycle = (&'static str, Anomaly, Through, Vec<E>, &'static [Level]);
 
 /// Cycles with anti-dependencies or real time.
@@ -1441,8 +1442,8 @@ fn who_is_read_from_took_effect() {
     }
 }
 
-/// A prover of violations that tries everything: it assumes the writer of every read that has several and the order of
-/// every two writers of a key, until there is a cycle that the level forbids.
+/// A prover of violations that tries everything: it assumes the writer of every read that has several and the
+/// order of every two writers of a key, until there is a cycle that the level forbids.
 struct Prover<'a> {
     history: &'a History,
     level: Level,
@@ -1537,8 +1538,8 @@ impl Prover<'_> {
         Some(initial.into_iter().chain(self.live().filter(wrote).map(Node::Txn)).collect())
     }
 
-    /// Whether a list without repetitions may be right: it holds of each other transaction the first appends in their
-    /// order, and nothing else.
+    /// Whether a list without repetitions may be right: it holds of each other transaction the first appends
+    /// in their order, and nothing else.
     fn is_possible(&self, reader: Txn, key: Key, part: &[Value]) -> bool {
         let appends = |txn| {
             let ops = self.history.ops_of(txn).filter(move |op| op.key == key && op.kind == OpKind::Append);
@@ -1837,7 +1838,8 @@ fn every_violation_of_a_small_history_can_be_certified() {
     assert!(nameless < 100, "{nameless}");
 }
 
-/// A proof that is changed, or made for another history or level, is accepted only where the level is violated.
+/// A proof that is changed, or made for another history or level, is accepted only where the level is
+/// violated.
 #[test]
 fn no_changed_proof_is_accepted_where_the_level_holds() {
     let (mut accepted, mut refused) = (0, 0);
@@ -1903,8 +1905,8 @@ fn change_proof(proof: &Proof, dice: &mut Dice) -> Proof {
             },
         }
     }
-    // Nodes that lost their parents, and the numbers that would leave gaps, are left for the verifier to refuse; but a
-    // last one may go.
+    // Nodes that lost their parents, and the numbers that would leave gaps, are left for the verifier to
+    // refuse; but a last one may go.
     let reached: BTreeSet<u32> = proof
         .cases
         .iter()

@@ -7,16 +7,15 @@
 //!
 //! An axiom was asked about all reads in the old order, and what it forced there is known. In the new order it
 //! can force something new only where two writers of a key have changed places: one was held back past the
-//! other, t1, and a reader of t1 must have seen it. So the reads to ask about again are those of versions that a
-//! writer of the same key was held back past. Going through the writers of a key in the old order, these are the
-//! ones that come earlier in the new order than somebody before them.
+//! other, t1, and a reader of t1 must have seen it. So the reads to ask about again are those of versions that
+//! were written while a writer of the same key was held back.
 
 use isoscope_history::{History, Key, Op, Txn};
 use isoscope_order::Graph;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use crate::resolve::Resolved;
+use crate::resolve::{Link, Resolved};
 use crate::schedule::{Schedule, Stale, UNPLACED};
 
 /// Makes an order respect more edges (reversed: from a transaction to those that must come before it), and
@@ -35,16 +34,16 @@ pub(crate) fn repair(
         order: Vec::with_capacity(schedule.order.len()),
         place: vec![UNPLACED; history.txn_count()],
         held: FxHashMap::default(),
-        delayed: Vec::new(),
+        late: vec![0; history.key_count()],
+        overtaken: Versions { first: vec![NONE; history.txn_count() + 1], keys: Vec::new() },
     };
     for &txn in &schedule.order {
         pass.take(txn);
     }
-    let Pass { order, place, delayed, .. } = pass;
+    let Pass { order, place, overtaken, .. } = pass;
     if order.len() < schedule.order.len() {
         return None;
     }
-    let overtaken = overtaken(history, resolved, &schedule.place, &place, &delayed);
     (schedule.order, schedule.place) = (order, place);
     Some(readers(history, resolved, &overtaken))
 }
@@ -59,8 +58,10 @@ struct Pass<'a> {
     place: Vec<u32>,
     /// By the transaction they wait for: those held back.
     held: FxHashMap<u32, Vec<u32>>,
-    /// Those that were held back, once they have come.
-    delayed: Vec<Txn>,
+    /// For each key, how many of those held back write it.
+    late: Vec<u32>,
+    /// Versions written while a writer of the same key was held back.
+    overtaken: Versions,
 }
 
 impl Pass<'_> {
@@ -70,16 +71,26 @@ impl Pass<'_> {
             self.append(txn);
             return;
         }
+        let Pass { history, resolved, .. } = *self;
+        let written = |txn: Txn| {
+            let writes = history.op_range(txn).filter(|&op| resolved.links[op].is_write());
+            writes.map(|op| history.key_of(Op::at(op)))
+        };
         let mut todo = vec![txn];
         while let Some(next) = todo.pop() {
             if let Some(missing) = self.missing(Txn(next)) {
                 self.held.entry(missing.0).or_default().push(next);
+                if next == txn {
+                    written(Txn(next)).for_each(|key| self.late[key.index()] += 1);
+                }
                 continue;
             }
             if next != txn {
-                self.delayed.push(Txn(next));
+                written(Txn(next)).for_each(|key| self.late[key.index()] -= 1);
             }
             self.append(next);
+            let late = written(Txn(next)).filter(|key| self.late[key.index()] > 0);
+            self.overtaken.add(Txn(next), late);
             if let Some(mut freed) = self.held.remove(&next) {
                 // The one that was earliest in the old order is taken first.
                 freed.sort_unstable_by_key(|&txn| std::cmp::Reverse(self.old[txn as usize]));
@@ -103,71 +114,53 @@ impl Pass<'_> {
     }
 }
 
-/// The versions that a writer of the same key was held back past.
-fn overtaken(
-    history: &History,
-    resolved: &Resolved,
-    old: &[u32],
-    new: &[u32],
-    delayed: &[Txn],
-) -> Vec<(Txn, Key)> {
-    let writes = |txn: Txn| {
-        let ops = history.op_range(txn).filter(|&op| resolved.links[op].is_write());
-        ops.map(move |op| (history.key_of(Op::at(op)), txn))
-    };
-    let mut delayed: Vec<(Key, Txn)> = delayed.iter().flat_map(|&txn| writes(txn)).collect();
-    delayed.par_sort_unstable();
-    let by_key: Vec<&[(Key, Txn)]> = delayed.chunk_by(|a, b| a.0 == b.0).collect();
-    let of_key = |mut found: Vec<(Txn, Key)>, delayed: &&[(Key, Txn)]| {
-        let key = delayed[0].0;
-        let places = |writer: Txn| (old[writer.index()], new[writer.index()], writer);
-        let present = history.writers(key).iter().filter(|writer| resolved.present[writer.index()]);
-        let mut writers: Vec<(u32, u32, Txn)> = present.map(|&writer| places(writer)).collect();
-        if delayed.len() <= FEW {
-            let delayed: Vec<(u32, u32, Txn)> = delayed.iter().map(|&(_, txn)| places(txn)).collect();
-            writers.retain(|writer| delayed.iter().any(|late| late.0 < writer.0 && writer.1 < late.1));
-        } else {
-            writers.sort_unstable();
-            let mut latest = 0;
-            writers.retain(|writer| {
-                let passed = writer.1 < latest;
-                latest = latest.max(writer.1);
-                passed
-            });
-        }
-        found.extend(writers.iter().map(|&(_, _, writer)| (writer, key)));
-        found
-    };
-    let mut found: Vec<(Txn, Key)> =
-        by_key.par_iter().with_min_len(16).fold(Vec::new, of_key).flatten().collect();
-    found.par_sort_unstable();
-    found
+/// Versions of keys, by their writers.
+struct Versions {
+    /// For each transaction, where its keys begin; [`NONE`] when it has none. One row more than there are
+    /// transactions, for reads that are not from any.
+    first: Vec<u32>,
+    keys: Vec<(Txn, Key)>,
 }
 
-/// Up to so many held back, comparing each writer of a key with each of them costs less than sorting.
-const FEW: usize = 8;
+const NONE: u32 = u32::MAX;
 
-/// The reads that return one of some versions, which are sorted.
-fn readers(history: &History, resolved: &Resolved, versions: &[(Txn, Key)]) -> Vec<Stale> {
-    if versions.is_empty() {
+impl Versions {
+    /// Adds the versions of a transaction, all at once.
+    fn add(&mut self, writer: Txn, keys: impl Iterator<Item = Key>) {
+        let first = self.keys.len();
+        self.keys.extend(keys.map(|key| (writer, key)));
+        if self.keys.len() > first {
+            self.first[writer.index()] = first as u32;
+        }
+    }
+
+    /// Whether a read through a link returns one of the versions. Nearly all do not, which costs one look.
+    #[inline]
+    fn contain(&self, link: Link, key: impl Fn() -> Key) -> bool {
+        let first = self.first[link.txn().map_or(self.first.len() - 1, Txn::index)];
+        first != NONE && self.written_by(first).any(|written| written == key())
+    }
+
+    fn written_by(&self, first: u32) -> impl Iterator<Item = Key> + use<'_> {
+        let keys = &self.keys[first as usize..];
+        keys.iter().take_while(|(writer, _)| *writer == keys[0].0).map(|&(_, key)| key)
+    }
+}
+
+/// The reads that return one of some versions.
+fn readers(history: &History, resolved: &Resolved, versions: &Versions) -> Vec<Stale> {
+    if versions.keys.is_empty() {
         return Vec::new();
     }
-    let mut overtaken = vec![false; history.txn_count()];
-    for (txn, _) in versions {
-        overtaken[txn.index()] = true;
-    }
-    let is_one = |writer: Txn, op: Op| {
-        overtaken[writer.index()] && versions.binary_search(&(writer, history.key_of(op))).is_ok()
-    };
     let found: Vec<Vec<Stale>> = (0..history.txn_count() as u32)
         .into_par_iter()
         .with_min_len(256)
         .map(Txn)
         .fold(Vec::new, |mut found, reader| {
             let ops = history.op_range(reader);
-            for (link, op) in resolved.links[ops.clone()].iter().zip(ops) {
-                if link.txn().is_some_and(|writer| is_one(writer, Op::at(op))) {
-                    found.push(Stale { reader, read: Op::at(op) });
+            for (&link, op) in resolved.links[ops.clone()].iter().zip(ops.map(Op::at)) {
+                if versions.contain(link, || history.key_of(op)) {
+                    found.push(Stale { reader, read: op });
                 }
             }
             found

@@ -54,12 +54,11 @@ pub(crate) fn schedule(
         sessions: history.sessions().map(|session| Progress::start(history, session)).collect(),
         waiting_for: vec![NOBODY; history.txn_count()],
         current: vec![Link::INITIAL; history.key_count()],
-        schedule: Schedule {
-            order: Vec::with_capacity(history.txn_count()),
-            place: vec![UNPLACED; history.txn_count()],
-        },
+        order: Vec::with_capacity(history.txn_count()),
+        place: vec![UNPLACED; history.txn_count() + 1],
         stale: Vec::new(),
     };
+    run.place[history.txn_count()] = 0;
     let mut ready: VecDeque<u32> = (0..history.session_count() as u32).collect();
     let mut batch = Vec::with_capacity(BATCH);
     while !ready.is_empty() {
@@ -72,7 +71,9 @@ pub(crate) fn schedule(
         }
     }
     let expected = resolved.present.iter().filter(|&&present| present).count();
-    (run.schedule.order.len() == expected).then_some((run.schedule, run.stale))
+    let Run { order, mut place, stale, .. } = run;
+    place.truncate(history.txn_count());
+    (order.len() == expected).then_some((Schedule { order, place }, stale))
 }
 
 /// How far a session is.
@@ -103,7 +104,10 @@ struct Run<'a> {
     waiting_for: Vec<u32>,
     /// The current writer of each key.
     current: Vec<Link>,
-    schedule: Schedule,
+    order: Vec<u32>,
+    /// As in a [`Schedule`], and one row more, of something that is there: links that lead to no transaction are
+    /// as good as random among the others, so they are looked up like them and nothing branches on them.
+    place: Vec<u32>,
     stale: Vec<Stale>,
 }
 
@@ -151,37 +155,32 @@ impl Run<'_> {
     fn missing(&mut self, session: u32, txn: Txn) -> Option<Txn> {
         let progress = &mut self.sessions[session as usize];
         let links = &self.resolved.links[progress.op..self.history.op_range(txn).end];
-        for link in links {
-            if let Some(writer) = link.txn()
-                && self.schedule.place[writer.index()] == UNPLACED
-            {
-                return Some(writer);
-            }
-            progress.op += 1;
+        let place = &self.place;
+        let source = |link: &Link| link.txn().map_or(place.len() - 1, Txn::index);
+        if let Some(missing) = links.iter().position(|link| place[source(link)] == UNPLACED) {
+            progress.op += missing;
+            return links[missing].txn();
         }
+        progress.op += links.len();
         if self.forced.is_empty() {
             return None;
         }
         let forced = &self.forced.successors(txn.0)[progress.forced..];
-        let missing = forced.iter().position(|&before| self.schedule.place[before as usize] == UNPLACED);
+        let missing = forced.iter().position(|&before| self.place[before as usize] == UNPLACED);
         progress.forced += missing.unwrap_or(0);
         missing.map(|i| Txn(forced[i]))
     }
 
     /// Appends a transaction to the order.
     fn run(&mut self, txn: Txn) {
-        self.schedule.place[txn.index()] = self.schedule.order.len() as u32;
-        self.schedule.order.push(txn.0);
+        self.place[txn.index()] = self.order.len() as u32;
+        self.order.push(txn.0);
         let ops = self.history.op_range(txn);
-        for (i, &link) in self.resolved.links[ops.clone()].iter().enumerate() {
-            if link == Link::NOTHING || link == Link::AMBIGUOUS {
-                continue;
-            }
-            let op = Op::at(ops.start + i);
+        for (&link, op) in self.resolved.links[ops.clone()].iter().zip(ops.map(Op::at)) {
             let current = &mut self.current[self.history.key_of(op).index()];
-            if link == Link::WRITE {
-                *current = Link::from(txn);
-            } else if *current != link {
+            let stale = link.is_read() && link != *current;
+            *current = if link.is_write() { Link::from(txn) } else { *current };
+            if stale {
                 self.stale.push(Stale { reader: txn, read: op });
             }
         }

@@ -235,6 +235,8 @@ impl Read for Zstd {
 
 /// How long a block is, roughly.
 const BLOCK: usize = 2 << 20;
+/// Room in front for the line that the block before broke off, so that buffers need not grow.
+const ROOM: usize = 4 << 10;
 
 /// A run of whole lines.
 pub(crate) struct Block {
@@ -276,7 +278,8 @@ impl Blocks {
 
     /// The next block; `None` at the end.
     pub(crate) fn next(&mut self) -> io::Result<Option<Block>> {
-        let mut bytes = self.pool.lock().ok().and_then(|mut pool| pool.pop()).unwrap_or_default();
+        let pooled = self.pool.lock().ok().and_then(|mut pool| pool.pop());
+        let mut bytes = pooled.unwrap_or_else(|| Vec::with_capacity(BLOCK + ROOM));
         bytes.clear();
         bytes.append(&mut self.carry);
         while !self.ended {

@@ -79,13 +79,33 @@ struct ScanTxn {
     only_writes_zero: bool,
 }
 
-/// A line as four numbers.
-struct Line {
+/// The first half of a line: what happened.
+struct Event {
     kind: OpKind,
     key: u64,
     value: u64,
-    session: u64,
-    txn: u64,
+}
+
+/// The second half of a line, from the comma after the value to the line's end. Nearly always it is that of the
+/// line before, so it is compared, which is one step, before it is parsed.
+#[derive(Clone, Copy)]
+struct Tail {
+    text: u128,
+    mask: u128,
+    len: usize,
+}
+
+impl Tail {
+    /// What no line ends with.
+    const NONE: Tail = Tail { text: 1, mask: 0, len: 0 };
+
+    fn of(text: &[u8]) -> Tail {
+        let mut bytes = [0; 16];
+        let Some(front) = bytes.get_mut(..text.len()) else { return Tail::NONE };
+        front.copy_from_slice(text);
+        let mask = u128::MAX.checked_shr(128 - 8 * text.len() as u32).unwrap_or(0);
+        Tail { text: u128::from_le_bytes(bytes), mask, len: text.len() }
+    }
 }
 
 fn scan(block: &Block, base: u64) -> Scan {
@@ -99,27 +119,33 @@ fn scan(block: &Block, base: u64) -> Scan {
         problems: Problems::default(),
     };
     let mut numbers: FxHashMap<(u64, u64), u32> = FxHashMap::default();
-    let mut current = (0, 0, u32::MAX);
+    let mut current = u32::MAX;
+    let mut tail = Tail::NONE;
     let mut at = if block.start == 0 && bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     while at < bytes.len() {
         let mut cursor = Cursor { bytes, at };
-        match cursor.line() {
-            Ok(line) => {
-                if (line.session, line.txn) != (current.0, current.1) || current.2 == u32::MAX {
-                    let next = out.txns.len() as u32;
-                    let number = *numbers.entry((line.session, line.txn)).or_insert(next);
-                    if number == next {
-                        let (session, txn) = (line.session, line.txn);
-                        let first_at = at as u32;
-                        out.txns.push(ScanTxn { session, txn, first_at, count: 0, only_writes_zero: true });
-                    }
-                    current = (line.session, line.txn, number);
+        let mut line = || {
+            let event = cursor.event()?;
+            if !cursor.eat(tail) {
+                let start = cursor.at;
+                let (session, txn) = cursor.place()?;
+                tail = Tail::of(&bytes[start..cursor.at]);
+                let next = out.txns.len() as u32;
+                current = *numbers.entry((session, txn)).or_insert(next);
+                if current == next {
+                    let first_at = at as u32;
+                    out.txns.push(ScanTxn { session, txn, first_at, count: 0, only_writes_zero: true });
                 }
-                let txn = &mut out.txns[current.2 as usize];
+            }
+            Ok(event)
+        };
+        match line() {
+            Ok(Event { kind, key, value }) => {
+                let txn = &mut out.txns[current as usize];
                 txn.count += 1;
-                txn.only_writes_zero &= line.kind == OpKind::Write && line.value == 0;
-                let (key, value) = (out.values.nat(line.key), out.values.nat(line.value));
-                out.ops.push(RawOp::new(current.2, line.kind, key, value, at as u32));
+                txn.only_writes_zero &= kind == OpKind::Write && value == 0;
+                let (key, value) = (out.values.nat(key), out.values.nat(value));
+                out.ops.push(RawOp::new(current, kind, key, value, at as u32));
             }
             Err(Stop::Blank) => out.problems.warn(Warning::BlankLine, Some(base + at as u64)),
             Err(Stop::Expected(what)) => {
@@ -163,9 +189,9 @@ impl Cursor<'_> {
         self.bytes.get(self.at).copied().unwrap_or(b'\n')
     }
 
-    /// Reads a line and its end.
+    /// Reads the first half of a line.
     #[inline]
-    fn line(&mut self) -> Result<Line, Stop> {
+    fn event(&mut self) -> Result<Event, Stop> {
         let kind = match self.peek() {
             b'r' => OpKind::Read,
             b'w' => OpKind::Write,
@@ -176,6 +202,20 @@ impl Cursor<'_> {
         let key = self.number()?;
         self.expect(b',', "`,` after the key")?;
         let value = self.number()?;
+        Ok(Event { kind, key, value })
+    }
+
+    /// Steps over a second half if it is there.
+    #[inline]
+    fn eat(&mut self, tail: Tail) -> bool {
+        let next = self.bytes.get(self.at..).and_then(|rest| rest.first_chunk());
+        let there = next.is_some_and(|next| u128::from_le_bytes(*next) & tail.mask == tail.text);
+        self.at += if there { tail.len } else { 0 };
+        there
+    }
+
+    /// Reads the second half of a line and its end: a session and a transaction.
+    fn place(&mut self) -> Result<(u64, u64), Stop> {
         self.expect(b',', "`,` after the value")?;
         let session = self.number()?;
         self.expect(b',', "`,` after the session")?;
@@ -187,7 +227,7 @@ impl Cursor<'_> {
         if self.at < self.bytes.len() {
             self.expect(b'\n', "the end of the line")?;
         }
-        Ok(Line { kind, key, value, session, txn })
+        Ok((session, txn))
     }
 
     #[cold]
@@ -216,6 +256,14 @@ impl Cursor<'_> {
     fn number(&mut self) -> Result<u64, Stop> {
         let start = self.at;
         let mut n = 0u64;
+        if let Some(next) = self.bytes.get(start..).and_then(|rest| rest.first_chunk()) {
+            let count;
+            (n, count) = leading_digits(u64::from_le_bytes(*next));
+            self.at += count;
+            if (1..8).contains(&count) {
+                return Ok(n);
+            }
+        }
         loop {
             let digit = self.peek().wrapping_sub(b'0');
             if digit > 9 {
@@ -267,6 +315,23 @@ impl Cursor<'_> {
         let rest = &self.bytes[self.at.min(self.bytes.len())..];
         self.at += memchr::memchr(b'\n', rest).map_or(rest.len(), |n| n + 1);
     }
+}
+
+/// The number that eight characters begin with, the first in the lowest byte, and how many digits it has. All
+/// at once: how long a number is cannot be foreseen, and a loop over its digits would guess wrong where it ends.
+#[inline]
+fn leading_digits(text: u64) -> (u64, usize) {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    let digits = text ^ (EACH * u64::from(b'0'));
+    // The highest bit of a byte that is no digit gets set; what that does to the bytes after it does not matter.
+    let others = (digits.wrapping_add(EACH * (0x80 - 10)) | digits) & (EACH * 0x80);
+    let count = others.trailing_zeros() / 8;
+    // Zeros in front, then neighbours together: two digits, four, eight.
+    let n = digits.checked_shl(64 - 8 * count).unwrap_or(0);
+    let n = n.wrapping_mul(10).wrapping_add(n >> 8) & 0x00ff_00ff_00ff_00ff;
+    let n = n.wrapping_mul(100).wrapping_add(n >> 16) & 0x0000_ffff_0000_ffff;
+    let n = n.wrapping_mul(10_000).wrapping_add(n >> 32) & 0xffff_ffff;
+    (n, count as usize)
 }
 
 /// Puts the blocks together, in file order.
@@ -394,4 +459,35 @@ fn looks_initial<'a>(
             && sessions[numbered.history.session_of(txn).index()] == 0
             && numbered.ops(txn).all(|(is_write, _, value)| is_write && value == 0)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_are_read_up_to_whatever_follows() {
+        for number in [0, 7, 10, 99, 123, 1_000, 98_765, 123_456, 7_654_321, 12_345_678] {
+            for end in [0, b'\n', b' ', b',', b'/', b':', b'-', b'a', 0x7f, 0x80, 0xff] {
+                let mut text = number.to_string().into_bytes();
+                let digits = text.len();
+                text.extend([end, b'9', end, 0xff, b'0', end, end, end]);
+                let front = text.first_chunk().expect("more than eight characters");
+                assert_eq!(leading_digits(u64::from_le_bytes(*front)), (number, digits), "{number} {end}");
+            }
+        }
+        assert_eq!(leading_digits(u64::from_le_bytes(*b",1234567")), (0, 0));
+    }
+
+    #[test]
+    fn a_tail_is_eaten_only_where_all_of_it_stands() {
+        let line = b",12,345)\r\nr(1,2,3,4)\n";
+        let eats = |tail: &[u8], text: &[u8]| Cursor { bytes: text, at: 0 }.eat(Tail::of(tail));
+        assert!(eats(&line[..10], line));
+        assert!(eats(&line[..16], line));
+        assert!(!eats(&line[..17], line), "longer than what is compared at once");
+        assert!(!eats(b",12,34)\n", line));
+        assert!(!Cursor { bytes: line, at: 0 }.eat(Tail::NONE));
+        assert!(!eats(&line[..10], &line[..15]), "too near the end to be compared at once");
+    }
 }

@@ -221,6 +221,9 @@ pub const NO_EVENT: u32 = u32::MAX;
 /// No time was recorded.
 pub const NO_TIME: i64 = i64::MIN;
 
+/// Up to this many operations, a transaction is looked through faster than a search jumps to its place.
+const SHORT_TXN: usize = 64;
+
 impl History {
     /// How many sessions there are.
     pub fn session_count(&self) -> usize {
@@ -342,6 +345,18 @@ impl History {
     /// How many pairs of a key and a transaction that writes it there are.
     pub fn writer_count(&self) -> usize {
         self.writers.len()
+    }
+
+    /// Whether a transaction writes a key. A short transaction is looked through, since its operations stand
+    /// together; the writers of a key are a long way of jumps.
+    #[inline]
+    pub fn writes(&self, txn: Txn, key: Key) -> bool {
+        let ops = self.op_range(txn);
+        if ops.len() > SHORT_TXN {
+            return self.writers(key).binary_search(&txn).is_ok();
+        }
+        let mut columns = self.keys[ops.clone()].iter().zip(&self.tags[ops]);
+        columns.any(|(&other, tag)| other == key && tag.kind().is_write())
     }
 
     /// The transactions of one session that write a key, in session order.

@@ -90,10 +90,10 @@ impl Reader<'_> {
             ops.end = read.index();
         }
         let link = self.resolved.links[read.index()];
-        let writers = self.history.writers(self.history.key_of(read));
+        let key = self.history.key_of(read);
         let sources = self.resolved.links[ops].iter().filter_map(|link| link.txn());
         for seen in sources.filter(|&seen| self.ranking.opposes(seen, link)) {
-            if writers.binary_search(&seen).is_ok() {
+            if self.history.writes(seen, key) {
                 add(seen);
             }
         }
@@ -130,10 +130,7 @@ impl Reader<'_> {
         let counts = |seen: Txn, first: Op| (!committed || first < read) && !implied(seen);
         if sources.by_txn.len() <= writers.len() {
             for &(seen, first) in &sources.by_txn {
-                if self.ranking.opposes(seen, link)
-                    && counts(seen, first)
-                    && writers.binary_search(&seen).is_ok()
-                {
+                if self.ranking.opposes(seen, link) && counts(seen, first) && self.history.writes(seen, key) {
                     add(seen);
                 }
             }

@@ -10,7 +10,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use isoscope_history::{History, Key, Op, OpKind, Outcome, Txn, Value};
+use isoscope_history::{History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
 use rayon::prelude::*;
 
 use super::Link;
@@ -37,23 +37,53 @@ struct Read {
     op: Op,
 }
 
-/// The reads and writes of some keys in some transactions.
-#[derive(Clone, Default)]
-struct Hand {
-    writes: Vec<Write>,
-    reads: Vec<Read>,
+/// The reads and writes of some transactions, dealt out.
+struct Dealt {
+    writes: Hands<Write>,
+    reads: Hands<Read>,
+}
+
+/// Hands in one array, one after the other. It is made for as many cards as there will be: fresh memory is dear,
+/// and arrays that grow take it twice.
+struct Hands<T> {
+    /// Where each hand ends, as far as it is dealt.
+    ends: Vec<u32>,
+    cards: Vec<T>,
+}
+
+impl<T: Copy> Hands<T> {
+    /// Room for so many cards in each hand.
+    fn of(mut counts: Vec<u32>, blank: T) -> Hands<T> {
+        let mut total = 0;
+        for count in &mut counts {
+            (*count, total) = (total, total + *count);
+        }
+        Hands { ends: counts, cards: vec![blank; total as usize] }
+    }
+
+    #[inline]
+    fn deal(&mut self, hand: usize, card: T) {
+        let end = &mut self.ends[hand];
+        self.cards[*end as usize] = card;
+        *end += 1;
+    }
+
+    /// A hand, when all are dealt.
+    fn hand(&self, hand: usize) -> &[T] {
+        let start = if hand == 0 { 0 } else { self.ends[hand - 1] };
+        &self.cards[start as usize..self.ends[hand] as usize]
+    }
 }
 
 /// The links of all external reads of registers. Those that no final write explains have none.
 pub(crate) fn join(history: &History, pieces: &[Range<u32>]) -> Vec<Link> {
     let hands = (history.writer_count() / HAND).next_power_of_two().min(MOST_HANDS);
-    let dealt: Vec<Vec<Hand>> = pieces.par_iter().map(|txns| deal(history, txns.clone(), hands)).collect();
+    let dealt: Vec<Dealt> = pieces.par_iter().map(|txns| deal(history, txns.clone(), hands)).collect();
     let links: Vec<AtomicU32> =
         (0..history.op_count()).into_par_iter().map(|_| AtomicU32::new(Link::NOTHING.0)).collect();
     (0..hands).into_par_iter().for_each(|hand| {
-        let parts = || dealt.iter().map(|piece| &piece[hand]);
-        let table = Table::new(parts().flat_map(|part| &part.writes).copied());
-        for read in parts().flat_map(|part| &part.reads) {
+        let table = Table::new(dealt.iter().flat_map(|piece| piece.writes.hand(hand)).copied());
+        for read in dealt.iter().flat_map(|piece| piece.reads.hand(hand)) {
             let link = table.find(read, history.initial(read.key));
             links[read.op.index()].store(link.0, Ordering::Relaxed);
         }
@@ -62,24 +92,32 @@ pub(crate) fn join(history: &History, pieces: &[Range<u32>]) -> Vec<Link> {
 }
 
 /// Deals out the operations of some transactions.
-fn deal(history: &History, txns: Range<u32>, count: usize) -> Vec<Hand> {
-    let mut hands = vec![Hand::default(); count];
-    let shift = 32 - count.trailing_zeros();
+fn deal(history: &History, txns: Range<u32>, hands: usize) -> Dealt {
+    let shift = 32 - hands.trailing_zeros();
     let hand_of = |key: Key| (u64::from(key.0.wrapping_mul(0x9E37_79B1)) >> shift) as usize;
-    for txn in txns.map(Txn).filter(|&txn| history.outcome(txn) != Outcome::Aborted) {
+    let is_read = |op: &OpView| op.kind == OpKind::Read && op.external;
+    let is_write = |op: &OpView| op.last_write && op.kind != OpKind::Append;
+    let txns = txns.map(Txn).filter(|&txn| history.outcome(txn) != Outcome::Aborted);
+
+    let (mut writes, mut reads) = (vec![0; hands], vec![0; hands]);
+    for op in txns.clone().flat_map(|txn| history.ops_of(txn)) {
+        writes[hand_of(op.key)] += u32::from(is_write(&op));
+        reads[hand_of(op.key)] += u32::from(is_read(&op));
+    }
+    let no_write = Write { key: Key(0), value: Value::NIL, txn: EMPTY };
+    let no_read = Read { key: Key(0), value: Value::NIL, txn: EMPTY, op: Op(0) };
+    let mut dealt = Dealt { writes: Hands::of(writes, no_write), reads: Hands::of(reads, no_read) };
+    for txn in txns {
         for op in history.ops_of(txn) {
-            let hand = &mut hands[hand_of(op.key)];
-            let (key, value) = (op.key, op.value);
-            match op.kind {
-                OpKind::Read if op.external => hand.reads.push(Read { key, value, txn, op: op.id }),
-                OpKind::Write | OpKind::Insert | OpKind::Delete if op.last_write => {
-                    hand.writes.push(Write { key, value, txn });
-                }
-                _ => {}
+            let OpView { id, key, value, .. } = op;
+            if is_read(&op) {
+                dealt.reads.deal(hand_of(key), Read { key, value, txn, op: id });
+            } else if is_write(&op) {
+                dealt.writes.deal(hand_of(key), Write { key, value, txn });
             }
         }
     }
-    hands
+    dealt
 }
 
 /// The final writes of some keys, by key and value: open addressing, at most half full.

@@ -22,11 +22,13 @@ mod refute;
 mod saturate;
 mod search;
 mod visible;
+mod weak;
 
 use std::sync::Arc;
 
-use isoscope_history::{History, Op, Txn};
+use isoscope_history::{History, Key, Op, OpKind, Txn, Value};
 use isoscope_levels::Level;
+use rustc_hash::FxHashMap;
 
 use crate::certificate::{Limit, Node, Proof, Witness};
 use crate::resolve::Resolved;
@@ -34,11 +36,12 @@ use crate::watch::{Stage, Watch};
 use cases::Cases;
 use events::{Events, Rules};
 pub(crate) use name::{main_cycle, name, through};
-use problem::{INITIAL, Problem};
+use problem::{INITIAL, OPEN, Problem};
 use refute::Prover;
 use saturate::{Known, Outcome};
 use search::Axiom;
 use visible::Sight;
+pub(crate) use weak::Leaf;
 
 /// What is known about a level in the end.
 pub(crate) enum Answer {
@@ -52,7 +55,10 @@ pub(crate) enum Answer {
 pub(crate) fn decide(history: &History, resolved: &Resolved, level: Level, watch: &dyn Watch) -> Option<Answer> {
     let rules = Rules::of(level)?;
     let stage = |name, figures| watch.stage(level, &Stage { name, figures });
-    let original = Problem::new(history, resolved);
+    let original = Problem::new(history, resolved, false);
+    if original.has_optional_lists {
+        return None;
+    }
     let mut edges = Vec::new();
     let events = Events::new(history, resolved, rules, &mut edges);
     saturate::given(&original, &events, &mut edges);
@@ -66,6 +72,9 @@ pub(crate) fn decide(history: &History, resolved: &Resolved, level: Level, watch
         ],
     );
     let mut known = Known::new(edges);
+    if let Some(proof) = Prover::new(&original, &events, &known).orphans() {
+        return Some(Answer::Violated(vec![proof]));
+    }
     let mut problem = original.clone();
     let outcome = saturate::saturate(&mut problem, &events, &mut known, watch);
     stage(
@@ -107,7 +116,7 @@ pub(crate) fn decide(history: &History, resolved: &Resolved, level: Level, watch
         stage("search", found.1);
         match found.0 {
             visible::Found::Order { order, sources } => {
-                return Some(Answer::Holds(with_sources(&original, &problem, order, &sources)));
+                return Some(Answer::Holds(with_sources(&problem, order, &sources)));
             }
             visible::Found::Stopped(limit) => return Some(Answer::Stopped(limit)),
             visible::Found::Nothing(axioms) => axioms,
@@ -152,9 +161,8 @@ fn witness(problem: &Problem<'_>, events: &Events, order: &[u32], chosen: impl F
         if rules.is_begin(node) {
             seen[txn as usize] = commits.len() as u32;
             if !rules.misses {
-                let reads = problem.reads_of(txn).map(|i| &problem.reads[i]);
-                let ambiguous = reads.filter(|read| is_ambiguous(problem, read.op));
-                sources.extend(ambiguous.map(|read| (read.op, source(current[read.key.index()]))));
+                let reads = ambiguous_reads(history, Txn(txn));
+                sources.extend(reads.map(|(op, key)| (op, source(current[key.index()]))));
             }
         }
         if !rules.split || !rules.is_begin(node) {
@@ -170,25 +178,115 @@ fn witness(problem: &Problem<'_>, events: &Events, order: &[u32], chosen: impl F
     Witness { order: Some(commits.into()), snapshots, sources: sources.into() }
 }
 
-fn is_ambiguous(problem: &Problem<'_>, read: Op) -> bool {
-    problem.resolved.links[read.index()] == crate::resolve::Link::AMBIGUOUS
+/// The external reads of a transaction, some of which may have several possible writers.
+fn ambiguous_reads(history: &History, txn: Txn) -> impl Iterator<Item = (Op, Key)> + '_ {
+    let reads = history.ops_of(txn).filter(|op| op.kind == OpKind::Read && op.external);
+    reads.filter(|op| op.value != Value::UNKNOWN).map(|op| (op.id, op.key))
 }
 
 fn source(txn: u32) -> Node {
     if txn == INITIAL { Node::Initial } else { Node::Txn(Txn(txn)) }
 }
 
-/// A commit order and the sources of all reads that had several to begin with.
-fn with_sources(
-    original: &Problem<'_>,
-    problem: &Problem<'_>,
-    order: Vec<Txn>,
-    chosen: &[(Op, u32)],
-) -> Witness {
-    let settled = original.open.iter().map(|open| &problem.reads[open.read as usize]);
-    let settled = settled.filter(|read| read.source != problem::OPEN).map(|read| (read.op, read.source));
-    let mut sources: Vec<(Op, Node)> =
-        settled.chain(chosen.iter().copied()).map(|(op, txn)| (op, source(txn))).collect();
+/// A commit order and the sources of all reads.
+fn with_sources(problem: &Problem<'_>, order: Vec<Txn>, chosen: &[(Op, u32)]) -> Witness {
+    let chosen: FxHashMap<Op, u32> = chosen.iter().copied().collect();
+    let mut sources: Vec<(Op, Node)> = Vec::new();
+    for &txn in &order {
+        let reads = &problem.reads[problem.reads_of(txn.0)];
+        for (op, key) in ambiguous_reads(problem.history, txn) {
+            let value = problem.history.op(op).value;
+            let same = |read: &&problem::Read| read.key == key && problem.history.op(read.op).value == value;
+            let read = reads.iter().find(|read| read.op == op).or_else(|| reads.iter().find(same));
+            if let Some(read) = read {
+                let from = if read.source == OPEN { chosen.get(&read.op).copied() } else { Some(read.source) };
+                sources.extend(from.map(|from| (op, source(from))));
+            }
+        }
+    }
     sources.sort_unstable();
     Witness { order: Some(order.into()), snapshots: None, sources: sources.into() }
+}
+
+/// Decides a weak level where reads have several possible writers. `leaf` says why the level is violated whoever wrote what is
+/// still open.
+pub(crate) fn decide_weak(
+    history: &History,
+    resolved: &Resolved,
+    level: Level,
+    watch: &dyn Watch,
+    leaf: &mut dyn FnMut(&Resolved) -> Option<weak::Leaf>,
+) -> Option<Answer> {
+    let stage = |name, figures| watch.stage(level, &Stage { name, figures });
+    let (sight, sessions) = match level {
+        Level::AdyaPl2 => (Sight::Nothing, false),
+        Level::ReadCommitted => (Sight::Earlier, true),
+        Level::ReadAtomic => (Sight::Direct, true),
+        _ => (Sight::Causal, true),
+    };
+    let rules = Rules { split: false, conflicts: true, sessions, real_time: false, misses: false };
+    let problem = Problem::new(history, resolved, matches!(sight, Sight::Nothing | Sight::Earlier));
+    if problem.has_optional_lists {
+        return None;
+    }
+    let mut edges = Vec::new();
+    let events = Events::new(history, resolved, rules, &mut edges);
+    saturate::given(&problem, &events, &mut edges);
+    let known = Known::new(edges);
+    if let Some(proof) = Prover::new(&problem, &events, &known).orphans() {
+        return Some(Answer::Violated(vec![proof]));
+    }
+    let (order, good) = linearise::linearise(&problem, &events, &known.edges);
+    stage("linearise", vec![("ran", good as u64), ("of", events.nodes.into())]);
+    if good == order.len() {
+        return Some(Answer::Holds(witness(&problem, &events, &order, |_| false)));
+    }
+    let (found, figures) = visible::search(&problem, &events, sight, &known.edges, order, watch);
+    stage("search", figures);
+    Some(match found {
+        visible::Found::Order { order, sources } => Answer::Holds(with_sources(&problem, order, &sources)),
+        visible::Found::Stopped(limit) => Answer::Stopped(limit),
+        visible::Found::Nothing(axioms) => match weak::prove(&problem, &axioms, leaf) {
+            Some(proof) => Answer::Violated(vec![proof]),
+            None => Answer::Stopped(Limit::Proof),
+        },
+    })
+}
+
+/// What a witness of a stronger level says about a weaker one.
+pub(crate) fn weaken(history: &History, resolved: &Resolved, witness: &Witness, level: Level) -> Witness {
+    let Some(order) = &witness.order else { return Witness::default() };
+    let snapshots = || -> Arc<[u32]> {
+        witness.snapshots.clone().unwrap_or_else(|| (0..order.len() as u32).collect())
+    };
+    match Rules::of(level) {
+        Some(rules) if rules.split => {
+            Witness { order: Some(order.clone()), snapshots: Some(snapshots()), ..Witness::default() }
+        }
+        Some(rules) if rules.misses => Witness::order(order.clone()),
+        _ if resolved.ambiguous.is_none() => Witness::order(order.clone()),
+        _ if witness.snapshots.is_none() && !witness.sources.is_empty() => {
+            Witness { snapshots: None, ..witness.clone() }
+        }
+        _ => Witness { snapshots: None, sources: replay(history, order, &snapshots()), ..witness.clone() },
+    }
+}
+
+/// The sources of all reads, when each transaction reads from a beginning of an order.
+fn replay(history: &History, order: &[Txn], snapshots: &[u32]) -> Arc<[(Op, Node)]> {
+    let mut begins: Vec<(u32, Txn)> = snapshots.iter().copied().zip(order.iter().copied()).collect();
+    begins.sort_unstable();
+    let mut begins = begins.into_iter().peekable();
+    let mut current = vec![Node::Initial; history.key_count()];
+    let mut sources: Vec<(Op, Node)> = Vec::new();
+    for (&commit, held) in order.iter().zip(0..) {
+        while let Some((_, txn)) = begins.next_if(|&(seen, _)| seen <= held) {
+            sources.extend(ambiguous_reads(history, txn).map(|(op, key)| (op, current[key.index()])));
+        }
+        for op in history.ops_of(commit).filter(|op| op.last_write && op.kind.is_write()) {
+            current[op.key.index()] = Node::Txn(commit);
+        }
+    }
+    sources.sort_unstable();
+    sources.into()
 }

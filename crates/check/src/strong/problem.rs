@@ -6,7 +6,7 @@
 //! exactly when it is read from, and then its own reads count.
 
 use isoscope_history::{History, Key, Op, OpKind, Outcome, Txn, Value};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::resolve::{Link, Resolved};
 
@@ -44,12 +44,19 @@ pub(crate) struct Problem<'a> {
     pub(crate) open: Vec<Open>,
     /// One for each transaction, or empty when there are none.
     optional: Vec<bool>,
+    /// Transactions of unknown outcome that somebody would have read from, had they not a read that nobody can explain:
+    /// that read, and who would have written it, were these not the same.
+    pub(crate) broken: FxHashMap<u32, (Op, Vec<u32>)>,
+    /// Whether an optional transaction works on lists, whose versions would change with it.
+    pub(crate) has_optional_lists: bool,
 }
 
 impl<'a> Problem<'a> {
-    pub(crate) fn new(history: &'a History, resolved: &'a Resolved) -> Problem<'a> {
+    /// The reads of a history; of reads of a key that return the same only the first, unless `every` one counts.
+    pub(crate) fn new(history: &'a History, resolved: &'a Resolved, every: bool) -> Problem<'a> {
         let writes = Writes::new(history, resolved);
-        let optional = writes.optional(history, resolved);
+        let (optional, broken) = writes.optional(history, resolved);
+        let lists = |txn: Txn| history.ops_of(txn).any(|op| matches!(op.kind, OpKind::Append | OpKind::ReadList));
         let is_optional = |txn: Txn| optional.get(txn.index()) == Some(&true);
         let mut problem = Problem {
             history,
@@ -58,13 +65,16 @@ impl<'a> Problem<'a> {
             starts: Vec::with_capacity(history.txn_count() + 1),
             open: Vec::new(),
             optional: Vec::new(),
+            broken,
+            has_optional_lists: history.txns().any(|txn| optional.get(txn.index()) == Some(&true) && lists(txn)),
         };
         for txn in history.txns() {
             problem.starts.push(problem.reads.len() as u32);
             if resolved.present[txn.index()] {
                 for i in history.op_range(txn) {
                     let (op, link) = (Op::at(i), resolved.links[i]);
-                    if !(link.is_read() || link == Link::AMBIGUOUS) || problem.has_read(history.key_of(op)) {
+                    let counts = link.is_read() || link == Link::AMBIGUOUS;
+                    if !counts || !every && problem.has_read(op) {
                         continue;
                     }
                     if link == Link::AMBIGUOUS {
@@ -79,7 +89,7 @@ impl<'a> Problem<'a> {
                 }
             } else if is_optional(txn) {
                 for op in external_reads(history, txn) {
-                    if problem.has_read(history.key_of(op)) {
+                    if !every && problem.has_read(op) {
                         continue;
                     }
                     let sources = writes.sources(history, txn, op, &|t| {
@@ -94,10 +104,11 @@ impl<'a> Problem<'a> {
         problem
     }
 
-    /// Whether the transaction at hand has read a key already. All its reads of a key return the same.
-    fn has_read(&self, key: Key) -> bool {
+    /// Whether the transaction at hand has read the same value of a key already.
+    fn has_read(&self, op: Op) -> bool {
         let from = self.starts.last().map_or(0, |&start| start as usize);
-        self.reads[from..].iter().any(|read| read.key == key)
+        let place = |op: Op| (self.history.key_of(op), self.history.op(op).value);
+        self.reads[from..].iter().any(|read| read.key == self.history.key_of(op) && place(read.op) == place(op))
     }
 
     fn push(&mut self, txn: Txn, op: Op, sources: Vec<u32>) {
@@ -120,10 +131,6 @@ impl<'a> Problem<'a> {
 
     pub(crate) fn is_optional(&self, txn: u32) -> bool {
         self.optional.get(txn as usize) == Some(&true)
-    }
-
-    pub(crate) fn has_optional(&self) -> bool {
-        self.optional.contains(&true)
     }
 
     /// The keys a transaction writes, each with its final value.
@@ -185,58 +192,57 @@ impl Writes {
         initial.into_iter().chain(writers.filter(|&txn| txn != reader.0 && counts(Txn(txn)))).collect()
     }
 
-    /// The transactions of unknown outcome that somebody may have read from.
-    fn optional(&self, history: &History, resolved: &Resolved) -> Vec<bool> {
-        let sound = |txn: Txn| {
-            !resolved.present[txn.index()]
-                && history.outcome(txn) == Outcome::Unknown
-                && reads_own_writes(history, txn)
-        };
+    /// The transactions of unknown outcome that somebody may have read from, and those that nobody can have read from.
+    fn optional(
+        &self,
+        history: &History,
+        resolved: &Resolved,
+    ) -> (Vec<bool>, FxHashMap<u32, (Op, Vec<u32>)>) {
+        let maybe = |txn: Txn| !resolved.present[txn.index()] && history.outcome(txn) == Outcome::Unknown;
         let mut candidates: Vec<bool> = vec![false; history.txn_count()];
-        let mut any = false;
-        for txn in self.by_value.values().flatten().map(|&txn| Txn(txn)).filter(|&txn| sound(txn)) {
-            candidates[txn.index()] = true;
-            any = true;
+        let mut all_broken = FxHashMap::default();
+        for txn in self.by_value.values().flatten().map(|&txn| Txn(txn)).filter(|&txn| maybe(txn)) {
+            match wrong_read(history, txn) {
+                None => candidates[txn.index()] = true,
+                Some(read) => drop(all_broken.insert(txn.0, (read, Vec::new()))),
+            }
         }
-        if !any {
-            return Vec::new();
+        if !candidates.contains(&true) {
+            return (Vec::new(), all_broken);
         }
         // One that has a read nobody can explain was never there, and so nobody read from it.
         loop {
             let counts = |t: Txn| resolved.present[t.index()] || candidates[t.index()];
-            let explained =
-                |txn: Txn| external_reads(history, txn).all(|op| !self.sources(history, txn, op, &counts).is_empty());
-            let broken: Vec<Txn> =
-                history.txns().filter(|&txn| candidates[txn.index()] && !explained(txn)).collect();
+            let unexplained = |txn: Txn| {
+                external_reads(history, txn).find(|&op| self.sources(history, txn, op, &counts).is_empty())
+            };
+            let broken: Vec<(Txn, Op)> = history
+                .txns()
+                .filter(|txn| candidates[txn.index()])
+                .filter_map(|txn| Some((txn, unexplained(txn)?)))
+                .collect();
             if broken.is_empty() {
-                return candidates;
+                return (candidates, all_broken);
             }
-            for txn in broken {
+            for (txn, read) in broken {
                 candidates[txn.index()] = false;
+                all_broken.insert(txn.0, (read, self.sources(history, txn, read, &|_| true)));
             }
         }
     }
 }
 
-/// Whether every read of a key that the transaction had written returned its last write, and all others of a key one
-/// value.
-fn reads_own_writes(history: &History, txn: Txn) -> bool {
-    let mut known: FxHashMap<Key, Value> = FxHashMap::default();
-    let lists = history.ops_of(txn).any(|op| matches!(op.kind, OpKind::Append | OpKind::ReadList));
-    let mut unlearned: FxHashSet<Key> = FxHashSet::default();
-    !lists
-        && history.ops_of(txn).all(|op| match op.kind {
-            OpKind::Read if op.value == Value::UNKNOWN => true,
-            OpKind::Read if unlearned.contains(&op.key) => true,
-            OpKind::Read => *known.entry(op.key).or_insert(op.value) == op.value,
-            _ => {
-                if op.value == Value::UNKNOWN {
-                    unlearned.insert(op.key);
-                } else {
-                    unlearned.remove(&op.key);
-                }
-                known.insert(op.key, op.value);
-                true
+/// A read of a key that the transaction had written that did not return its last write.
+fn wrong_read(history: &History, txn: Txn) -> Option<Op> {
+    let mut written: FxHashMap<Key, Value> = FxHashMap::default();
+    history.ops_of(txn).find_map(|op| match op.kind {
+        OpKind::Read if op.value == Value::UNKNOWN => None,
+        OpKind::Read => written.get(&op.key).is_some_and(|&value| value != op.value).then_some(op.id),
+        kind => {
+            if kind.is_write() {
+                written.insert(op.key, op.value);
             }
-        })
+            None
+        }
+    })
 }

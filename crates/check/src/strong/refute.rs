@@ -274,12 +274,8 @@ impl<'a> Prover<'a> {
         let mut reads: FxHashSet<u32> = FxHashSet::default();
         let mut todo: Vec<u32> = Vec::new();
         tree.each_hop(&mut |hop| {
-            if let By::Step(step) = hop.by {
-                todo.push(step);
-            }
-            if let By::Missed(read) = hop.by {
-                reads.insert(read);
-            }
+            todo.extend(hop.step());
+            reads.extend(self.read_of(hop));
         });
         let mut excluding: FxHashMap<u32, Vec<(u32, Tree)>> = FxHashMap::default();
         let assumed = tree.assumed();
@@ -291,6 +287,7 @@ impl<'a> Prover<'a> {
                 }
                 let (path, read) = self.ground(&self.known.steps[step as usize]);
                 todo.extend(path.iter().filter_map(Hop::step));
+                known.extend(path.iter().filter_map(|hop| self.read_of(hop)));
                 known.extend(read);
                 grounds.insert(step, path);
             } else if let Some(read) = known.pop() {
@@ -303,7 +300,10 @@ impl<'a> Prover<'a> {
                     .map(|exclusion| (exclusion.source, self.exclusion(exclusion)))
                     .collect();
                 for (_, tree) in &cases {
-                    tree.each_hop(&mut |hop| todo.extend(hop.step()));
+                    tree.each_hop(&mut |hop| {
+                        todo.extend(hop.step());
+                        known.extend(self.read_of(hop).filter(|&other| other != read));
+                    });
                 }
                 excluding.insert(read, cases);
             } else {
@@ -332,8 +332,53 @@ impl<'a> Prover<'a> {
         Proof { cases: teller.cases }
     }
 
+    /// A read that had no source to begin with, if there is one.
+    pub(super) fn orphans(&self) -> Option<Proof> {
+        let present = |open: &&super::problem::Open| {
+            open.sources.is_empty() && self.problem.is_present(self.problem.reads[open.read as usize].txn)
+        };
+        let open = self.problem.open.iter().find(present)?;
+        Some(self.tell(Tree::Source { read: open.read, cases: Vec::new() }))
+    }
+
+    /// Whether several transactions wrote what a read returned, be it that some of them cannot have committed.
     fn is_open(&self, read: u32) -> bool {
         self.problem.open.binary_search_by_key(&read, |open| open.read).is_ok()
+            || !self.broken(self.problem.reads[read as usize].op).is_empty()
+    }
+
+    /// The transactions of unknown outcome that wrote what a read returned and cannot have committed.
+    fn broken(&self, read: Op) -> Vec<u32> {
+        if self.problem.broken.is_empty() {
+            return Vec::new();
+        }
+        let history = self.problem.history;
+        let (reader, read) = (history.txn_of(read), history.op(read));
+        let wrote = |txn: u32| self.problem.writes_of(txn).any(|write| write == (read.key, read.value));
+        let mut broken: Vec<u32> =
+            self.problem.broken.keys().copied().filter(|&txn| txn != reader.0 && wrote(txn)).collect();
+        broken.sort_unstable();
+        broken
+    }
+
+    /// The read whose source an edge takes for granted.
+    fn read_of(&self, hop: &Hop) -> Option<u32> {
+        match hop.by {
+            By::Missed(read) => Some(read),
+            By::Given if !self.problem.broken.is_empty() => self.given_read(hop),
+            _ => None,
+        }
+    }
+
+    /// The read that an edge that holds from the start stands for.
+    fn given_read(&self, hop: &Hop) -> Option<u32> {
+        let Events { rules, first_tick, .. } = *self.events;
+        if hop.to >= first_tick || hop.from >= first_tick || !rules.is_begin(hop.to) {
+            return None;
+        }
+        let (from, to) = (rules.txn(hop.from), rules.txn(hop.to));
+        let mut reads = self.problem.reads_of(to);
+        reads.find(|&i| from != to && self.problem.reads[i].source == from).map(|i| i as u32)
     }
 }
 
@@ -449,16 +494,49 @@ impl Teller<'_, '_> {
         let problem = self.prover.problem;
         let op = problem.reads[read as usize].op;
         let sources = self.sources(read);
-        let writers: Vec<Node> = sources.iter().map(|&source| node(source)).collect();
-        let cases = vec![0; writers.len()];
+        let mut writers: Vec<Node> = sources.iter().map(|&source| node(source)).collect();
+        let broken = self.prover.broken(op);
+        writers.extend(broken.iter().map(|&txn| node(txn)));
+        let place = self.cases.len();
+        let first = (place + 1) as u32;
+        let mut cases = vec![0; sources.len()];
+        cases.resize(writers.len(), first);
         self.cases.push(Case::Split { choice: Choice::Source { read: op, writers }, cases });
-        self.cases.len() - 1
+        for (i, txn) in broken.into_iter().enumerate() {
+            let number = self.cases.len() as u32;
+            let sources = self.sources(read).len();
+            if let Case::Split { cases, .. } = &mut self.cases[place] {
+                cases[sources + i] = number;
+            }
+            self.impossible(txn);
+        }
+        place
+    }
+
+    /// Tells why a transaction cannot have committed: a read of it has no possible writer, or only such transactions.
+    fn impossible(&mut self, txn: u32) {
+        let mut todo = vec![(txn, None::<(usize, usize)>)];
+        while let Some((txn, place)) = todo.pop() {
+            let number = self.cases.len();
+            if let Some((split, which)) = place
+                && let Case::Split { cases, .. } = &mut self.cases[split]
+            {
+                cases[which] = number as u32;
+            }
+            let (read, sources) = &self.prover.problem.broken[&txn];
+            let writers: Vec<Node> = sources.iter().map(|&source| node(source)).collect();
+            let cases = vec![0; writers.len()];
+            todo.extend(sources.iter().enumerate().map(|(i, &source)| (source, Some((number, i)))));
+            self.cases.push(Case::Split { choice: Choice::Source { read: *read, writers }, cases });
+        }
     }
 
     fn sources(&self, read: u32) -> &[u32] {
         let problem = self.prover.problem;
-        let open = problem.open.binary_search_by_key(&read, |open| open.read);
-        open.map_or(&[], |place| &problem.open[place].sources[..])
+        match problem.open.binary_search_by_key(&read, |open| open.read) {
+            Ok(place) => &problem.open[place].sources,
+            Err(_) => std::slice::from_ref(&problem.reads[read as usize].source),
+        }
     }
 
     fn set_source(&mut self, place: usize, read: u32, source: u32, number: u32) {
@@ -620,11 +698,8 @@ impl Teller<'_, '_> {
         if rules.sessions && from < to && history.session_of(Txn(from)) == history.session_of(Txn(to)) {
             return Why::Session;
         }
-        let mut reads = problem.reads_of(to).map(|i| &problem.reads[i]);
-        if rules.is_begin(hop.to)
-            && let Some(read) = reads.find(|read| read.source == from)
-        {
-            return Why::ReadFrom { read: read.op };
+        if let Some(read) = self.prover.given_read(hop) {
+            return Why::ReadFrom { read: problem.reads[read as usize].op };
         }
         let mut versions = problem.resolved.versions.iter();
         let version = versions.find(|version| version.from.0 == from && version.to.0 == to);

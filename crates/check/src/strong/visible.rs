@@ -26,6 +26,8 @@ use crate::watch::Watch;
 /// What a reader must have seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sight {
+    /// Nothing.
+    Nothing,
     /// Whom it read from earlier in its program.
     Earlier,
     /// Whom it reads from, and what is earlier in its session.
@@ -204,6 +206,7 @@ impl Search<'_> {
         let before = self.axioms.len();
         let links = self.links();
         let mut broken: Vec<(u32, u32)> = match self.sight {
+            Sight::Nothing => Vec::new(),
             Sight::Earlier | Sight::Direct => self.broken_directly(),
             Sight::Causal | Sight::Parallel => self.broken_far(&links),
         };
@@ -312,7 +315,7 @@ impl Search<'_> {
     fn forbid(&mut self, paths: &Paths<'_>, read: u32, writer: u32) {
         let (txn, source) = (self.problem.reads[read as usize].txn, self.chosen[read as usize]);
         let path = match self.sight {
-            Sight::Earlier | Sight::Direct => {
+            Sight::Nothing | Sight::Earlier | Sight::Direct => {
                 let mut reads = self.problem.reads_of(txn);
                 if self.sight == Sight::Earlier {
                     reads.end = read as usize;
@@ -332,7 +335,12 @@ impl Search<'_> {
         for (from, to, link) in path {
             match link {
                 Link::Session => {}
-                Link::Read(i) => clause.extend(self.lits.get(&(i, self.chosen[i as usize])).map(|&lit| !lit)),
+                Link::Read(i) => {
+                    if let Some(&lit) = self.lits.get(&(i, self.chosen[i as usize])) {
+                        clause.push(!lit);
+                        self.axioms.push(Axiom::Sources { read: i });
+                    }
+                }
                 Link::Overwritten(key) => {
                     clause.push(self.solver.before(to, from));
                     self.note(Axiom::Conflict { key, first: from, second: to });

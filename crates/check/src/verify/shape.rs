@@ -105,7 +105,10 @@ pub(super) fn fits(given: &Given<'_, '_>, anomaly: Anomaly, edges: &[Edge]) -> b
         Anomaly::ConflictingCommitOrder => forced.is_some() && rw == 0 && !rest_is_causal(edges),
         Anomaly::LostUpdate => is_lost_update(given, edges),
         Anomaly::ReadSkew => rw == 1,
-        Anomaly::LongFork => rw >= 2 && !adjacent,
+        Anomaly::LongFork => {
+            rw >= 1 && before_rw(edges).all(|kind| matches!(kind, Kind::So | Kind::Wr))
+        }
+        Anomaly::SnapshotSkew => rw >= 2 && !adjacent,
         Anomaly::WriteSkew => rw >= 2 && adjacent,
         _ => false,
     }

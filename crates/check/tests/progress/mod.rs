@@ -23,3 +23,7 @@ pub(crate) const VERIFIES_STRONG: bool = false;
 
 /// Whether the verifier knows what shows that a level holds where reads of registers have several possible writers.
 pub(crate) const VERIFIES_DUPLICATES: bool = false;
+
+/// Whether it also knows this of cut isolation: the writers named for its reads, there being no order that shows who is
+/// present.
+pub(crate) const VERIFIES_CUT_OF_DUPLICATES: bool = false;

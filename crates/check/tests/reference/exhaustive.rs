@@ -134,14 +134,18 @@ pub(crate) fn for_each_history_with_values(
     let choices = |access: Access| if access.is_write { &values[..] } else { &read[..] };
     let codes = accesses.iter().map(|&(_, access)| choices(access).len()).product();
     for mut code in 0..codes {
-        plan.iter_mut().for_each(|txn| txn.steps.clear());
+        for txn in &mut plan {
+            txn.steps.clear();
+        }
         for &(txn, access) in &accesses {
             let value = choices(access)[code % choices(access).len()];
             code /= choices(access).len();
-            plan[txn].steps.push(match access.is_write {
-                true => Step::Write(access.key, value),
-                false => Step::Read(access.key, Some(value)),
-            });
+            let step = if access.is_write {
+                Step::Write(access.key, value)
+            } else {
+                Step::Read(access.key, Some(value))
+            };
+            plan[txn].steps.push(step);
         }
         let first = |key: usize| {
             plan.iter().flat_map(|txn| &txn.steps).find_map(|step| match *step {
@@ -248,7 +252,9 @@ fn exhaustive_real_time_of_two_and_three_transactions() {
         }
         for_each_shape_of(&[1, 1, 1], 2, 5, |shape| {
             for_each_history(shape, 0, |plan| {
-                orders.iter().for_each(|order| agree_at(&plan, &order.map(at)))
+                for order in orders {
+                    agree_at(&plan, &order.map(at));
+                }
             });
         });
     });

@@ -9,11 +9,11 @@ use rustc_hash::FxHashMap;
 use crate::analysis::Analysis;
 use crate::axiom::Axiom;
 use crate::certificate::{
-    Case, Evidence, Finding, Instance, Judgement, Proof, Through, Unknown, Verdict, Witness,
+    Against, Case, Choice, Evidence, Finding, Instance, Judgement, Proof, Through, Unknown, Verdict, Witness,
 };
 use crate::cycles::{self, Cycle};
 use crate::decide::decide;
-use crate::resolve::{Resolved, Tally};
+use crate::resolve::{self, Resolved, Tally};
 use crate::strong::{self, Answer};
 use crate::trace::Relations;
 use crate::watch::{Nobody, Watch};
@@ -43,7 +43,7 @@ pub struct Checker<'h> {
     options: Options,
     keep: usize,
     resolved: Resolved,
-    answers: FxHashMap<Level, Verdict>,
+    answers: FxHashMap<Level, (Verdict, Option<Level>)>,
     analysis: Option<Analysis>,
 }
 
@@ -62,36 +62,100 @@ impl<'h> Checker<'h> {
 
     /// Decides a level.
     pub fn check(&mut self, level: Level) -> Judgement {
-        if level.engine() != Engine::Solver {
-            return Judgement { level, verdict: self.verdict(level), implied_by: None };
+        if !self.answers.contains_key(&level) {
+            let answer = self.decide(level);
+            self.answers.insert(level, answer);
         }
-        let weaker = [Level::Causal, Level::AdyaPl2, Level::CutIsolation].into_iter();
-        for weaker in weaker.filter(|&weaker| level.implies(weaker)) {
-            match self.verdict(weaker) {
-                verdict @ Verdict::Violated(_) => {
-                    return Judgement { level, verdict, implied_by: Some(weaker) };
+        let (verdict, implied_by) = self.answers[&level].clone();
+        Judgement { level, verdict, implied_by }
+    }
+
+    /// The verdict for a level, and the weaker level whose violation it is if it is one.
+    fn decide(&mut self, level: Level) -> (Verdict, Option<Level>) {
+        if !self.has_operations() {
+            return (Verdict::Unknown(Unknown::NothingToCheck), None);
+        }
+        if let Some(answer) = self.known(level) {
+            return answer;
+        }
+        if level.engine() != Engine::Solver {
+            return (self.weak(level), None);
+        }
+        for weaker in [Level::Causal, Level::AdyaPl2, Level::CutIsolation] {
+            if level.implies(weaker)
+                && let Some(violated) = self.plain_violation(weaker)
+            {
+                return (violated, Some(weaker));
+            }
+        }
+        if let Some(unknown) = self.unjudged() {
+            return (unknown, None);
+        }
+        // What is a little more than enough is often decided sooner.
+        let first = match level {
+            Level::ParallelSnapshot => Some(Level::Snapshot),
+            Level::AdyaPl299 => Some(Level::Serializable),
+            _ => None,
+        };
+        if let Some(stronger) = first
+            && let Verdict::Holds(witness) = self.check(stronger).verdict
+        {
+            return (Verdict::Holds(self.weakened(&witness, level)), None);
+        }
+        let answer = strong::decide(self.history, &self.resolved, level, self.watch);
+        (self.answered(level, answer), None)
+    }
+
+    /// What the answers for other levels say about one.
+    fn known(&self, level: Level) -> Option<(Verdict, Option<Level>)> {
+        for other in Level::ALL.into_iter().filter(|&other| other != level) {
+            match self.answers.get(&other) {
+                Some((Verdict::Holds(witness), _)) if other.implies(level) => {
+                    return Some((Verdict::Holds(self.weakened(witness, level)), None));
                 }
-                verdict @ Verdict::Unknown(Unknown::NothingToCheck) => {
-                    return Judgement { level, verdict, implied_by: None };
+                Some((violated @ Verdict::Violated(_), implied_by)) if level.implies(other) => {
+                    let weak = level.engine() != Engine::Solver;
+                    // Weak levels have anomalies of their own to show.
+                    return (!weak).then(|| (violated.clone(), Some(implied_by.unwrap_or(other))));
                 }
                 _ => {}
             }
         }
-        let verdict = match strong::decide(self.history, &self.resolved, level, self.watch) {
+        None
+    }
+
+    fn weakened(&self, witness: &Witness, level: Level) -> Witness {
+        strong::weaken(self.history, &self.resolved, witness, level)
+    }
+
+    /// What an engine's answer comes to.
+    fn answered(&self, level: Level, answer: Option<Answer>) -> Verdict {
+        match answer {
             Some(Answer::Holds(witness)) => Verdict::Holds(witness),
             Some(Answer::Violated(proofs)) => self.by_proofs(level, proofs),
             Some(Answer::Stopped(limit)) => Verdict::Unknown(Unknown::Limit(limit)),
-            None => Verdict::Unknown(Unknown::NoEngine),
-        };
-        Judgement { level, verdict, implied_by: None }
+            None => self.ambiguous(),
+        }
+    }
+
+    fn ambiguous(&self) -> Verdict {
+        let Tally { count, first } = self.resolved.ambiguous.unwrap_or(Tally { count: 0, first: Op(0) });
+        Verdict::Unknown(Unknown::Ambiguous { reads: count, first })
+    }
+
+    /// Why no engine can judge a history.
+    fn unjudged(&self) -> Option<Verdict> {
+        if let Some(Tally { count, first }) = self.resolved.unsupported {
+            return Some(Verdict::Unknown(Unknown::Unsupported { operations: count, first }));
+        }
+        self.resolved.repeated_elements.then(|| self.ambiguous())
     }
 
     /// The anomalies that proofs show, each proof by the name of the cycle it ends with.
     fn by_proofs(&self, level: Level, proofs: Vec<Proof>) -> Verdict {
         let mut by_name: FxHashMap<(Anomaly, Through), Vec<Instance>> = FxHashMap::default();
         for (proof, number) in proofs.into_iter().zip(0..) {
-            let cycle = strong::main_cycle(&proof);
-            let name = (strong::name(level, cycle), strong::through(cycle));
+            let name = (self.name_of(level, &proof), strong::through(strong::main_cycle(&proof)));
             let evidence = match <[Case; 1]>::try_from(proof.cases) {
                 Ok([Case::Cycle(edges)]) => Evidence::Cycle(edges),
                 Ok(cases) => Evidence::Cases(Proof { cases: cases.into() }),
@@ -107,21 +171,52 @@ impl<'h> Checker<'h> {
         Verdict::Violated(findings)
     }
 
-    /// The verdict for a level that has an engine.
-    fn verdict(&mut self, level: Level) -> Verdict {
-        if let Some(verdict) = self.answers.get(&level) {
-            return verdict.clone();
+    /// What a proof shows: the name of its cycle, or where it has none, of the read that nobody can explain.
+    fn name_of(&self, level: Level, proof: &Proof) -> Anomaly {
+        let cycle = strong::main_cycle(proof);
+        if !cycle.is_empty() {
+            return strong::name(self.history, &self.resolved, level, cycle);
         }
-        let verdict = if self.has_operations() {
-            match axiom_of(level) {
-                Some(axiom) => self.by_axiom(level, axiom),
-                None => self.without_axiom(level),
-            }
-        } else {
-            Verdict::Unknown(Unknown::NothingToCheck)
-        };
-        self.answers.insert(level, verdict.clone());
-        verdict
+        let wrong = proof.cases.iter().rev().find_map(|case| match case {
+            Case::Split { choice: Choice::Source { read, .. }, cases } if cases.is_empty() => Some(*read),
+            _ => None,
+        });
+        wrong.map_or(Anomaly::ThinAirRead, |read| resolve::what_is_wrong(self.history, read))
+    }
+
+    /// The verdict for a level that needs no search, unless values repeat.
+    fn weak(&mut self, level: Level) -> Verdict {
+        match self.plain(level) {
+            Verdict::Holds(witness) => self.unless_open(level, witness),
+            violated => violated,
+        }
+    }
+
+    /// A violation of a weak level whoever wrote what is open.
+    fn plain_violation(&mut self, level: Level) -> Option<Verdict> {
+        match self.answers.get(&level) {
+            Some((violated @ Verdict::Violated(_), _)) => return Some(violated.clone()),
+            Some((Verdict::Holds(_), _)) => return None,
+            _ => {}
+        }
+        let verdict = self.plain(level);
+        if matches!(verdict, Verdict::Violated(_)) {
+            self.answers.insert(level, (verdict.clone(), None));
+            return Some(verdict);
+        }
+        // What is not open is decided.
+        if self.resolved.ambiguous.is_none() && self.unjudged().is_none() {
+            self.answers.insert(level, (verdict, None));
+        }
+        None
+    }
+
+    /// The verdict for a weak level when what is open is left out.
+    fn plain(&mut self, level: Level) -> Verdict {
+        match axiom_of(level) {
+            Some(axiom) => self.by_axiom(level, axiom),
+            None => self.without_axiom(level),
+        }
     }
 
     fn has_operations(&self) -> bool {
@@ -136,7 +231,7 @@ impl<'h> Checker<'h> {
                 [Level::ReadAtomic, Level::Causal].into_iter().filter(|&stronger| stronger > level);
             let known = stronger.find_map(|stronger| self.order_of(stronger));
             if let Some(order) = known.or_else(|| decide(self.history, &self.resolved, axiom)) {
-                return self.unless_open(level, Verdict::Holds(Witness::order(order)));
+                return Verdict::Holds(Witness::order(order));
             }
         }
         if self.analysis.as_ref().is_none_or(|analysis| !analysis.reaches(axiom)) {
@@ -153,20 +248,20 @@ impl<'h> Checker<'h> {
     fn without_axiom(&self, level: Level) -> Verdict {
         let mut findings = self.inside_transactions(level);
         if level == Level::CutIsolation && findings.is_empty() {
-            return self.unless_open(level, Verdict::Holds(Witness::default()));
+            return Verdict::Holds(Witness::default());
         }
         let stronger = [Level::ReadCommitted, Level::ReadAtomic, Level::Causal];
         if findings.is_empty()
             && let Some(order) = stronger.into_iter().find_map(|stronger| self.order_of(stronger))
         {
-            return self.unless_open(level, Verdict::Holds(Witness::order(order)));
+            return Verdict::Holds(Witness::order(order));
         }
         if level != Level::CutIsolation {
             findings.extend(self.cycles(relations_of(level)));
         }
         if findings.is_empty() {
             let order = cycles::order(self.history, &self.resolved, relations_of(level));
-            return self.unless_open(level, Verdict::Holds(Witness::order(order.into())));
+            return Verdict::Holds(Witness::order(order.into()));
         }
         violated(findings)
     }
@@ -174,28 +269,71 @@ impl<'h> Checker<'h> {
     /// The commit order of a level that is known to hold.
     fn order_of(&self, level: Level) -> Option<Arc<[Txn]>> {
         match self.answers.get(&level)? {
-            Verdict::Holds(witness) => witness.order.clone(),
+            (Verdict::Holds(witness), _) => witness.order.clone(),
             _ => None,
         }
     }
 
     /// A level that holds as far as can be seen may still fail because of what cannot be seen.
-    fn unless_open(&self, level: Level, verdict: Verdict) -> Verdict {
-        let Resolved { ambiguous, uncertain, unsupported, .. } = self.resolved;
-        if let Some(Tally { count, first }) = unsupported {
+    fn unless_open(&mut self, level: Level, witness: Witness) -> Verdict {
+        let Resolved { ambiguous, uncertain, .. } = self.resolved;
+        if let Some(Tally { count, first }) = self.resolved.unsupported {
             return Verdict::Unknown(Unknown::Unsupported { operations: count, first });
         }
         let open = match level {
             // Whether a transaction of unknown outcome is there at all may depend on who wrote what.
             Level::CutIsolation => uncertain.or(ambiguous.filter(|_| self.any_left_out())),
             // Who wrote what was read does not matter to the order of writes, unless lists show it.
-            Level::AdyaPl1 if !self.history.has_lists() => None,
+            Level::AdyaPl1 => ambiguous.filter(|_| self.resolved.repeated_elements),
             _ => ambiguous,
         };
-        match open {
-            Some(Tally { count, first }) => Verdict::Unknown(Unknown::Ambiguous { reads: count, first }),
-            None => verdict,
+        let Some(Tally { count, first }) = open else { return Verdict::Holds(witness) };
+        let unknown = Verdict::Unknown(Unknown::Ambiguous { reads: count, first });
+        if matches!(level, Level::CutIsolation | Level::AdyaPl1) || self.resolved.repeated_elements {
+            return unknown;
         }
+        if let Verdict::Holds(witness) = self.check(Level::Serializable).verdict {
+            return Verdict::Holds(self.weakened(&witness, level));
+        }
+        let (history, keep) = (self.history, self.keep);
+        let mut last: Option<(Anomaly, Option<Against>)> = None;
+        let mut leaf = |resolved: &Resolved| {
+            let leaf = Checker::of(history, resolved.clone(), keep).leaf(level)?;
+            last = Some((leaf.anomaly, leaf.against));
+            Some(leaf)
+        };
+        let answer = strong::decide_weak(history, &self.resolved, level, self.watch, &mut leaf);
+        match (answer, last) {
+            (Some(Answer::Violated(proofs)), Some((anomaly, against))) => {
+                let instances = proofs.into_iter().zip(0..).map(|(proof, number)| Instance {
+                    evidence: Evidence::Cases(proof),
+                    component: Some(number),
+                });
+                let finding = Finding { against, ..self.finding(anomaly, instances.collect()) };
+                Verdict::Violated(vec![finding])
+            }
+            (answer, _) => self.answered(level, answer),
+        }
+    }
+
+    /// A checker of a history whose reads are resolved.
+    fn of(history: &'h History, resolved: Resolved, keep: usize) -> Checker<'h> {
+        let options = Options { max_anomalies: keep, ..Options::default() };
+        let answers = FxHashMap::default();
+        Checker { history, watch: &Nobody, options, keep, resolved, answers, analysis: None }
+    }
+
+    /// The simplest cycle that violates a weak level, whoever wrote what is open.
+    fn leaf(&mut self, level: Level) -> Option<strong::Leaf> {
+        let Verdict::Violated(findings) = self.plain(level) else { return None };
+        let leaves = findings.into_iter().flat_map(|finding| {
+            let (anomaly, against) = (finding.anomaly, finding.against);
+            finding.instances.into_iter().filter_map(move |instance| match instance.evidence {
+                Evidence::Cycle(cycle) => Some(strong::Leaf { cycle, anomaly, against }),
+                _ => None,
+            })
+        });
+        leaves.min_by_key(|leaf| leaf.cycle.len())
     }
 
     /// Whether a transaction of unknown outcome is taken as absent.

@@ -107,6 +107,8 @@ pub(crate) struct Resolved {
     pub(crate) versions: Vec<VersionEdge>,
     /// Reads that have several possible writers.
     pub(crate) ambiguous: Option<Tally>,
+    /// Whether some of them are of lists.
+    pub(crate) repeated_elements: bool,
     /// Reads of which it is not certain that they repeat an earlier one.
     pub(crate) uncertain: Option<Tally>,
     /// Operations that the engines cannot judge.
@@ -137,6 +139,7 @@ impl Resolved {
         wrong.sort_unstable_by_key(|wrong| (wrong.read, wrong.anomaly));
         found.unrepeatable.extend(listed.unrepeatable);
         found.unrepeatable.sort_unstable();
+        let repeated_elements = !listed.ambiguous.is_empty();
         found.ambiguous.extend(listed.ambiguous);
         found.unsupported.extend(listed.unsupported);
         repeated.uncertain.extend(listed.uncertain);
@@ -148,6 +151,7 @@ impl Resolved {
             incompatible: listed.incompatible,
             versions: listed.versions,
             ambiguous: Tally::of(&found.ambiguous),
+            repeated_elements,
             uncertain: Tally::of(&repeated.uncertain),
             unsupported: Tally::of(&found.unsupported),
         }
@@ -175,6 +179,13 @@ impl Resolved {
         let mut earlier = below.iter().rev().take_while(|writer| writer.0 >= start);
         earlier.find(|writer| self.present[writer.index()]).copied()
     }
+}
+
+/// What is wrong with a read of a register that nobody can explain.
+pub(crate) fn what_is_wrong(history: &History, read: Op) -> Anomaly {
+    let writes = wrong::writes_of(history, &[read]);
+    let wrong = wrong::classify(history, &writes, &[read]);
+    wrong.first().map_or(Anomaly::ThinAirRead, |wrong| wrong.anomaly)
 }
 
 /// Cuts the transactions into pieces of about equal numbers of operations.

@@ -72,10 +72,9 @@ fn expect(path: &Path, known: Known<'_>) {
 
 /// Expects one level to hold, with all below it, or not to hold, with all above it.
 fn expect_at(path: &Path, level: Level, holds: bool) {
-    match holds {
-        true => expect(path, Known { holds: &[level], violated: &[] }),
-        false => expect(path, Known { holds: &[], violated: &[level] }),
-    }
+    let (level, none) = (&[level][..], &[][..]);
+    let (holds, violated) = if holds { (level, none) } else { (none, level) };
+    expect(path, Known { holds, violated });
 }
 
 /// The rows of a table of expectations, with its columns' names.

@@ -48,6 +48,7 @@ fn txns() -> impl Strategy<Value = Vec<Made>> {
 
 /// What a history is called, and which of its transactions it leaves out.
 #[derive(Clone, Copy, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 struct Guise {
     /// Sessions are written down from the last to the first.
     backwards: bool,

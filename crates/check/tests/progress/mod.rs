@@ -8,10 +8,13 @@ pub(crate) const UNDECIDED: &[Level] = &[];
 
 /// Whether every level is decided where reads of registers have several possible writers. Lists with repeated
 /// elements may stay ambiguous.
-pub(crate) const EXACT_ON_DUPLICATES: bool = false;
+pub(crate) const EXACT_ON_DUPLICATES: bool = true;
 
 /// Whether the verifier knows what shows that a strong level holds.
 pub(crate) const VERIFIES_STRONG: bool = true;
 
 /// Whether the verifier knows what shows that a level holds where reads of registers have several possible writers.
 pub(crate) const VERIFIES_DUPLICATES: bool = true;
+
+/// The same for cut isolation.
+pub(crate) const VERIFIES_CUT_OF_DUPLICATES: bool = false;

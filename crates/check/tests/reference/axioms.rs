@@ -63,7 +63,7 @@ pub(crate) fn judge(history: &History, levels: &[Level]) -> Vec<Option<Explanati
     for world in World::all(history) {
         for (level, found) in levels.iter().zip(&mut found).filter(|(_, found)| found.is_none()) {
             if *level == Level::CutIsolation {
-                *found = world.is_cut_isolated().then(Explanation::default);
+                *found = world.cut().map(|sources| Explanation { sources, ..Explanation::default() });
             }
         }
         for rules in [Rules::Pl1, Rules::Dependencies, Rules::Sessions, Rules::RealTime] {
@@ -491,28 +491,37 @@ impl<'h> World<'h> {
 
     /// Where the reads are from that could be from several.
     fn sources(&self) -> Vec<(Op, Option<Txn>)> {
-        let (history, live) = (self.history, live(self.history));
-        let is_open = |read: &&Read| {
-            let txn = history.txn_of(read.op);
-            possible_reads(history, &live, txn, history.op(read.op)).is_some_and(|all| all.len() > 1)
-        };
-        let open = self.reads.iter().flatten().filter(is_open);
+        let open = self.reads.iter().flatten().filter(|read| self.is_open(read.op));
         let mut sources: Vec<_> = open.map(|read| (read.op, self.txn(read.from))).collect();
         sources.sort_unstable_by_key(|&(op, _)| op);
         sources
     }
 
-    /// No transaction reads a key twice and finds what two others wrote: for each key there is one other from
-    /// which all its reads may be. Values nobody present wrote do not count.
-    fn is_cut_isolated(&self) -> bool {
-        self.txns.iter().all(|&txn| {
-            self.history.keys().all(|key| {
-                let of_key = |op: &OpView| op.kind.is_read() && op.key == key && op.value != Value::UNKNOWN;
-                let reads = self.history.ops_of(txn).filter(of_key);
-                let origins = reads.map(|read| self.origins(txn, read)).filter(|&set| set != 0);
-                origins.fold(u32::MAX, |common, set| common & set) != 0
-            })
-        })
+    /// Whether a read could be from several of those who may have committed.
+    fn is_open(&self, read: Op) -> bool {
+        let (history, live) = (self.history, live(self.history));
+        possible_reads(history, &live, history.txn_of(read), history.op(read))
+            .is_some_and(|all| all.len() > 1)
+    }
+
+    /// Cut isolation: no transaction reads a key twice and finds what two others wrote, but for each key there is one
+    /// other from which all its reads may be. Values nobody present wrote do not count. Gives that one for the reads
+    /// that could be from several.
+    fn cut(&self) -> Option<Vec<(Op, Option<Txn>)>> {
+        let mut sources = Vec::new();
+        for (&txn, key) in self.txns.iter().flat_map(|txn| self.history.keys().map(move |key| (txn, key))) {
+            let reads = || reads_of(self.history, txn).filter(|read| read.key == key);
+            let counted = || reads().filter(|&read| self.origins(txn, read) != 0);
+            let common = counted().fold(u32::MAX, |common, read| common & self.origins(txn, read));
+            if common == 0 {
+                return None;
+            }
+            // Of no reads nothing is chosen.
+            let chosen = self.txn(common.trailing_zeros() as usize);
+            sources.extend(counted().filter(|&read| self.is_open(read.id)).map(|read| (read.id, chosen)));
+        }
+        sources.sort_unstable_by_key(|&(op, _)| op);
+        Some(sources)
     }
 
     /// The other present transactions whose final write a read returned; when there is none, those that wrote

@@ -8,7 +8,9 @@ use isoscope_levels::Level;
 
 use crate::axioms::{self, Explanation, LEVELS, WEAK};
 use crate::plan::{Plan, build, shrink};
-use crate::progress::{EXACT_ON_DUPLICATES, UNDECIDED, VERIFIES_DUPLICATES, VERIFIES_STRONG};
+use crate::progress::{
+    EXACT_ON_DUPLICATES, UNDECIDED, VERIFIES_CUT_OF_DUPLICATES, VERIFIES_DUPLICATES, VERIFIES_STRONG,
+};
 
 /// Panics when somebody disagrees on a plan, with the smallest history that still shows it.
 pub(crate) fn agree(plan: Vec<Plan>, what: impl std::fmt::Display) {
@@ -89,7 +91,8 @@ fn verify_explanation(
 /// Whether the verifier knows what shows that a level holds. Lists that may be of several writers are left out.
 pub(crate) fn is_verified(history: &History, level: Level) -> bool {
     let knows_level = VERIFIES_STRONG || WEAK.contains(&level);
-    let knows_values = VERIFIES_DUPLICATES && !axioms::elements_repeat(history);
+    let knows_cut = VERIFIES_CUT_OF_DUPLICATES || level != Level::CutIsolation;
+    let knows_values = VERIFIES_DUPLICATES && knows_cut && !axioms::elements_repeat(history);
     knows_level && (knows_values || !axioms::values_repeat(history))
 }
 

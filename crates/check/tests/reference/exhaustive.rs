@@ -7,7 +7,11 @@
 //! In every run: all 288,130 histories of up to 3 transactions, 2 keys, up to 2 operations each, in any
 //! sessions, with thin-air values; every outcome for 2 transactions; and of the 7,652,954 histories of 4
 //! transactions in one or two sessions, without thin-air values, those of four shapes in [`PIECES`]. All of
-//! them are in the tests marked `ignore`, which take six minutes of one core:
+//! them are in the tests marked `ignore`, which take six minutes of one core.
+//!
+//! Also all histories of up to 3 transactions whose writes are of two values, the initial one or not (two
+//! transactions and three sessions in every run, of the others one shape in [`REPEATED_PIECES`]), and those of
+//! transactions that run one after the other, in any order, or at the same time.
 //!
 //! ```text
 //! cargo nextest run -p isoscope-check --release --run-ignored only exhaustive
@@ -130,14 +134,18 @@ pub(crate) fn for_each_history_with_values(
     let choices = |access: Access| if access.is_write { &values[..] } else { &read[..] };
     let codes = accesses.iter().map(|&(_, access)| choices(access).len()).product();
     for mut code in 0..codes {
-        plan.iter_mut().for_each(|txn| txn.steps.clear());
+        for txn in &mut plan {
+            txn.steps.clear();
+        }
         for &(txn, access) in &accesses {
             let value = choices(access)[code % choices(access).len()];
             code /= choices(access).len();
-            plan[txn].steps.push(match access.is_write {
-                true => Step::Write(access.key, value),
-                false => Step::Read(access.key, Some(value)),
-            });
+            let step = if access.is_write {
+                Step::Write(access.key, value)
+            } else {
+                Step::Read(access.key, Some(value))
+            };
+            plan[txn].steps.push(step);
         }
         let first = |key: usize| {
             plan.iter().flat_map(|txn| &txn.steps).find_map(|step| match *step {
@@ -222,6 +230,34 @@ fn exhaustive_repeated_values_of_two_transactions_and_three_sessions() {
     for lengths in [&[1][..], &[2], &[1, 1], &[1, 1, 1]] {
         compare_all_repeated(lengths, 0, 1);
     }
+}
+
+/// Two transactions in one or two sessions: the first before the second, after it, and at the same time. Three in
+/// three sessions: one after the other, in each of the six orders.
+#[test]
+fn exhaustive_real_time_of_two_and_three_transactions() {
+    let clocks = [[(0, 1), (2, 3)], [(2, 3), (0, 1)], [(0, 2), (1, 3)]];
+    let orders = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
+    let at = |place: u32| (2 * place, 2 * place + 1);
+    let agree_at = |plan: &[Plan], events: &[(u32, u32)]| {
+        let mut plan = plan.to_vec();
+        plan.iter_mut().zip(events).for_each(|(txn, &events)| txn.events = Some(events));
+        compare::agree(plan, "real time");
+    };
+    compare::alone(|| {
+        for lengths in [&[2][..], &[1, 1]] {
+            for_each_shape(lengths, |shape| {
+                for_each_history(shape, 0, |plan| clocks.iter().for_each(|clock| agree_at(&plan, clock)));
+            });
+        }
+        for_each_shape_of(&[1, 1, 1], 2, 5, |shape| {
+            for_each_history(shape, 0, |plan| {
+                for order in orders {
+                    agree_at(&plan, &order.map(at));
+                }
+            });
+        });
+    });
 }
 
 /// A run takes one in so many of the shapes of three transactions with values that are not unique.

@@ -174,6 +174,7 @@ impl Case {
 
 /// What Framework 2 asks of `ar` and `vis` besides INT, EXT and SESSION.
 #[derive(Clone, Copy, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an axiom, asked for or not")]
 struct Asked {
     /// TRANSVIS: `vis` is transitive.
     transitive: bool,

@@ -11,6 +11,7 @@
 //! `search.rs`, `visible.rs`: a SAT solver for what is left, told only of what an order gets wrong. `refute.rs`, `cases.rs`:
 //! the proof when there is no order. `name.rs`: what its cycle is called.
 
+mod broken;
 mod cases;
 mod events;
 mod index;
@@ -162,7 +163,7 @@ fn witness(problem: &Problem<'_>, events: &Events, order: &[u32], chosen: impl F
             seen[txn as usize] = commits.len() as u32;
             if !rules.misses {
                 let reads = ambiguous_reads(history, Txn(txn));
-                sources.extend(reads.map(|(op, key)| (op, source(current[key.index()]))));
+                sources.extend(reads.map(|(op, key)| (op, broken::node(current[key.index()]))));
             }
         }
         if !rules.split || !rules.is_begin(node) {
@@ -184,10 +185,6 @@ fn ambiguous_reads(history: &History, txn: Txn) -> impl Iterator<Item = (Op, Key
     reads.filter(|op| op.value != Value::UNKNOWN).map(|op| (op.id, op.key))
 }
 
-fn source(txn: u32) -> Node {
-    if txn == INITIAL { Node::Initial } else { Node::Txn(Txn(txn)) }
-}
-
 /// A commit order and the sources of all reads.
 fn with_sources(problem: &Problem<'_>, order: Vec<Txn>, chosen: &[(Op, u32)]) -> Witness {
     let chosen: FxHashMap<Op, u32> = chosen.iter().copied().collect();
@@ -200,7 +197,7 @@ fn with_sources(problem: &Problem<'_>, order: Vec<Txn>, chosen: &[(Op, u32)]) ->
             let read = reads.iter().find(|read| read.op == op).or_else(|| reads.iter().find(same));
             if let Some(read) = read {
                 let from = if read.source == OPEN { chosen.get(&read.op).copied() } else { Some(read.source) };
-                sources.extend(from.map(|from| (op, source(from))));
+                sources.extend(from.map(|from| (op, broken::node(from))));
             }
         }
     }

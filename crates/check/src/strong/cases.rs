@@ -244,12 +244,24 @@ impl<'p, 'a> Cases<'p, 'a> {
         let rules = self.prover.events.rules;
         assumed.sources.insert(read, source);
         if source != INITIAL {
-            if self.prover.problem.is_optional(source) {
-                assumed.there.insert(source);
+            if self.prover.problem.is_optional(source) && assumed.there.insert(source) {
+                self.assume_there(assumed, source);
             }
             let begin = rules.begin(self.prover.problem.reads[read as usize].txn);
             let from = rules.commit(source);
             assumed.edges.entry(from).or_default().push(Hop { from, to: begin, by: By::Read(read) });
+        }
+    }
+
+    /// What holds of an optional transaction that is there: when it was invoked, and whom it can only have read from.
+    fn assume_there(&self, assumed: &mut Assumed, txn: u32) {
+        let Prover { problem, events, .. } = *self.prover;
+        let begin = events.rules.begin(txn);
+        let tick = events.tick_before(problem.history, problem.resolved, txn);
+        let reads = problem.reads_of(txn).filter(|&i| problem.reads[i].source < OPEN);
+        let reads = reads.map(|i| (events.rules.commit(problem.reads[i].source), By::Read(i as u32)));
+        for (from, by) in tick.map(|tick| (tick, By::Given)).into_iter().chain(reads) {
+            assumed.edges.entry(from).or_default().push(Hop { from, to: begin, by });
         }
     }
 

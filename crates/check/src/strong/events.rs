@@ -124,6 +124,17 @@ impl Events {
         events
     }
 
+    /// The last tick before a transaction was invoked.
+    pub(crate) fn tick_before(&self, history: &History, resolved: &Resolved, txn: u32) -> Option<u32> {
+        let clocked = Clocked::client(history);
+        let start = clocked.start(Txn(txn)).filter(|_| self.rules.real_time)?;
+        let returned = |txn: &Txn| {
+            is_certain(history, resolved, *txn) && clocked.end(*txn).is_some_and(|end| end < start)
+        };
+        let before = history.txns().filter(returned).count() as u32;
+        before.checked_sub(1).map(|last| self.first_tick + last)
+    }
+
     /// Tells the order of intervals by ticks.
     fn tick(
         &mut self,
@@ -134,11 +145,9 @@ impl Events {
     ) {
         let rules = self.rules;
         let first = self.nodes;
-        let certain = |txn: &Txn| {
-            resolved.present[txn.index()] && history.outcome(*txn) == Outcome::Committed
-        };
+        let certain = history.txns().filter(|&txn| is_certain(history, resolved, txn));
         let mut returns: Vec<(i64, u32)> =
-            history.txns().filter(certain).filter_map(|txn| Some((clocked.end(txn)?, txn.0))).collect();
+            certain.filter_map(|txn| Some((clocked.end(txn)?, txn.0))).collect();
         returns.sort_unstable();
         for (&(_, txn), tick) in returns.iter().zip(first..) {
             edges.push((rules.commit(txn), tick));
@@ -147,7 +156,8 @@ impl Events {
             }
         }
         self.nodes += returns.len() as u32;
-        for txn in history.txns() {
+        // Whether an optional transaction is there is open, and so is what follows from its invocation.
+        for txn in history.txns().filter(|txn| resolved.present[txn.index()]) {
             let Some(start) = clocked.start(txn) else { continue };
             let before = returns.partition_point(|&(end, _)| end < start) as u32;
             if before > 0 {
@@ -165,6 +175,11 @@ impl Events {
             txn => txn,
         }
     }
+}
+
+/// Whether a transaction had taken effect when it returned.
+fn is_certain(history: &History, resolved: &Resolved, txn: Txn) -> bool {
+    resolved.present[txn.index()] && history.outcome(txn) == Outcome::Committed
 }
 
 /// When each transaction began and ended, by some clock.

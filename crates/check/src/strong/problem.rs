@@ -113,7 +113,11 @@ impl<'a> Problem<'a> {
 
     fn push(&mut self, txn: Txn, op: Op, sources: Vec<u32>) {
         let key = self.history.key_of(op);
-        let source = if let [source] = sources[..] { source } else { OPEN };
+        // That an optional transaction is there is for the search to find out.
+        let source = match sources[..] {
+            [source] if source == INITIAL || self.is_present(source) => source,
+            _ => OPEN,
+        };
         if source == OPEN {
             self.open.push(Open { read: self.reads.len() as u32, sources });
         }
@@ -131,6 +135,11 @@ impl<'a> Problem<'a> {
 
     pub(crate) fn is_optional(&self, txn: u32) -> bool {
         self.optional.get(txn as usize) == Some(&true)
+    }
+
+    /// Whether an open read may be from an optional transaction.
+    pub(crate) fn is_uncertain(&self, open: &Open) -> bool {
+        open.sources.iter().any(|&source| source != INITIAL && !self.is_present(source))
     }
 
     /// The keys a transaction writes, each with its final value.

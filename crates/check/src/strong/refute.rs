@@ -18,10 +18,11 @@ use isoscope_history::{Key, Op, OpKind, Txn};
 use isoscope_order::{Components, Graph};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::broken::{self, node};
 use super::events::Events;
 use super::problem::{INITIAL, Problem};
 use super::saturate::{Exclusion, Known, Rule, Step};
-use crate::certificate::{Case, Choice, Edge, Node, Proof, Why};
+use crate::certificate::{Case, Choice, Edge, Proof, Why};
 
 /// An edge on a path of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -344,21 +345,7 @@ impl<'a> Prover<'a> {
     /// Whether several transactions wrote what a read returned, be it that some of them cannot have committed.
     fn is_open(&self, read: u32) -> bool {
         self.problem.open.binary_search_by_key(&read, |open| open.read).is_ok()
-            || !self.broken(self.problem.reads[read as usize].op).is_empty()
-    }
-
-    /// The transactions of unknown outcome that wrote what a read returned and cannot have committed.
-    fn broken(&self, read: Op) -> Vec<u32> {
-        if self.problem.broken.is_empty() {
-            return Vec::new();
-        }
-        let history = self.problem.history;
-        let (reader, read) = (history.txn_of(read), history.op(read));
-        let wrote = |txn: u32| self.problem.writes_of(txn).any(|write| write == (read.key, read.value));
-        let mut broken: Vec<u32> =
-            self.problem.broken.keys().copied().filter(|&txn| txn != reader.0 && wrote(txn)).collect();
-        broken.sort_unstable();
-        broken
+            || !broken::writers(self.problem, self.problem.reads[read as usize].op).is_empty()
     }
 
     /// The read whose source an edge takes for granted.
@@ -477,11 +464,11 @@ impl Teller<'_, '_> {
                 let source = self.prover.source(read);
                 let place = self.split_source(read);
                 for (excluded, tree) in cases {
-                    let number = self.cases.len() as u32;
+                    let number = self.cases.len();
                     self.set_source(place, read, excluded, number);
                     self.tree(tree);
                 }
-                let number = self.cases.len() as u32;
+                let number = self.cases.len();
                 self.set_source(place, read, source, number);
                 false
             }
@@ -493,42 +480,8 @@ impl Teller<'_, '_> {
     fn split_source(&mut self, read: u32) -> usize {
         let problem = self.prover.problem;
         let op = problem.reads[read as usize].op;
-        let sources = self.sources(read);
-        let mut writers: Vec<Node> = sources.iter().map(|&source| node(source)).collect();
-        let broken = self.prover.broken(op);
-        writers.extend(broken.iter().map(|&txn| node(txn)));
-        let place = self.cases.len();
-        let first = (place + 1) as u32;
-        let mut cases = vec![0; sources.len()];
-        cases.resize(writers.len(), first);
-        self.cases.push(Case::Split { choice: Choice::Source { read: op, writers }, cases });
-        for (i, txn) in broken.into_iter().enumerate() {
-            let number = self.cases.len() as u32;
-            let sources = self.sources(read).len();
-            if let Case::Split { cases, .. } = &mut self.cases[place] {
-                cases[sources + i] = number;
-            }
-            self.impossible(txn);
-        }
-        place
-    }
-
-    /// Tells why a transaction cannot have committed: a read of it has no possible writer, or only such transactions.
-    fn impossible(&mut self, txn: u32) {
-        let mut todo = vec![(txn, None::<(usize, usize)>)];
-        while let Some((txn, place)) = todo.pop() {
-            let number = self.cases.len();
-            if let Some((split, which)) = place
-                && let Case::Split { cases, .. } = &mut self.cases[split]
-            {
-                cases[which] = number as u32;
-            }
-            let (read, sources) = &self.prover.problem.broken[&txn];
-            let writers: Vec<Node> = sources.iter().map(|&source| node(source)).collect();
-            let cases = vec![0; writers.len()];
-            todo.extend(sources.iter().enumerate().map(|(i, &source)| (source, Some((number, i)))));
-            self.cases.push(Case::Split { choice: Choice::Source { read: *read, writers }, cases });
-        }
+        let sources = self.sources(read).to_vec();
+        broken::split(problem, op, &sources, &mut self.cases)
     }
 
     fn sources(&self, read: u32) -> &[u32] {
@@ -539,10 +492,9 @@ impl Teller<'_, '_> {
         }
     }
 
-    fn set_source(&mut self, place: usize, read: u32, source: u32, number: u32) {
-        let which = self.sources(read).iter().position(|&s| s == source);
-        if let (Case::Split { cases, .. }, Some(which)) = (&mut self.cases[place], which) {
-            cases[which] = number;
+    fn set_source(&mut self, place: usize, read: u32, source: u32, number: usize) {
+        if let Some(which) = self.sources(read).iter().position(|&s| s == source) {
+            broken::enter(&mut self.cases, (place, which), number);
         }
     }
 
@@ -602,11 +554,9 @@ impl Teller<'_, '_> {
         // A place to enter the number of the next node at: of a split, which of its cases.
         let mut todo: Vec<(Tree, Option<(usize, usize)>)> = vec![(tree, None)];
         while let Some((tree, place)) = todo.pop() {
-            let number = self.cases.len() as u32;
-            if let Some((split, which)) = place
-                && let Case::Split { cases, .. } = &mut self.cases[split]
-            {
-                cases[which] = number;
+            let number = self.cases.len();
+            if let Some(place) = place {
+                broken::enter(&mut self.cases, place, number);
             }
             match tree {
                 Tree::Cycle(hops) => {
@@ -617,8 +567,8 @@ impl Teller<'_, '_> {
                     let choice = Choice::Versions { key, first: Txn(first), second: Txn(second) };
                     self.cases.push(Case::Split { choice, cases: vec![0; 2] });
                     let [one, other] = *cases;
-                    todo.push((other, Some((number as usize, 1))));
-                    todo.push((one, Some((number as usize, 0))));
+                    todo.push((other, Some((number, 1))));
+                    todo.push((one, Some((number, 0))));
                 }
                 Tree::Source { read, cases } => {
                     let place = self.split_source(read);
@@ -705,8 +655,4 @@ impl Teller<'_, '_> {
         let version = versions.find(|version| version.from.0 == from && version.to.0 == to);
         version.map_or(Why::Session, |version| version.why.clone())
     }
-}
-
-fn node(source: u32) -> Node {
-    if source == INITIAL { Node::Initial } else { Node::Txn(Txn(source)) }
 }

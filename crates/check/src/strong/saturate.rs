@@ -22,7 +22,7 @@ use rayon::prelude::*;
 
 use super::events::Events;
 use super::index::{Index, Writers};
-use super::problem::{INITIAL, OPEN, Problem};
+use super::problem::{INITIAL, OPEN, Open, Problem};
 use super::reach::Reach;
 use crate::certificate::Limit;
 use crate::watch::Watch;
@@ -176,7 +176,7 @@ fn settle(
             [] => return Err(read),
             [source] => {
                 problem.reads[read as usize].source = source;
-                if source != INITIAL && problem.is_present(source) {
+                if source != INITIAL {
                     let reader = problem.reads[read as usize].txn;
                     let (from, to) = (events.rules.commit(source), events.rules.begin(reader));
                     steps.push(Step { from, to, rule: Rule::Source { read }, round });
@@ -185,7 +185,8 @@ fn settle(
             _ => {}
         }
     }
-    problem.open.retain(|open| open.sources.len() > 1);
+    let reads = &problem.reads;
+    problem.open.retain(|open| reads[open.read as usize].source == OPEN);
     Ok(())
 }
 
@@ -235,13 +236,14 @@ impl Round<'_> {
     /// The sources that open reads cannot have.
     fn exclude(&self) -> Vec<Exclusion> {
         let present = |read: u32| self.problem.is_present(self.problem.reads[read as usize].txn);
+        let counts = |open: &Open| present(open.read) && !self.problem.is_uncertain(open);
         let found: Vec<Vec<Exclusion>> = self
             .problem
             .open
             .par_iter()
             .with_min_len(16)
             .fold(Vec::new, |mut found, open| {
-                if present(open.read) {
+                if counts(open) {
                     self.exclude_of(open.read, &open.sources, &mut found);
                 }
                 found
@@ -261,7 +263,7 @@ impl Round<'_> {
             let mut exclude = |by| found.push(Exclusion { read, source, by, round });
             if source != INITIAL && self.precedes(begin, rules.commit(source)) {
                 exclude(None);
-            } else if source == INITIAL || problem.is_present(source) {
+            } else {
                 let mut after = self.after(writers, source);
                 let between = after.find(|&(session, first)| last[session].is_some_and(|last| first <= last));
                 if let Some((_, by)) = between {

@@ -58,7 +58,7 @@ pub(crate) fn search(
         there: FxHashMap::default(),
         open: problem.open.iter().map(|open| (open.read, &open.sources[..])).collect(),
         place: vec![0; events.nodes as usize],
-        first_tick: events.first_tick,
+        events,
         solved: false,
         axioms: Vec::new(),
     };
@@ -106,7 +106,7 @@ struct Search<'a> {
     there: FxHashMap<u32, Lit>,
     open: FxHashMap<u32, &'a [u32]>,
     place: Vec<u32>,
-    first_tick: u32,
+    events: &'a Events,
     /// Whether the solver has values yet.
     solved: bool,
     /// All axioms that became clauses.
@@ -120,13 +120,13 @@ impl Search<'_> {
             let lit = self.solver.variable(false);
             // The positive phase of a fresh variable is what is tried first: absence.
             self.there.insert(txn, lit);
+            let Problem { history, resolved, .. } = *self.problem;
+            if let Some(tick) = self.events.tick_before(history, resolved, txn) {
+                let after = self.solver.before(tick, self.rules.begin(txn));
+                self.solver.add_clause(&[!lit, after]);
+            }
         }
         for read in &self.problem.reads {
-            if read.source < OPEN && self.there.contains_key(&read.source) {
-                let clause: Vec<Lit> =
-                    self.unless_there(read.txn).into_iter().chain([self.there[&read.source]]).collect();
-                self.solver.add_clause(&clause);
-            }
             if self.there.contains_key(&read.txn) && read.source < OPEN {
                 let before = self.solver.before(self.rules.commit(read.source), self.rules.begin(read.txn));
                 let clause: Vec<Lit> = self.unless_there(read.txn).into_iter().chain([before]).collect();
@@ -152,7 +152,7 @@ impl Search<'_> {
             self.place[node as usize] = i;
         }
         let mut current = vec![INITIAL; self.problem.history.key_count()];
-        let first_tick = self.first_tick;
+        let first_tick = self.events.first_tick;
         for &node in order.iter().filter(|&&node| node < first_tick) {
             let txn = self.rules.txn(node);
             if !self.is_there(txn) {

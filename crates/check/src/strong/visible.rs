@@ -140,11 +140,6 @@ impl Search<'_> {
                 continue;
             }
             let mut clause: Vec<Lit> = self.absent(read.txn).into_iter().collect();
-            if let Some(&there) = self.there.get(&read.source) {
-                let mut clause = clause.clone();
-                clause.push(there);
-                self.solver.add_clause(&clause);
-            }
             if !clause.is_empty() {
                 clause.push(self.solver.before(read.source, read.txn));
                 self.solver.add_clause(&clause);

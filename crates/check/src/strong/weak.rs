@@ -8,9 +8,10 @@ use isoscope_history::{Op, Txn};
 use isoscope_levels::Anomaly;
 use rustc_hash::FxHashMap;
 
+use super::broken;
 use super::problem::{INITIAL, OPEN, Problem};
 use super::search::Axiom;
-use crate::certificate::{Against, Case, Choice, Edge, Node, Proof};
+use crate::certificate::{Against, Case, Edge, Proof};
 use crate::resolve::{Link, Resolved};
 
 /// A cycle that a level forbids, and its name.
@@ -23,11 +24,10 @@ pub(crate) struct Leaf {
 /// More cases than this are not gone through.
 const MOST_CASES: usize = 20_000;
 
-/// Why a case has no children yet.
+/// A case to be told: what is known in it, and where its number is to be entered.
 struct Todo {
     resolved: Resolved,
-    /// Where to enter the number of the case.
-    parent: Option<(usize, usize)>,
+    place: Option<(usize, usize)>,
 }
 
 /// The proof, unless it has too many cases.
@@ -43,40 +43,36 @@ pub(super) fn prove(
         }
     }
     let mut cases: Vec<Case> = Vec::new();
-    let mut todo = vec![Todo { resolved: problem.resolved.clone(), parent: None }];
-    while let Some(Todo { resolved, parent }) = todo.pop() {
+    let mut todo = vec![Todo { resolved: problem.resolved.clone(), place: None }];
+    while let Some(Todo { resolved, place }) = todo.pop() {
         let number = cases.len();
         if number > MOST_CASES {
             return None;
         }
-        if let Some((parent, which)) = parent
-            && let Case::Split { cases, .. } = &mut cases[parent]
-        {
-            cases[which] = number as u32;
+        if let Some(place) = place {
+            broken::enter(&mut cases, place, number);
         }
         if let Some(leaf) = leaf(&resolved) {
             cases.push(Case::Cycle(leaf.cycle));
             continue;
         }
-        let is_open = |open: &&super::problem::Open| {
-            resolved.links[problem.reads[open.read as usize].op.index()] == Link::AMBIGUOUS
+        let is_open = |read: &u32| {
+            resolved.links[problem.reads[*read as usize].op.index()] == Link::AMBIGUOUS
         };
-        let next = problem.open.iter().filter(is_open);
-        let open = next.max_by_key(|open| (often.get(&open.read).copied(), std::cmp::Reverse(open.read)))?;
-        let op = problem.reads[open.read as usize].op;
-        let sources = &open.sources;
-        let writers = sources.iter().map(|&source| node(source)).collect();
-        cases.push(Case::Split { choice: Choice::Source { read: op, writers }, cases: vec![0; sources.len()] });
+        let open = (0..problem.reads.len() as u32).filter(is_open);
+        let next = open.max_by_key(|read| (often.get(read).copied(), std::cmp::Reverse(*read)))?;
+        let read = &problem.reads[next as usize];
+        let sources = match problem.open.binary_search_by_key(&next, |open| open.read) {
+            Ok(place) => &problem.open[place].sources[..],
+            Err(_) => std::slice::from_ref(&read.source),
+        };
+        let split = broken::split(problem, read.op, sources, &mut cases);
         for (which, &source) in sources.iter().enumerate().rev() {
-            let resolved = assume(problem, &resolved, op, source);
-            todo.push(Todo { resolved, parent: Some((number, which)) });
+            let resolved = assume(problem, &resolved, read.op, source);
+            todo.push(Todo { resolved, place: Some((split, which)) });
         }
     }
     Some(Proof { cases })
-}
-
-fn node(source: u32) -> Node {
-    if source == INITIAL { Node::Initial } else { Node::Txn(Txn(source)) }
 }
 
 /// The same history where one read has a source, which is there then.

@@ -78,6 +78,7 @@ fn is_forced(edge: &Edge) -> bool {
 pub(super) fn fits(given: &Given<'_, '_>, anomaly: Anomaly, edges: &[Edge]) -> bool {
     let (ww, rw) = (count(edges, Kind::Ww), count(edges, Kind::Rw));
     let adjacent = before_rw(edges).any(|kind| kind == Kind::Rw);
+    let follows_reads = before_rw(edges).all(|kind| matches!(kind, Kind::So | Kind::Wr));
     let forced = match &edges[0].why {
         Why::Forced { read, seen } => Some((*read, seen)),
         _ => None,
@@ -105,10 +106,9 @@ pub(super) fn fits(given: &Given<'_, '_>, anomaly: Anomaly, edges: &[Edge]) -> b
         Anomaly::ConflictingCommitOrder => forced.is_some() && rw == 0 && !rest_is_causal(edges),
         Anomaly::LostUpdate => is_lost_update(given, edges),
         Anomaly::ReadSkew => rw == 1,
-        Anomaly::LongFork => {
-            rw >= 1 && before_rw(edges).all(|kind| matches!(kind, Kind::So | Kind::Wr))
-        }
-        Anomaly::SnapshotSkew => rw >= 2 && !adjacent,
+        // With one anti-dependency, the other observer is whoever saw the versions in their order.
+        Anomaly::LongFork => follows_reads && (rw >= 2 || rw == 1 && ww > 0),
+        Anomaly::SnapshotSkew => rw >= 2 && !adjacent && !follows_reads,
         Anomaly::WriteSkew => rw >= 2 && adjacent,
         _ => false,
     }

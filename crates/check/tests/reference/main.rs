@@ -6,6 +6,4 @@ mod compare;
 mod exhaustive;
 mod formulations;
 mod plan;
-#[path = "../progress/mod.rs"]
-mod progress;
 mod random;

@@ -9,7 +9,8 @@ use rustc_hash::FxHashMap;
 use crate::analysis::Analysis;
 use crate::axiom::Axiom;
 use crate::certificate::{
-    Against, Case, Choice, Evidence, Finding, Instance, Judgement, Proof, Through, Unknown, Verdict, Witness,
+    Against, Case, Choice, Edge, Evidence, Finding, Instance, Judgement, Node, Proof, Seen, Through, Unknown,
+    Verdict, Why, Witness,
 };
 use crate::cycles::{self, Cycle};
 use crate::decide::decide;
@@ -333,7 +334,25 @@ impl<'h> Checker<'h> {
                 _ => None,
             })
         });
-        leaves.min_by_key(|leaf| leaf.cycle.len())
+        leaves.min_by_key(|leaf| leaf.cycle.len()).or_else(|| self.unrepeatable(level))
+    }
+
+    /// Two reads of one key by one transaction that are of two others: each of them has seen what the other misses.
+    fn unrepeatable(&self, level: Level) -> Option<strong::Leaf> {
+        let links = |op: Op| self.resolved.links[op.index()];
+        let present = self.history.txns().filter(|txn| self.resolved.present[txn.index()]);
+        for txn in present.filter(|_| level.implies(Level::ReadAtomic)) {
+            let reads: Vec<Op> = self.history.op_range(txn).map(Op::at).filter(|&op| links(op).is_read()).collect();
+            for (i, &first) in reads.iter().enumerate() {
+                let differs = |op: &&Op| {
+                    self.history.key_of(**op) == self.history.key_of(first) && links(**op) != links(first)
+                };
+                if let Some(&second) = reads[i + 1..].iter().find(differs) {
+                    return Some(fractured(self.resolved.links[first.index()].txn(), first, links(second).txn(), second));
+                }
+            }
+        }
+        None
     }
 
     /// Whether a transaction of unknown outcome is taken as absent.
@@ -405,6 +424,24 @@ impl<'h> Checker<'h> {
         instances.truncate(self.keep);
         Finding { anomaly, against: None, through: Through::default(), count, components, instances }
     }
+}
+
+/// A read of one transaction, and a read of the same key from another one.
+fn fractured(one: Option<Txn>, first: Op, other: Option<Txn>, second: Op) -> strong::Leaf {
+    let node = |txn: Option<Txn>| txn.map_or(Node::Initial, Node::Txn);
+    let edge = |from: Option<Txn>, to: Option<Txn>, read: Op, seen: Op| {
+        let why = match from {
+            Some(_) => Why::Forced { read, seen: Seen::Read(seen) },
+            None => Why::Session,
+        };
+        Edge { from: node(from), to: node(to), why }
+    };
+    let mut cycle = vec![edge(other, one, first, second), edge(one, other, second, first)];
+    if other.is_none() {
+        cycle.reverse();
+    }
+    let against = if one.is_none() || other.is_none() { Against::Causal } else { Against::Commit };
+    strong::Leaf { cycle, anomaly: Anomaly::FracturedRead, against: Some(against) }
 }
 
 /// Numbers the components of all findings of a level.

@@ -142,11 +142,6 @@ impl<'p, 'a> Cases<'p, 'a> {
         kept.map(|(axiom, _)| *axiom).collect()
     }
 
-    /// How many axioms are needed.
-    pub(super) fn len(&self) -> usize {
-        self.axioms.len()
-    }
-
     /// All sources of a read in the original problem.
     fn sources_of(&self, read: u32) -> Vec<u32> {
         let problem = self.prover.problem;
@@ -212,8 +207,8 @@ impl<'p, 'a> Cases<'p, 'a> {
                 let mut cases = Vec::new();
                 for source in self.sources_of(read) {
                     let mut case = assumed.clone();
-                    self.assume_source(&mut case, read, source);
-                    cases.push((source, self.refute(case)?));
+                    let refuted = self.exclude(&mut case, read, source);
+                    cases.push((source, refuted.or_else(|| self.refute(case))?));
                 }
                 return Some(Tree::Source { read, cases });
             }
@@ -240,29 +235,41 @@ impl<'p, 'a> Cases<'p, 'a> {
         }
     }
 
-    fn assume_source(&self, assumed: &mut Assumed, read: u32, source: u32) {
+    /// Assumes a source of a read; why it cannot be, if that is seen at once.
+    fn exclude(&self, assumed: &mut Assumed, read: u32, source: u32) -> Option<Tree> {
         let rules = self.prover.events.rules;
-        assumed.sources.insert(read, source);
-        if source != INITIAL {
-            if self.prover.problem.is_optional(source) && assumed.there.insert(source) {
-                self.assume_there(assumed, source);
-            }
-            let begin = rules.begin(self.prover.problem.reads[read as usize].txn);
-            let from = rules.commit(source);
-            assumed.edges.entry(from).or_default().push(Hop { from, to: begin, by: By::Read(read) });
+        if let Some(tree) = self.prover.exclusion_of(read, source) {
+            return Some(tree);
         }
+        assumed.sources.insert(read, source);
+        if source == INITIAL {
+            return None;
+        }
+        let begin = rules.begin(self.prover.problem.reads[read as usize].txn);
+        let mut hops = vec![Hop { from: rules.commit(source), to: begin, by: By::Read(read) }];
+        if self.prover.problem.is_optional(source) && assumed.there.insert(source) {
+            self.hops_of(source, &mut hops);
+        }
+        for hop in hops {
+            if let Some(cycle) = self.closed(assumed, hop) {
+                return Some(cycle);
+            }
+            assumed.edges.entry(hop.from).or_default().push(hop);
+        }
+        None
     }
 
     /// What holds of an optional transaction that is there: when it was invoked, and whom it can only have read from.
-    fn assume_there(&self, assumed: &mut Assumed, txn: u32) {
+    fn hops_of(&self, txn: u32, hops: &mut Vec<Hop>) {
         let Prover { problem, events, .. } = *self.prover;
-        let begin = events.rules.begin(txn);
+        let to = events.rules.begin(txn);
         let tick = events.tick_before(problem.history, problem.resolved, txn);
+        hops.extend(tick.map(|from| Hop { from, to, by: By::Given }));
         let reads = problem.reads_of(txn).filter(|&i| problem.reads[i].source < OPEN);
-        let reads = reads.map(|i| (events.rules.commit(problem.reads[i].source), By::Read(i as u32)));
-        for (from, by) in tick.map(|tick| (tick, By::Given)).into_iter().chain(reads) {
-            assumed.edges.entry(from).or_default().push(Hop { from, to: begin, by });
-        }
+        hops.extend(reads.map(|i| {
+            let from = events.rules.commit(problem.reads[i].source);
+            Hop { from, to, by: By::Read(i as u32) }
+        }));
     }
 
     fn is_there(&self, assumed: &Assumed, txn: u32) -> bool {
@@ -362,26 +369,20 @@ impl<'p, 'a> Cases<'p, 'a> {
         if !self.is_there(assumed, txn) || assumed.sources.contains_key(&read) {
             return Outcome::Open(false);
         }
-        let begin = self.prover.events.rules.begin(txn);
-        let sources = self.sources_of(read);
         let mut refuted: Vec<(u32, Tree)> = Vec::new();
-        let mut left = Vec::new();
-        for source in sources {
-            let from = if source == INITIAL { None } else { Some(self.prover.events.rules.commit(source)) };
-            let cycle = from
-                .and_then(|from| self.closed(assumed, Hop { from, to: begin, by: By::Read(read) }));
-            match cycle {
-                Some(cycle) => refuted.push((source, cycle)),
-                None => left.push(source),
+        let mut left: Option<(u32, Assumed)> = None;
+        for source in self.sources_of(read) {
+            let mut case = assumed.clone();
+            match (self.exclude(&mut case, read, source), &left) {
+                (Some(tree), _) => refuted.push((source, tree)),
+                (None, None) => left = Some((source, case)),
+                (None, Some(_)) => return Outcome::Open(true),
             }
         }
-        match left[..] {
-            [] => Outcome::Contradiction(Tree::Source { read, cases: refuted }),
-            [source] => {
-                self.assume_source(assumed, read, source);
-                Outcome::Settled(Some(Settled::Source { read, source, refuted }))
-            }
-            _ => Outcome::Open(true),
-        }
+        let Some((source, case)) = left else {
+            return Outcome::Contradiction(Tree::Source { read, cases: refuted });
+        };
+        *assumed = case;
+        Outcome::Settled(Some(Settled::Source { read, source, refuted }))
     }
 }

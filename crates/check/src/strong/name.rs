@@ -58,6 +58,7 @@ pub(crate) fn name(history: &History, resolved: &Resolved, level: Level, cycle: 
             Anomaly::LostUpdate
         }
         1 if level.forbids(Anomaly::ReadSkew) => Anomaly::ReadSkew,
+        1 if count(Sort::Overwritten) == 0 => Anomaly::CausalityViolation,
         _ if missed.iter().any(|&i| before(i) == Sort::Missed) => Anomaly::WriteSkew,
         _ if missed.iter().all(|&i| before(i) == Sort::Seen) => Anomaly::LongFork,
         _ => Anomaly::SnapshotSkew,

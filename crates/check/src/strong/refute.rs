@@ -123,6 +123,12 @@ impl<'a> Prover<'a> {
         self.exclusions.get(&read).map_or(&[], Vec::as_slice)
     }
 
+    /// Why saturation excluded a source of a read, if it did.
+    pub(super) fn exclusion_of(&self, read: u32, source: u32) -> Option<Tree> {
+        let mut excluded = self.excluded(read).iter();
+        excluded.find(|exclusion| exclusion.source == source).map(|exclusion| self.exclusion(exclusion))
+    }
+
     /// Why a read cannot have a source.
     fn exclusion(&self, exclusion: &Exclusion) -> Tree {
         let Exclusion { read, source, by, round } = *exclusion;

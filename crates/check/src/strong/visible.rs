@@ -329,7 +329,8 @@ impl Search<'_> {
         let mut clause: Vec<Lit> = [txn, writer].iter().filter_map(|&txn| self.absent(txn)).collect();
         for (from, to, link) in path {
             match link {
-                Link::Session => {}
+                // The order of a session holds across those that are absent.
+                Link::Session => continue,
                 Link::Read(i) => {
                     if let Some(&lit) = self.lits.get(&(i, self.chosen[i as usize])) {
                         clause.push(!lit);

@@ -342,13 +342,19 @@ impl<'h> Checker<'h> {
         let links = |op: Op| self.resolved.links[op.index()];
         let present = self.history.txns().filter(|txn| self.resolved.present[txn.index()]);
         for txn in present.filter(|_| level.implies(Level::ReadAtomic)) {
-            let reads: Vec<Op> = self.history.op_range(txn).map(Op::at).filter(|&op| links(op).is_read()).collect();
+            let reads: Vec<Op> =
+                self.history.op_range(txn).map(Op::at).filter(|&op| links(op).is_read()).collect();
             for (i, &first) in reads.iter().enumerate() {
                 let differs = |op: &&Op| {
                     self.history.key_of(**op) == self.history.key_of(first) && links(**op) != links(first)
                 };
                 if let Some(&second) = reads[i + 1..].iter().find(differs) {
-                    return Some(fractured(self.resolved.links[first.index()].txn(), first, links(second).txn(), second));
+                    return Some(fractured(
+                        self.resolved.links[first.index()].txn(),
+                        first,
+                        links(second).txn(),
+                        second,
+                    ));
                 }
             }
         }

@@ -53,7 +53,12 @@ pub(crate) enum Answer {
 }
 
 /// Decides a strong level.
-pub(crate) fn decide(history: &History, resolved: &Resolved, level: Level, watch: &dyn Watch) -> Option<Answer> {
+pub(crate) fn decide(
+    history: &History,
+    resolved: &Resolved,
+    level: Level,
+    watch: &dyn Watch,
+) -> Option<Answer> {
     let rules = Rules::of(level)?;
     let stage = |name, figures| watch.stage(level, &Stage { name, figures });
     let original = Problem::new(history, resolved, false);
@@ -196,7 +201,8 @@ fn with_sources(problem: &Problem<'_>, order: Vec<Txn>, chosen: &[(Op, u32)]) ->
             let same = |read: &&problem::Read| read.key == key && problem.history.op(read.op).value == value;
             let read = reads.iter().find(|read| read.op == op).or_else(|| reads.iter().find(same));
             if let Some(read) = read {
-                let from = if read.source == OPEN { chosen.get(&read.op).copied() } else { Some(read.source) };
+                let from =
+                    if read.source == OPEN { chosen.get(&read.op).copied() } else { Some(read.source) };
                 sources.extend(from.map(|from| (op, broken::node(from))));
             }
         }
@@ -253,9 +259,8 @@ pub(crate) fn decide_weak(
 /// What a witness of a stronger level says about a weaker one.
 pub(crate) fn weaken(history: &History, resolved: &Resolved, witness: &Witness, level: Level) -> Witness {
     let Some(order) = &witness.order else { return Witness::default() };
-    let snapshots = || -> Arc<[u32]> {
-        witness.snapshots.clone().unwrap_or_else(|| (0..order.len() as u32).collect())
-    };
+    let snapshots =
+        || -> Arc<[u32]> { witness.snapshots.clone().unwrap_or_else(|| (0..order.len() as u32).collect()) };
     match Rules::of(level) {
         Some(rules) if rules.split => {
             Witness { order: Some(order.clone()), snapshots: Some(snapshots()), ..Witness::default() }

@@ -5,7 +5,6 @@
 //! nobody wrote: a thin-air read, at odds with every level from PL-2 up.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
 
-
 use std::path::{Path, PathBuf};
 
 use isoscope_check::{Checker, Options, Unknown, Verdict, Verifier};

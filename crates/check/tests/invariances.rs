@@ -5,7 +5,6 @@
 //! an aborted one makes no difference. A clock that runs elsewhere says the same, one that says less never makes a
 //! history worse, and levels that are not strict do not look at it. The number of threads makes no difference either.
 
-
 use isoscope_check::{Checker, Options, Unknown, Verdict};
 use isoscope_history::{Builder, History, OpKind, OpView, Outcome, Txn, Value, notation};
 use isoscope_levels::Level;

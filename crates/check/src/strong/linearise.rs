@@ -3,7 +3,7 @@
 //! Transactions are run one after the other against a store that holds one version of each key. A begin may run when all its
 //! reads find what they returned; a commit, when nobody who has not begun yet still needs a version that it overwrites.
 //! Where begins and commits are two events, writers of one key must not overlap, and a transaction commits at once if
-//! it can. Among those that may run, recorded times decide, or how far sessions have come.
+//! it can. Among those that may run, recorded times decide, or how much must come after them.
 //!
 //! A schedule that runs to the end is a certificate: replaying it explains every read. One that gets stuck proves nothing.
 //!
@@ -13,12 +13,13 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use isoscope_history::{History, Key, Txn};
+use isoscope_history::{History, Key, Txn, Value};
 use isoscope_order::Graph;
 use rustc_hash::FxHashMap;
 
 use super::events::{Clocked, Events};
 use super::problem::{INITIAL, OPEN, Problem};
+use super::reach::topological_order;
 
 /// How good a moment it is to run something.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -70,7 +71,7 @@ struct Run<'a> {
     /// By open read, its sources.
     sources: FxHashMap<u32, &'a [u32]>,
     /// By key and value.
-    wanted: FxHashMap<(Key, isoscope_history::Value), Wanted>,
+    wanted: FxHashMap<(Key, Value), Wanted>,
     ready: BinaryHeap<Reverse<(u64, u32)>>,
     poor: BinaryHeap<Reverse<(u64, u32)>>,
     /// By key, nodes that are blocked by it.
@@ -95,7 +96,7 @@ impl<'a> Run<'a> {
             events,
             successors: Graph::from_edges(events.nodes as usize, edges),
             waiting,
-            rank: experiment(history, events, edges),
+            rank: ranks(history, events, edges),
             current: vec![INITIAL; history.key_count()],
             needed: vec![0; history.writer_count() + history.key_count()],
             active: vec![NOBODY; history.key_count()],
@@ -236,7 +237,8 @@ impl<'a> Run<'a> {
             let current = self.current[key.index()];
             let own = |wanted: &dyn Fn(u32) -> bool| {
                 let reads = self.problem.reads_of(txn);
-                let own = |i: &usize| self.problem.reads[*i].key == key && wanted(self.problem.reads[*i].source);
+                let own =
+                    |i: &usize| self.problem.reads[*i].key == key && wanted(self.problem.reads[*i].source);
                 if begins { reads.filter(own).count() as u32 } else { 0 }
             };
             let needed = self.needed[self.slot(key, current)];
@@ -263,9 +265,9 @@ impl<'a> Run<'a> {
         moment
     }
 
-    fn value(&self, txn: u32, key: Key) -> isoscope_history::Value {
+    fn value(&self, txn: u32, key: Key) -> Value {
         let mut writes = self.problem.writes_of(txn);
-        writes.find(|&(k, _)| k == key).map_or(isoscope_history::Value::NIL, |(_, value)| value)
+        writes.find(|&(k, _)| k == key).map_or(Value::NIL, |(_, value)| value)
     }
 
     fn run(&mut self, node: u32) {
@@ -336,8 +338,9 @@ impl<'a> Run<'a> {
     }
 }
 
-/// When transactions seem to have committed: by recorded times, or else by how far their sessions had come.
-fn ranks(history: &History) -> Vec<u64> {
+/// When transactions seem to have committed: by recorded times, or else by how much depends on them, the longest chain of
+/// events that must follow first.
+fn ranks(history: &History, events: &Events, edges: &[(u32, u32)]) -> Vec<u64> {
     let clocks = [Clocked::database(history), Clocked::client(history)];
     let ended = |clock: &Clocked<'_>| -> Option<Vec<u64>> {
         let ends: Option<Vec<i64>> = history.txns().map(|txn| clock.end(txn)).collect();
@@ -346,39 +349,15 @@ fn ranks(history: &History) -> Vec<u64> {
     if let Some(ranks) = clocks.iter().find_map(ended) {
         return ranks;
     }
-    let mut ranks = Vec::with_capacity(history.txn_count());
-    for session in history.sessions() {
-        let txns = history.txn_range(session).len() as u64;
-        ranks.extend((0..txns).map(|i| (i << 32) / txns));
+    let graph = Graph::from_edges(events.nodes as usize, edges);
+    // Every node after those it leads to.
+    let order = topological_order(&graph).unwrap_or_default();
+    let mut height = vec![0u32; events.nodes as usize];
+    for node in order {
+        let above = graph.successors(node).iter().map(|&next| height[next as usize] + 1).max();
+        height[node as usize] = above.unwrap_or(0);
     }
-    ranks
-}
-
-fn experiment(history: &History, events: &Events, edges: &[(u32, u32)]) -> Vec<u64> {
-    let mode = std::env::var("RANK").unwrap_or_default();
-    if mode == "id" {
-        return (0..history.txn_count() as u64).collect();
-    }
-    if mode.is_empty() {
-        return ranks(history);
-    }
-    let rev = super::reach::reversed(events.nodes as usize, edges);
-    let order = super::reach::topological_order(&rev).unwrap();
-    let mut depth = vec![0u64; events.nodes as usize];
-    for &n in &order {
-        depth[n as usize] = rev.successors(n).iter().map(|&b| depth[b as usize] + 1).max().unwrap_or(0);
-    }
-    let fwd = Graph::from_edges(events.nodes as usize, edges);
-    let mut height = vec![0u64; events.nodes as usize];
-    for &n in order.iter().rev() {
-        height[n as usize] = fwd.successors(n).iter().map(|&b| height[b as usize] + 1).max().unwrap_or(0);
-    }
-    (0..history.txn_count() as u32).map(|t| {
-        let e = events.rules.commit(t) as usize;
-        match &mode[..] {
-            "depth" => depth[e],
-            "height" => 1_000_000_000 - height[e],
-            _ => (depth[e] << 32) / (depth[e] + height[e] + 1),
-        }
-    }).collect()
+    let most = height.iter().copied().max().unwrap_or(0);
+    let rank = |Txn(txn): Txn| u64::from(most - height[events.rules.commit(txn) as usize]);
+    history.txns().map(rank).collect()
 }

@@ -78,7 +78,11 @@ fn is_lost_update(history: &History, resolved: &Resolved, cycle: &[Edge]) -> boo
     });
     let [Some(key), Some(same)] = keys else { return false };
     let version = |txn: Txn| version_read(history, resolved, txn, key);
-    key == same && history.writes(a, key) && history.writes(b, key) && version(a).is_some() && version(a) == version(b)
+    key == same
+        && history.writes(a, key)
+        && history.writes(b, key)
+        && version(a).is_some()
+        && version(a) == version(b)
 }
 
 /// The version of a key that a transaction read, if its writer is known.

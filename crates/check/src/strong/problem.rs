@@ -15,6 +15,9 @@ pub(crate) const INITIAL: u32 = u32::MAX;
 /// A read whose source is not known yet.
 pub(crate) const OPEN: u32 = u32::MAX - 1;
 
+/// So many reads are looked at for whether one repeats another.
+const MOST_COMPARED: usize = 64;
+
 /// An external read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Read {
@@ -56,7 +59,8 @@ impl<'a> Problem<'a> {
     pub(crate) fn new(history: &'a History, resolved: &'a Resolved, every: bool) -> Problem<'a> {
         let writes = Writes::new(history, resolved);
         let (optional, broken) = writes.optional(history, resolved);
-        let lists = |txn: Txn| history.ops_of(txn).any(|op| matches!(op.kind, OpKind::Append | OpKind::ReadList));
+        let lists =
+            |txn: Txn| history.ops_of(txn).any(|op| matches!(op.kind, OpKind::Append | OpKind::ReadList));
         let is_optional = |txn: Txn| optional.get(txn.index()) == Some(&true);
         let mut problem = Problem {
             history,
@@ -66,7 +70,9 @@ impl<'a> Problem<'a> {
             open: Vec::new(),
             optional: Vec::new(),
             broken,
-            has_optional_lists: history.txns().any(|txn| optional.get(txn.index()) == Some(&true) && lists(txn)),
+            has_optional_lists: history
+                .txns()
+                .any(|txn| optional.get(txn.index()) == Some(&true) && lists(txn)),
         };
         for txn in history.txns() {
             problem.starts.push(problem.reads.len() as u32);
@@ -78,9 +84,8 @@ impl<'a> Problem<'a> {
                         continue;
                     }
                     if link == Link::AMBIGUOUS {
-                        let sources = writes.sources(history, txn, op, &|t| {
-                            resolved.present[t.index()] || is_optional(t)
-                        });
+                        let sources = writes
+                            .sources(history, txn, op, &|t| resolved.present[t.index()] || is_optional(t));
                         problem.push(txn, op, sources);
                     } else {
                         let source = link.txn().map_or(INITIAL, |writer| writer.0);
@@ -92,9 +97,8 @@ impl<'a> Problem<'a> {
                     if !every && problem.has_read(op) {
                         continue;
                     }
-                    let sources = writes.sources(history, txn, op, &|t| {
-                        resolved.present[t.index()] || is_optional(t)
-                    });
+                    let sources =
+                        writes.sources(history, txn, op, &|t| resolved.present[t.index()] || is_optional(t));
                     problem.push(txn, op, sources);
                 }
             }
@@ -107,8 +111,10 @@ impl<'a> Problem<'a> {
     /// Whether the transaction at hand has read the same value of a key already.
     fn has_read(&self, op: Op) -> bool {
         let from = self.starts.last().map_or(0, |&start| start as usize);
-        let place = |op: Op| (self.history.key_of(op), self.history.op(op).value);
-        self.reads[from..].iter().any(|read| read.key == self.history.key_of(op) && place(read.op) == place(op))
+        // In a long transaction, to keep a read twice costs less than to look.
+        let from = from.max(self.reads.len().saturating_sub(MOST_COMPARED));
+        let (key, value) = (self.history.key_of(op), self.history.op(op).value);
+        self.reads[from..].iter().any(|read| read.key == key && self.history.op(read.op).value == value)
     }
 
     fn push(&mut self, txn: Txn, op: Op, sources: Vec<u32>) {
@@ -170,9 +176,7 @@ impl Writes {
         if resolved.ambiguous.is_none() {
             return Writes { by_value };
         }
-        let maybe = |txn: &Txn| {
-            !resolved.present[txn.index()] && history.outcome(*txn) == Outcome::Unknown
-        };
+        let maybe = |txn: &Txn| !resolved.present[txn.index()] && history.outcome(*txn) == Outcome::Unknown;
         let ambiguous = resolved.links.iter().enumerate().filter(|(_, link)| **link == Link::AMBIGUOUS);
         let unknown = history.txns().filter(maybe).flat_map(|txn| external_reads(history, txn));
         let mut keys = vec![false; history.key_count()];

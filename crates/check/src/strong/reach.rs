@@ -11,22 +11,23 @@ use super::events::Events;
 
 /// Reachability in an event graph; see the module.
 pub(crate) struct Reach {
-    /// A topological order of all nodes.
-    pub(crate) order: Vec<u32>,
-    /// The place of each node in it.
+    /// The place of each node in a topological order.
     pub(crate) place: Vec<u32>,
     width: u32,
     /// For each block of chains, the rows of all nodes.
     rows: Vec<Vec<u32>>,
 }
 
-/// Clocks of more bytes than this are not made.
+/// Clocks of more bytes than this are not made: what they would tell is left to the search.
 const MOST_BYTES: usize = 3 << 30;
+/// The same where sessions do not count and every transaction is a chain.
+const MOST_BYTES_WITHOUT_SESSIONS: usize = 64 << 20;
 
 impl Reach {
     /// Whether the clocks of so many events can be had.
     pub(crate) fn fits(events: &Events) -> bool {
-        (events.nodes as usize).saturating_mul(4 * events.chains as usize) <= MOST_BYTES
+        let most = if events.rules.sessions { MOST_BYTES } else { MOST_BYTES_WITHOUT_SESSIONS };
+        (events.nodes as usize).saturating_mul(4 * events.chains as usize) <= most
     }
 
     /// Reachability along edges, or `None` when they have a cycle.
@@ -43,14 +44,14 @@ impl Reach {
             .into_par_iter()
             .map(|block| sweep(history, events, &reversed, &order, block * width, width))
             .collect();
-        Some(Reach { order, place, width, rows })
+        Some(Reach { place, width, rows })
     }
 
     /// The nodes of a chain that precede a node are those below this bound.
     #[inline]
     pub(crate) fn bound(&self, node: u32, chain: u32) -> u32 {
         let (block, column) = (chain / self.width, chain % self.width);
-        self.rows[block as usize][(node * self.width + column) as usize]
+        self.rows[block as usize][node as usize * self.width as usize + column as usize]
     }
 
     /// Whether a node of a chain precedes another.

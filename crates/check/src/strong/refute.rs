@@ -271,7 +271,8 @@ impl<'a> Prover<'a> {
             return false;
         }
         let elements = history.table().elements(read.value);
-        let mut appends = history.ops_of(Txn(writer)).filter(|op| op.key == read.key && op.kind == OpKind::Append);
+        let mut appends =
+            history.ops_of(Txn(writer)).filter(|op| op.key == read.key && op.kind == OpKind::Append);
         appends.any(|append| !elements.contains(&append.value))
     }
 
@@ -397,9 +398,17 @@ impl Hop {
 pub(super) enum Tree {
     Cycle(Vec<Hop>),
     /// `first` before `second`, then the other way round.
-    Versions { key: Key, first: u32, second: u32, cases: Box<[Tree; 2]> },
+    Versions {
+        key: Key,
+        first: u32,
+        second: u32,
+        cases: Box<[Tree; 2]>,
+    },
     /// By source.
-    Source { read: u32, cases: Vec<(u32, Tree)> },
+    Source {
+        read: u32,
+        cases: Vec<(u32, Tree)>,
+    },
 }
 
 impl Tree {

@@ -113,6 +113,9 @@ pub(crate) fn saturate(
     known: &mut Known,
     watch: &dyn Watch,
 ) -> Outcome {
+    if !Reach::fits(events) {
+        return Outcome::Fixpoint;
+    }
     let index = Index::new(problem, events);
     let mut by_version = by_version(problem);
     loop {
@@ -281,7 +284,9 @@ impl Round<'_> {
         if self.has_conflicts() {
             let mut unread = vec![true; self.problem.history.key_count()];
             keys.iter().for_each(|(key, _)| unread[key.index()] = false);
-            keys.extend(self.problem.history.keys().filter(|key| unread[key.index()]).map(|key| (key, &[][..])));
+            keys.extend(
+                self.problem.history.keys().filter(|key| unread[key.index()]).map(|key| (key, &[][..])),
+            );
         }
         let found: Vec<Vec<Step>> = keys
             .par_iter()

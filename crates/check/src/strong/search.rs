@@ -207,10 +207,14 @@ impl Search<'_> {
             return;
         }
         let chosen: Vec<u32> = if self.sources.contains_key(&(i, sources[0])) {
-            sources.iter().copied().filter(|&source| {
-                let lit = self.sources[&(i, source)];
-                self.solver.holds(lit)
-            }).collect()
+            sources
+                .iter()
+                .copied()
+                .filter(|&source| {
+                    let lit = self.sources[&(i, source)];
+                    self.solver.holds(lit)
+                })
+                .collect()
         } else {
             self.begin_open(i, sources)
         };

@@ -41,7 +41,10 @@ pub(crate) enum Sight {
 /// What a search came to.
 pub(crate) enum Found {
     /// A commit order of the transactions that are there, and a source for each open read of theirs.
-    Order { order: Vec<Txn>, sources: Vec<(Op, u32)> },
+    Order {
+        order: Vec<Txn>,
+        sources: Vec<(Op, u32)>,
+    },
     /// There is none, because of these axioms.
     Nothing(Vec<Axiom>),
     Stopped(Limit),
@@ -195,7 +198,8 @@ impl Search<'_> {
             self.place[node as usize] = i;
         }
         for open in &self.problem.open {
-            let chosen = open.sources.iter().find(|&&source| self.solver.holds(self.lits[&(open.read, source)]));
+            let chosen =
+                open.sources.iter().find(|&&source| self.solver.holds(self.lits[&(open.read, source)]));
             self.chosen[open.read as usize] = chosen.copied().unwrap_or(OPEN);
         }
         let before = self.axioms.len();
@@ -373,7 +377,6 @@ impl Links {
         self.edges.push((from, to));
         self.reasons.push(link);
     }
-
 }
 
 /// Paths along links.

@@ -56,9 +56,8 @@ pub(super) fn prove(
             cases.push(Case::Cycle(leaf.cycle));
             continue;
         }
-        let is_open = |read: &u32| {
-            resolved.links[problem.reads[*read as usize].op.index()] == Link::AMBIGUOUS
-        };
+        let is_open =
+            |read: &u32| resolved.links[problem.reads[*read as usize].op.index()] == Link::AMBIGUOUS;
         let open = (0..problem.reads.len() as u32).filter(is_open);
         let next = open.max_by_key(|read| (often.get(read).copied(), std::cmp::Reverse(*read)))?;
         let read = &problem.reads[next as usize];

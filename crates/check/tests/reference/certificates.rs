@@ -1206,7 +1206,9 @@ fn strong_cycles_are_what_they_are_called() {
             let also = match other {
                 ReadSkew => short.iter().filter(|edge| matches!(edge.2, Y::Rw(_))).count() == 1,
                 WriteSkew => anomaly == LostUpdate,
-                LongFork => short.iter().any(|edge| matches!(edge.2, Y::Ww(_) | Y::Versions(..) | Y::Missing(..))),
+                LongFork => {
+                    short.iter().any(|edge| matches!(edge.2, Y::Ww(_) | Y::Versions(..) | Y::Missing(..)))
+                }
                 FracturedRead | NonMonotonicRead | CausalityViolation => short.len() < 4,
                 _ => false,
             };

@@ -24,25 +24,24 @@ mod saturate;
 mod search;
 mod visible;
 mod weak;
+mod witness;
 
-use std::sync::Arc;
-
-use isoscope_history::{History, Key, Op, OpKind, Txn, Value};
+use isoscope_history::History;
 use isoscope_levels::Level;
-use rustc_hash::FxHashMap;
 
-use crate::certificate::{Limit, Node, Proof, Witness};
+use crate::certificate::{Limit, Proof, Witness};
 use crate::resolve::Resolved;
 use crate::watch::{Stage, Watch};
 use cases::Cases;
 use events::{Events, Rules};
 pub(crate) use name::{main_cycle, name, through};
-use problem::{INITIAL, OPEN, Problem};
+use problem::Problem;
 use refute::Prover;
 use saturate::{Known, Outcome};
 use search::Axiom;
 use visible::Sight;
 pub(crate) use weak::Leaf;
+pub(crate) use witness::weaken;
 
 /// What is known about a level in the end.
 pub(crate) enum Answer {
@@ -86,7 +85,7 @@ pub(crate) fn decide(
     let (order, good) = linearise::linearise(&original, &events, &known.edges);
     stage("schedule", vec![("ran", good as u64), ("of", events.nodes.into())]);
     if good == events.nodes as usize {
-        return Some(Answer::Holds(witness(&original, &events, &order, |_| false)));
+        return Some(Answer::Holds(witness::of_events(&original, &events, &order, |_| false)));
     }
     let mut problem = original.clone();
     let outcome = saturate::saturate(&mut problem, &events, &mut known, watch);
@@ -111,111 +110,64 @@ pub(crate) fn decide(
     let (order, good) = linearise::linearise(&problem, &events, &known.edges);
     stage("linearise", vec![("ran", good as u64), ("of", events.nodes.into())]);
     if good == events.nodes as usize {
-        return Some(Answer::Holds(witness(&problem, &events, &order, |_| false)));
+        return Some(Answer::Holds(witness::of_events(&problem, &events, &order, |_| false)));
     }
-    let start = order.clone();
-    let axioms = if rules.misses {
-        let (found, figures) = search::search(&problem, &events, &known.edges, order, watch);
-        stage("search", figures);
-        match found {
-            search::Found::Order(order, chosen) => {
-                return Some(Answer::Holds(witness(&problem, &events, &order, |txn| chosen[txn as usize])));
-            }
-            search::Found::Stopped(limit) => return Some(Answer::Stopped(limit)),
-            search::Found::Nothing(axioms) => axioms,
-        }
-    } else {
-        let found = visible::search(&problem, &events, Sight::Parallel, &known.edges, order, watch);
-        stage("search", found.1);
-        match found.0 {
-            visible::Found::Order { order, sources } => {
-                return Some(Answer::Holds(with_sources(&problem, order, &sources)));
-            }
-            visible::Found::Stopped(limit) => return Some(Answer::Stopped(limit)),
-            visible::Found::Nothing(axioms) => axioms,
-        }
-    };
-    let answer = by_cases(&original, &problem, &events, &known, &axioms, &start);
-    stage("prove", vec![("axioms", axioms.len() as u64)]);
-    Some(answer)
+    let search = Search { original: &original, problem: &problem, events: &events, known: &known, watch };
+    Some(search.run(level, order))
 }
 
-/// The proof that no order satisfies some axioms.
-fn by_cases(
-    original: &Problem<'_>,
-    problem: &Problem<'_>,
-    events: &Events,
-    known: &Known,
-    axioms: &[Axiom],
-    order: &[u32],
-) -> Answer {
-    let prover = Prover::new(original, events, known);
-    let source = |read: u32| problem.reads[read as usize].source;
-    let tree = Cases::new(&prover, &source, axioms, &known.edges, order).prove();
-    match tree {
-        Some(tree) => Answer::Violated(vec![prover.tell(tree)]),
-        None => Answer::Stopped(Limit::Proof),
-    }
+/// What is left when neither running nor saturating has settled a level.
+struct Search<'a> {
+    original: &'a Problem<'a>,
+    problem: &'a Problem<'a>,
+    events: &'a Events,
+    known: &'a Known,
+    watch: &'a dyn Watch,
 }
 
-/// The commit order and the snapshots of an order of events.
-fn witness(problem: &Problem<'_>, events: &Events, order: &[u32], chosen: impl Fn(u32) -> bool) -> Witness {
-    let rules = events.rules;
-    let history = problem.history;
-    let mut commits: Vec<Txn> = Vec::new();
-    let mut seen = vec![0u32; history.txn_count()];
-    let mut current = vec![INITIAL; history.key_count()];
-    let mut sources: Vec<(Op, Node)> = Vec::new();
-    for &node in order.iter().filter(|&&node| node < events.first_tick) {
-        let txn = rules.txn(node);
-        if !(problem.is_present(txn) || problem.is_optional(txn) && chosen(txn)) {
-            continue;
-        }
-        if rules.is_begin(node) {
-            seen[txn as usize] = commits.len() as u32;
-            if !rules.misses {
-                let reads = ambiguous_reads(history, Txn(txn));
-                sources.extend(reads.map(|(op, key)| (op, broken::node(current[key.index()]))));
+impl Search<'_> {
+    fn run(&self, level: Level, order: Vec<u32>) -> Answer {
+        let Search { problem, events, known, watch, .. } = *self;
+        let stage = |name, figures| watch.stage(level, &Stage { name, figures });
+        let start = order.clone();
+        let axioms = if events.rules.misses {
+            let (found, figures) = search::search(problem, events, &known.edges, order, watch);
+            stage("search", figures);
+            match found {
+                search::Found::Order(order, chosen) => {
+                    let witness = witness::of_events(problem, events, &order, |txn| chosen[txn as usize]);
+                    return Answer::Holds(witness);
+                }
+                search::Found::Stopped(limit) => return Answer::Stopped(limit),
+                search::Found::Nothing(axioms) => axioms,
             }
-        }
-        if !rules.split || !rules.is_begin(node) {
-            commits.push(Txn(txn));
-            if !rules.misses {
-                problem.writes_of(txn).for_each(|(key, _)| current[key.index()] = txn);
+        } else {
+            let (found, figures) =
+                visible::search(problem, events, Sight::Parallel, &known.edges, order, watch);
+            stage("search", figures);
+            match found {
+                visible::Found::Order { order, sources } => {
+                    return Answer::Holds(witness::of_sources(problem, order, &sources));
+                }
+                visible::Found::Stopped(limit) => return Answer::Stopped(limit),
+                visible::Found::Nothing(axioms) => axioms,
             }
+        };
+        let answer = self.prove(&axioms, &start);
+        stage("prove", vec![("axioms", axioms.len() as u64)]);
+        answer
+    }
+
+    /// The proof that no order satisfies some axioms.
+    fn prove(&self, axioms: &[Axiom], order: &[u32]) -> Answer {
+        let prover = Prover::new(self.original, self.events, self.known);
+        let source = |read: u32| self.problem.reads[read as usize].source;
+        let tree = Cases::new(&prover, &source, axioms, &self.known.edges, order).prove();
+        match tree {
+            Some(tree) => Answer::Violated(vec![prover.tell(tree)]),
+            None => Answer::Stopped(Limit::Proof),
         }
     }
-    let snapshots: Option<Arc<[u32]>> =
-        rules.split.then(|| commits.iter().map(|txn| seen[txn.index()]).collect());
-    sources.sort_unstable();
-    Witness { order: Some(commits.into()), snapshots, sources: sources.into() }
-}
-
-/// The external reads of a transaction, some of which may have several possible writers.
-fn ambiguous_reads(history: &History, txn: Txn) -> impl Iterator<Item = (Op, Key)> + '_ {
-    let reads = history.ops_of(txn).filter(|op| op.kind == OpKind::Read && op.external);
-    reads.filter(|op| op.value != Value::UNKNOWN).map(|op| (op.id, op.key))
-}
-
-/// A commit order and the sources of all reads.
-fn with_sources(problem: &Problem<'_>, order: Vec<Txn>, chosen: &[(Op, u32)]) -> Witness {
-    let chosen: FxHashMap<Op, u32> = chosen.iter().copied().collect();
-    let mut sources: Vec<(Op, Node)> = Vec::new();
-    for &txn in &order {
-        let reads = &problem.reads[problem.reads_of(txn.0)];
-        for (op, key) in ambiguous_reads(problem.history, txn) {
-            let value = problem.history.op(op).value;
-            let same = |read: &&problem::Read| read.key == key && problem.history.op(read.op).value == value;
-            let read = reads.iter().find(|read| read.op == op).or_else(|| reads.iter().find(same));
-            if let Some(read) = read {
-                let from =
-                    if read.source == OPEN { chosen.get(&read.op).copied() } else { Some(read.source) };
-                sources.extend(from.map(|from| (op, broken::node(from))));
-            }
-        }
-    }
-    sources.sort_unstable();
-    Witness { order: Some(order.into()), snapshots: None, sources: sources.into() }
 }
 
 /// Decides a weak level where reads have several possible writers. `leaf` says why the level is violated whoever wrote what is
@@ -249,53 +201,18 @@ pub(crate) fn decide_weak(
     let (order, good) = linearise::linearise(&problem, &events, &known.edges);
     stage("linearise", vec![("ran", good as u64), ("of", events.nodes.into())]);
     if good == events.nodes as usize {
-        return Some(Answer::Holds(witness(&problem, &events, &order, |_| false)));
+        return Some(Answer::Holds(witness::of_events(&problem, &events, &order, |_| false)));
     }
     let (found, figures) = visible::search(&problem, &events, sight, &known.edges, order, watch);
     stage("search", figures);
     Some(match found {
-        visible::Found::Order { order, sources } => Answer::Holds(with_sources(&problem, order, &sources)),
+        visible::Found::Order { order, sources } => {
+            Answer::Holds(witness::of_sources(&problem, order, &sources))
+        }
         visible::Found::Stopped(limit) => Answer::Stopped(limit),
         visible::Found::Nothing(axioms) => match weak::prove(&problem, &axioms, leaf) {
             Some(proof) => Answer::Violated(vec![proof]),
             None => Answer::Stopped(Limit::Proof),
         },
     })
-}
-
-/// What a witness of a stronger level says about a weaker one.
-pub(crate) fn weaken(history: &History, resolved: &Resolved, witness: &Witness, level: Level) -> Witness {
-    let Some(order) = &witness.order else { return Witness::default() };
-    let snapshots =
-        || -> Arc<[u32]> { witness.snapshots.clone().unwrap_or_else(|| (0..order.len() as u32).collect()) };
-    match Rules::of(level, false) {
-        Some(rules) if rules.split => {
-            Witness { order: Some(order.clone()), snapshots: Some(snapshots()), ..Witness::default() }
-        }
-        Some(rules) if rules.misses => Witness::order(order.clone()),
-        _ if resolved.ambiguous.is_none() => Witness::order(order.clone()),
-        _ if witness.snapshots.is_none() && !witness.sources.is_empty() => {
-            Witness { snapshots: None, ..witness.clone() }
-        }
-        _ => Witness { snapshots: None, sources: replay(history, order, &snapshots()), ..witness.clone() },
-    }
-}
-
-/// The sources of all reads, when each transaction reads from a beginning of an order.
-fn replay(history: &History, order: &[Txn], snapshots: &[u32]) -> Arc<[(Op, Node)]> {
-    let mut begins: Vec<(u32, Txn)> = snapshots.iter().copied().zip(order.iter().copied()).collect();
-    begins.sort_unstable();
-    let mut begins = begins.into_iter().peekable();
-    let mut current = vec![Node::Initial; history.key_count()];
-    let mut sources: Vec<(Op, Node)> = Vec::new();
-    for (&commit, held) in order.iter().zip(0..) {
-        while let Some((_, txn)) = begins.next_if(|&(seen, _)| seen <= held) {
-            sources.extend(ambiguous_reads(history, txn).map(|(op, key)| (op, current[key.index()])));
-        }
-        for op in history.ops_of(commit).filter(|op| op.last_write && op.kind.is_write()) {
-            current[op.key.index()] = Node::Txn(commit);
-        }
-    }
-    sources.sort_unstable();
-    sources.into()
 }

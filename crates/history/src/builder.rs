@@ -195,4 +195,10 @@ impl TxnBuilder<'_> {
         self.builder.draft.set_times(self.txn, invoke, complete);
         self
     }
+
+    /// Says when it began and committed by the database's own clock.
+    pub fn timestamps(self, begin: i64, commit: i64) -> Self {
+        self.builder.draft.set_timestamps(self.txn, begin, commit);
+        self
+    }
 }

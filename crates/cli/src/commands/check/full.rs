@@ -14,7 +14,7 @@ use isoscope_history::{Op, Outcome, Txn};
 use isoscope_levels::{Anomaly, Level};
 
 use super::concise::names;
-use super::report::{Report, elle_name, pattern, undecided};
+use super::report::{Report, elle_name, pattern};
 use super::snippet::{self, Mark};
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, ERROR, FRAME, GOOD, WARNING, styled};
@@ -33,7 +33,6 @@ pub(crate) fn render(report: &Report) -> String {
         unknowns(report),
         anomalies(report),
         summary(report),
-        not_decided(report),
     ]
     .concat()
 }
@@ -71,9 +70,7 @@ pub(crate) fn lattice(report: &Report) -> String {
         }
         text.push('\n');
     }
-    let any = report.judged.iter().any(|judged| undecided(&judged.judgement));
-    let legend = if any { format!("  {}\n", styled(DIM, "· not decided yet")) } else { String::new() };
-    text + &legend + "\n"
+    text + "\n"
 }
 
 /// How many levels lie below a level, one under the other.
@@ -87,7 +84,6 @@ fn cell(judgement: &Judgement) -> String {
     match &judgement.verdict {
         Verdict::Holds(_) => styled(GOOD, format!("✓ {level}")),
         Verdict::Violated(_) => styled(ERROR, format!("✗ {level}")),
-        Verdict::Unknown(_) if undecided(judgement) => styled(DIM, format!("· {level}")),
         Verdict::Unknown(_) => styled(WARNING, format!("? {level}")),
     }
 }
@@ -111,7 +107,7 @@ fn boundary(report: &Report) -> String {
 /// Why levels are unknown, each reason once, and where the first operation is that it speaks of.
 fn unknowns(report: &Report) -> String {
     let mut reasons: Vec<(&Unknown, Vec<Level>)> = Vec::new();
-    for judged in report.counted() {
+    for judged in &report.judged {
         let Verdict::Unknown(unknown) = &judged.judgement.verdict else { continue };
         match reasons.iter_mut().find(|(known, _)| *known == unknown) {
             Some((_, levels)) => levels.push(judged.judgement.level),
@@ -319,17 +315,6 @@ fn summary(report: &Report) -> String {
         format!("{}\n", styled(DIM, format!("  `{command}` tells what it is and which levels forbid it")))
     });
     format!("{verdict}\n{}", hint.unwrap_or_default())
-}
-
-/// The levels that a verdict without violations says nothing about, lest it be taken to.
-fn not_decided(report: &Report) -> String {
-    let judgements = report.judged.iter().map(|judged| &judged.judgement);
-    let levels: Vec<Level> = judgements.filter(|j| undecided(j)).map(|j| j.level).collect();
-    if report.named || levels.is_empty() || report.exit() == Exit::Violated {
-        return String::new();
-    }
-    let text = format!("not decided: {}; name one with --level to make it count", names(&levels));
-    format!("{}\n", hanging(&text, 2))
 }
 
 /// How many files came to what.

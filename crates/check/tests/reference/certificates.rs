@@ -473,7 +473,11 @@ fn a_violation_has_counted_instances_and_a_level_that_forbids_them() {
     refuse(&history, &implied(Level::ReadCommitted, Level::CutIsolation), "does not imply");
     let inherited = Judgement {
         implied_by: Some(Level::AdyaPl2),
-        ..Judgement { level: Level::Causal, verdict: Verdict::Unknown(Unknown::Limit(Limit::Time)), implied_by: None }
+        ..Judgement {
+            level: Level::Causal,
+            verdict: Verdict::Unknown(Unknown::Limit(Limit::Time)),
+            implied_by: None,
+        }
     };
     refuse(&history, &inherited, "only a violation is inherited");
 }

@@ -26,15 +26,8 @@ const WIDTH: usize = 100;
 const COLUMN: usize = 24;
 
 pub(crate) fn render(report: &Report) -> String {
-    [
-        title(report),
-        lattice(report),
-        boundary(report),
-        unknowns(report),
-        anomalies(report),
-        summary(report),
-    ]
-    .concat()
+    [title(report), lattice(report), boundary(report), unknowns(report), anomalies(report), summary(report)]
+        .concat()
 }
 
 /// The file and how much is in it.
@@ -163,12 +156,17 @@ pub(crate) fn anomalies(report: &Report) -> String {
     let mut told: Vec<BTreeSet<Txn>> = Vec::new();
     for (level, findings) in &findings {
         let with_stories: Vec<(&&Finding, Vec<Story>)> = findings.iter().zip(&mut stories).collect();
-        // Adya has one name for what others have many for; the same story twice is no second one.
+        // Adya has one name for what others have many for, and levels that were decided apart may have different
+        // ones; the same story twice is no second one.
+        let implied = !report.weakest_violated().contains(level);
         let known = |stories: &[Story]| {
             let again = |story| told.iter().any(|known| cast(report, story).is_subset(known));
-            *level == Level::AdyaPl299 && stories.iter().all(again)
+            (*level == Level::AdyaPl299 || implied) && stories.iter().all(again)
         };
         let (again, new): (Vec<_>, Vec<_>) = with_stories.into_iter().partition(|(_, s)| known(s));
+        if implied && new.is_empty() {
+            continue;
+        }
         text.push_str(&level_heading(report, *level, !again.is_empty() && new.is_empty()));
         for (finding, stories) in new {
             let _ = writeln!(text, "  {}\n", finding_heading(finding));
@@ -190,11 +188,13 @@ fn cast(report: &Report, story: &Story) -> BTreeSet<Txn> {
 
 /// What fails with the weakest level is said there; stronger levels are named again only for what they add.
 fn level_heading(report: &Report, level: Level, again: bool) -> String {
-    let above: Vec<Level> =
-        report.violated().into_iter().filter(|&l| l != level && l.implies(level)).collect();
+    let weakest = report.weakest_violated();
+    let said = |l: Level| again && weakest.iter().any(|&other| other != level && l.implies(other));
+    let above = report.violated().into_iter().filter(|&l| l != level && l.implies(level) && !said(l));
+    let above: Vec<Level> = above.collect();
     let by = if again { " by the same" } else { "" };
     let text = match above.as_slice() {
-        _ if !report.weakest_violated().contains(&level) => {
+        _ if !weakest.contains(&level) => {
             format!("✗ {level} is violated by more than that")
         }
         [] => format!("✗ {level} is violated{by}"),

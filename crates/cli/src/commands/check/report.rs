@@ -112,7 +112,8 @@ impl Report {
             Unknown::Ambiguous { reads, .. } => {
                 let have = if *reads == 1 { "has" } else { "have" };
                 let reads = counted(*reads, "read");
-                let why = "several possible writers, and the verdict depends on the choice";
+                let why = "several possible writers, and not every choice can be tried where outcomes are \
+                           unknown or an element was appended to a list twice";
                 ("ambiguous", format!("{reads} {have} {why}"))
             }
             Unknown::Unsupported { operations, .. } => {

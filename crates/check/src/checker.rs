@@ -24,8 +24,8 @@ use crate::watch::{Nobody, Watch};
 pub struct Options {
     /// How many instances of each anomaly to keep, at least one. Counts and verdicts do not depend on it.
     pub max_anomalies: usize,
-    /// Whether the database's own timestamps are facts: a transaction that began after another had committed
-    /// comes after it. Otherwise they are hints.
+    /// Whether the database's own timestamps, not what clients saw, are the real time of strict levels. They are hints for
+    /// the search in any case.
     pub trust_timestamps: bool,
 }
 
@@ -103,7 +103,8 @@ impl<'h> Checker<'h> {
         {
             return (Verdict::Holds(self.weakened(&witness, level)), None);
         }
-        let answer = strong::decide(self.history, &self.resolved, level, self.watch);
+        let answer =
+            strong::decide(self.history, &self.resolved, level, self.options.trust_timestamps, self.watch);
         (self.answered(level, answer), None)
     }
 

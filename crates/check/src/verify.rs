@@ -84,6 +84,12 @@ impl<'h> Verifier<'h> {
         Verifier { facts: Facts::new(history) }
     }
 
+    /// Takes the database's timestamps for real time, as an engine does that was told to trust them.
+    pub fn trusting_timestamps(mut self) -> Self {
+        self.facts.trusts_timestamps = true;
+        self
+    }
+
     /// Checks the certificate of a verdict.
     pub fn verify(&self, judgement: &Judgement) -> Result<(), Refutation> {
         let Judgement { level, verdict, implied_by } = judgement;

@@ -53,7 +53,8 @@ pub(super) struct Cases<'p, 'a> {
     /// The sources that reads have without assumption, as far as saturation knows.
     known: &'p dyn Fn(u32) -> u32,
     axioms: Vec<Axiom>,
-    cases: usize,
+    /// How many were gone through.
+    count: usize,
 }
 
 impl<'p, 'a> Cases<'p, 'a> {
@@ -65,13 +66,11 @@ impl<'p, 'a> Cases<'p, 'a> {
         edges: &[(u32, u32)],
         order: &[u32],
     ) -> Self {
-        let mut cases = Cases { prover, known, axioms: axioms.to_vec(), cases: 0 };
-        while prover.events.rules.misses {
-            let before = cases.axioms.len();
+        let mut cases = Cases { prover, known, axioms: axioms.to_vec(), count: 0 };
+        let mut before = usize::MAX;
+        while prover.events.rules.misses && cases.axioms.len() < before {
+            before = cases.axioms.len();
             cases.axioms = cases.core(edges, order);
-            if cases.axioms.len() == before {
-                break;
-            }
         }
         cases
     }
@@ -157,8 +156,8 @@ impl<'p, 'a> Cases<'p, 'a> {
     }
 
     fn refute(&mut self, mut assumed: Assumed) -> Option<Tree> {
-        self.cases += 1;
-        if self.cases > MOST_CASES {
+        self.count += 1;
+        if self.count > MOST_CASES {
             return None;
         }
         let mut settled: Vec<Settled> = Vec::new();

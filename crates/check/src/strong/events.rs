@@ -24,6 +24,10 @@ use crate::resolve::Resolved;
 
 /// How a level reads the event graph; see the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "they are the rules of a table, not the states of a machine"
+)]
 pub(crate) struct Rules {
     /// Begin and commit are two events.
     pub(crate) split: bool,
@@ -33,6 +37,8 @@ pub(crate) struct Rules {
     pub(crate) sessions: bool,
     /// Real time counts.
     pub(crate) real_time: bool,
+    /// Real time is what the database's own timestamps say, not what clients saw.
+    pub(crate) trust_timestamps: bool,
     /// Anti-dependencies are edges. For parallel snapshot isolation they are not: there, only a cycle with a single one is
     /// forbidden.
     pub(crate) misses: bool,
@@ -40,8 +46,15 @@ pub(crate) struct Rules {
 
 impl Rules {
     /// The rules of a level, if the event graph decides it.
-    pub(crate) fn of(level: Level) -> Option<Rules> {
-        let ser = Rules { split: false, conflicts: true, sessions: true, real_time: false, misses: true };
+    pub(crate) fn of(level: Level, trust_timestamps: bool) -> Option<Rules> {
+        let ser = Rules {
+            split: false,
+            conflicts: true,
+            sessions: true,
+            real_time: false,
+            trust_timestamps,
+            misses: true,
+        };
         match level {
             Level::Serializable => Some(ser),
             Level::StrictSerializable => Some(Rules { real_time: true, ..ser }),
@@ -52,6 +65,11 @@ impl Rules {
             Level::ParallelSnapshot => Some(Rules { misses: false, ..ser }),
             _ => None,
         }
+    }
+
+    /// What tells real time.
+    fn clock(self, history: &History) -> Clocked<'_> {
+        if self.trust_timestamps { Clocked::database(history) } else { Clocked::client(history) }
     }
 
     #[inline]
@@ -119,14 +137,14 @@ impl Events {
             }
         }
         if rules.real_time {
-            events.tick(&Clocked::client(history), resolved, history, edges);
+            events.tick(&rules.clock(history), resolved, history, edges);
         }
         events
     }
 
     /// The last tick before a transaction was invoked.
     pub(crate) fn tick_before(&self, history: &History, resolved: &Resolved, txn: u32) -> Option<u32> {
-        let clocked = Clocked::client(history);
+        let clocked = self.rules.clock(history);
         let start = clocked.start(Txn(txn)).filter(|_| self.rules.real_time)?;
         let returned = |txn: &Txn| {
             is_certain(history, resolved, *txn) && clocked.end(*txn).is_some_and(|end| end < start)

@@ -33,13 +33,13 @@ enum Moment {
 }
 
 /// A topological order of all events, and how many of them ran before the schedule first got stuck and something had to
-/// run that should not have. When all did, the order explains every read.
+/// run that should not have. When all did, the order explains every read. Where the edges have a cycle, the order ends before
+/// it.
 pub(crate) fn linearise(problem: &Problem<'_>, events: &Events, edges: &[(u32, u32)]) -> (Vec<u32>, usize) {
     let mut run = Run::new(problem, events, edges);
     run.go();
     let good = run.order.len();
-    while run.order.len() < events.nodes as usize {
-        run.go_on();
+    while run.go_on() {
         run.go();
     }
     (run.order, good)
@@ -78,7 +78,7 @@ struct Run<'a> {
     blocked: Vec<Vec<u32>>,
     /// All blocked nodes, by rank, and some that no longer are.
     stuck: BinaryHeap<Reverse<(u64, u32)>>,
-    has_run: Vec<bool>,
+    done: Vec<bool>,
     order: Vec<u32>,
 }
 
@@ -107,7 +107,7 @@ impl<'a> Run<'a> {
             blocked: vec![Vec::new(); history.key_count()],
             order: Vec::with_capacity(events.nodes as usize),
             stuck: BinaryHeap::new(),
-            has_run: vec![false; events.nodes as usize],
+            done: vec![false; events.nodes as usize],
         };
         for read in problem.reads.iter().filter(|read| problem.is_present(read.txn)) {
             if read.source == OPEN {
@@ -178,14 +178,15 @@ impl<'a> Run<'a> {
         self.stuck.push(Reverse((rank, node)));
     }
 
-    /// Runs the first of those that are blocked.
-    fn go_on(&mut self) {
+    /// Runs the first of those that are blocked, if there is one.
+    fn go_on(&mut self) -> bool {
         while let Some(Reverse((_, node))) = self.stuck.pop() {
-            if !self.has_run[node as usize] {
+            if !self.done[node as usize] {
                 self.run(node);
-                return;
+                return true;
             }
         }
+        false
     }
 
     fn moment(&self, node: u32) -> Moment {
@@ -271,7 +272,7 @@ impl<'a> Run<'a> {
     }
 
     fn run(&mut self, node: u32) {
-        if std::mem::replace(&mut self.has_run[node as usize], true) {
+        if std::mem::replace(&mut self.done[node as usize], true) {
             return;
         }
         self.order.push(node);

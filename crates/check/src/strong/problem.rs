@@ -35,6 +35,9 @@ pub(crate) struct Open {
     pub(crate) sources: Vec<u32>,
 }
 
+/// By transaction, a read of it that nobody can explain, and who wrote what it returned.
+type Broken = FxHashMap<u32, (Op, Vec<u32>)>;
+
 /// See the module.
 #[derive(Clone)]
 pub(crate) struct Problem<'a> {
@@ -47,9 +50,9 @@ pub(crate) struct Problem<'a> {
     pub(crate) open: Vec<Open>,
     /// One for each transaction, or empty when there are none.
     optional: Vec<bool>,
-    /// Transactions of unknown outcome that somebody would have read from, had they not a read that nobody can explain:
-    /// that read, and who would have written it, were these not the same.
-    pub(crate) broken: FxHashMap<u32, (Op, Vec<u32>)>,
+    /// Transactions of unknown outcome that somebody would have read from, had they not a read that nobody can explain, or
+    /// only others of them.
+    pub(crate) broken: Broken,
     /// Whether an optional transaction works on lists, whose versions would change with it.
     pub(crate) has_optional_lists: bool,
 }
@@ -206,11 +209,7 @@ impl Writes {
     }
 
     /// The transactions of unknown outcome that somebody may have read from, and those that nobody can have read from.
-    fn optional(
-        &self,
-        history: &History,
-        resolved: &Resolved,
-    ) -> (Vec<bool>, FxHashMap<u32, (Op, Vec<u32>)>) {
+    fn optional(&self, history: &History, resolved: &Resolved) -> (Vec<bool>, Broken) {
         let maybe = |txn: Txn| !resolved.present[txn.index()] && history.outcome(txn) == Outcome::Unknown;
         let mut candidates: Vec<bool> = vec![false; history.txn_count()];
         let mut all_broken = FxHashMap::default();

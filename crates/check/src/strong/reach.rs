@@ -84,23 +84,20 @@ pub(crate) fn topological_order(reversed: &Graph) -> Option<Vec<u32>> {
         state[root as usize] = 1;
         while let Some(&node) = path.last() {
             let seen = &mut state[node as usize];
-            match reversed.successors(node).get(*seen as usize - 1) {
-                Some(&before) => {
-                    *seen += 1;
-                    match state[before as usize] {
-                        NEW => {
-                            state[before as usize] = 1;
-                            path.push(before);
-                        }
-                        DONE => {}
-                        _ => return None,
-                    }
+            let Some(&before) = reversed.successors(node).get(*seen as usize - 1) else {
+                *seen = DONE;
+                order.push(node);
+                path.pop();
+                continue;
+            };
+            *seen += 1;
+            match state[before as usize] {
+                NEW => {
+                    state[before as usize] = 1;
+                    path.push(before);
                 }
-                None => {
-                    *seen = DONE;
-                    order.push(node);
-                    path.pop();
-                }
+                DONE => {}
+                _ => return None,
             }
         }
     }

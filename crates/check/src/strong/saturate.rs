@@ -283,7 +283,9 @@ impl Round<'_> {
             by_version.chunk_by(|&a, &b| key(a) == key(b)).map(|reads| (key(reads[0]), reads)).collect();
         if self.has_conflicts() {
             let mut unread = vec![true; self.problem.history.key_count()];
-            keys.iter().for_each(|(key, _)| unread[key.index()] = false);
+            for (key, _) in &keys {
+                unread[key.index()] = false;
+            }
             keys.extend(
                 self.problem.history.keys().filter(|key| unread[key.index()]).map(|key| (key, &[][..])),
             );

@@ -96,7 +96,7 @@ fn check_session(facts: &Facts<'_>, from: Node, to: Node) -> Result<(), Refutati
 
 fn check_real_time(facts: &Facts<'_>, from: Node, to: Node) -> Result<(), Refutation> {
     let earlier = match (from, to) {
-        (Node::Txn(t), Node::Txn(s)) => realtime::precedes(facts.history, t, s),
+        (Node::Txn(t), Node::Txn(s)) => realtime::precedes(facts, t, s),
         _ => false,
     };
     ensure(earlier, || "the one had not returned before the other was invoked".to_owned())

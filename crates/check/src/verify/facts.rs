@@ -130,6 +130,8 @@ impl Appended {
 /// What a history says by itself; see the module.
 pub(super) struct Facts<'h> {
     pub(super) history: &'h History,
+    /// Whether the database's timestamps are real time.
+    pub(super) trusts_timestamps: bool,
     /// How each key is used: [`REGISTER`], [`LIST`] or both.
     uses: Vec<u8>,
     /// Lists to which an element was appended twice: their reads are ambiguous.
@@ -148,6 +150,7 @@ impl<'h> Facts<'h> {
     pub(super) fn new(history: &'h History) -> Facts<'h> {
         let mut facts = Facts {
             history,
+            trusts_timestamps: false,
             uses: vec![0; history.key_count()],
             repeated: vec![false; history.key_count()],
             finals: FxHashMap::default(),

@@ -247,8 +247,9 @@ pub enum Verdict {
 pub enum Unknown {
     /// No transaction that committed did anything.
     NothingToCheck,
-    /// Values are not unique: so many reads have several possible writers, and the level holds or not
-    /// depending on the choice. The first such read.
+    /// So many reads have several possible writers, and the level holds or not depending on the choice, in one of the
+    /// two cases that no engine searches: cut isolation where outcomes are unknown too, and lists to which an element
+    /// was appended twice. The first such read.
     Ambiguous {
         /// How many.
         reads: u64,
@@ -263,8 +264,6 @@ pub enum Unknown {
         /// The first.
         first: Op,
     },
-    /// No engine decides the level yet, and no weaker one is violated.
-    NoEngine,
     /// A limit was reached.
     Limit(Limit),
 }

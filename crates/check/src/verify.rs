@@ -126,6 +126,6 @@ fn check_unknown(facts: &Facts<'_>, unknown: &Unknown) -> Result<(), Refutation>
             let unsupported = facts.is_unsupported(facts.history.op(first));
             ensure(unsupported && operations > 0, || format!("{} is supported", facts.text(first)))
         }
-        Unknown::NoEngine | Unknown::Limit(_) => Ok(()),
+        Unknown::Limit(_) => Ok(()),
     }
 }

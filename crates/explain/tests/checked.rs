@@ -15,7 +15,7 @@ fn headlines(history: &History, level: Level) -> Vec<(Anomaly, String)> {
     all.map(|(anomaly, instance)| (anomaly, teller.story(anomaly, instance).headline)).collect()
 }
 
-/// No anomaly of the catalogue that an engine finds is told in words that would fit any other.
+/// Engines find every anomaly of the catalogue, and none is told in words that would fit any other.
 #[test]
 fn every_example_of_the_catalogue_has_a_story_of_its_own() {
     let mut told = Vec::new();
@@ -29,7 +29,7 @@ fn every_example_of_the_catalogue_has_a_story_of_its_own() {
             }
         }
     }
-    for expected in Anomaly::ALL.into_iter().take_while(|&anomaly| anomaly != Anomaly::LostUpdate) {
+    for expected in Anomaly::ALL {
         assert!(told.contains(&expected), "no example shows a {expected}");
     }
 }

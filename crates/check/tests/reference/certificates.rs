@@ -473,7 +473,11 @@ fn a_violation_has_counted_instances_and_a_level_that_forbids_them() {
     refuse(&history, &implied(Level::ReadCommitted, Level::CutIsolation), "does not imply");
     let inherited = Judgement {
         implied_by: Some(Level::AdyaPl2),
-        ..Judgement { level: Level::Causal, verdict: Verdict::Unknown(Unknown::NoEngine), implied_by: None }
+        ..Judgement {
+            level: Level::Causal,
+            verdict: Verdict::Unknown(Unknown::Limit(Limit::Time)),
+            implied_by: None,
+        }
     };
     refuse(&history, &inherited, "only a violation is inherited");
 }
@@ -1055,8 +1059,8 @@ fn unknown_gives_a_reason_that_exists() {
     refuse(&history, &unsupported(0, (3, 2)), "is supported");
     refuse(&history, &unsupported(1, (4, 1)), "is supported");
     refuse(&history, &unknown(Unknown::Unsupported { operations: 1, first: Op(99) }), "no operation");
-    accept(&history, &unknown(Unknown::NoEngine));
     accept(&history, &unknown(Unknown::Limit(Limit::Time)));
+    accept(&history, &unknown(Unknown::Limit(Limit::Proof)));
     refuse(&history, &unknown(Unknown::NothingToCheck), "is there to be checked");
     let nothing = notation::parse("T1!: w(x,1)  T2?: r(x,1)").unwrap();
     accept(&nothing, &unknown(Unknown::NothingToCheck));

@@ -574,13 +574,21 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         cause: "Conflicts of writers are checked, and snapshots are taken somewhere else: on replicas that lag \
                 each in its own way, or shard by shard.",
         forbidden_from: &[Snapshot, AdyaPl299],
-        examples: &[Example {
-            notation: "T1: r(x,0) w(x,1)  T2: r(y,0) w(x,2)  T3: w(y,3)  T4: r(y,3) r(x,0)",
-            story: "T1 read x before T2 wrote it, so T2 came second and must have seen T1; T2 did not see T3. T4 \
-                    saw T3 and not T1. Whoever looks at prefixes or at conflicts alone has no objection.",
-            holds: &[Prefix, ParallelSnapshot],
-            violated: &[Snapshot, AdyaPl299],
-        }],
+        examples: &[
+            Example {
+                notation: "T1: r(x,0) w(x,1)  T2: r(y,0) w(x,2)  T3: w(y,3)  T4: r(y,3) r(x,0)",
+                story: "T1 read x before T2 wrote it, so T2 came second and must have seen T1; T2 did not see T3. \
+                        T4 saw T3 and not T1. Whoever looks at prefixes or at conflicts alone has no objection.",
+                holds: &[Prefix, ParallelSnapshot],
+                violated: &[Snapshot, AdyaPl299],
+            },
+            Example {
+                notation: "T1: a(x,1)  T2: r(y,0) a(x,2)  T3: w(y,3)  T4: r(y,3) r(x,[])  T5: r(x,[1,2])",
+                story: "The same with a list, where T5 shows that T2 came second.",
+                holds: &[Prefix, ParallelSnapshot],
+                violated: &[Snapshot, AdyaPl299],
+            },
+        ],
         sources: &[
             cite(CERONE_GOTSMAN, "dependency graphs of SI: cycles without adjacent anti-dependencies"),
             cite(CERONE_BERNARDI_GOTSMAN, "section 3, PREFIX and NOCONFLICT together"),

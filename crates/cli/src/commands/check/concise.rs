@@ -34,7 +34,7 @@ fn named(report: &Report) -> String {
 /// The strongest levels that hold, the weakest that do not, and those between that are unknown.
 fn boundary(report: &Report) -> String {
     let (strongest, weakest) = (report.strongest_holding(), report.weakest_violated());
-    let judgements = || report.counted().map(|judged| &judged.judgement);
+    let judgements = || report.judged.iter().map(|judged| &judged.judgement);
     let mut parts = Vec::new();
     if !strongest.is_empty() {
         parts.push(format!("{}: {}", styled(GOOD, "holds"), names(&strongest)));

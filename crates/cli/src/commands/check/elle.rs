@@ -293,7 +293,7 @@ fn only_goes_back(report: &Report) -> bool {
 }
 
 fn unknown(report: &Report) -> Option<String> {
-    report.counted().find_map(|judged| match &judged.judgement.verdict {
+    report.judged.iter().find_map(|judged| match &judged.judgement.verdict {
         Verdict::Unknown(Unknown::NothingToCheck) | Verdict::Holds(_) | Verdict::Violated(_) => None,
         Verdict::Unknown(unknown) => {
             Some(format!("{}: {}", judged.judgement.level, report.reason(unknown).1))

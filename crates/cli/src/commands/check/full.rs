@@ -14,7 +14,7 @@ use isoscope_history::{Op, Outcome, Txn};
 use isoscope_levels::{Anomaly, Level};
 
 use super::concise::names;
-use super::report::{Report, elle_name, pattern, undecided};
+use super::report::{Report, elle_name, pattern};
 use super::snippet::{self, Mark};
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, ERROR, FRAME, GOOD, WARNING, styled};
@@ -26,16 +26,8 @@ const WIDTH: usize = 100;
 const COLUMN: usize = 24;
 
 pub(crate) fn render(report: &Report) -> String {
-    [
-        title(report),
-        lattice(report),
-        boundary(report),
-        unknowns(report),
-        anomalies(report),
-        summary(report),
-        not_decided(report),
-    ]
-    .concat()
+    [title(report), lattice(report), boundary(report), unknowns(report), anomalies(report), summary(report)]
+        .concat()
 }
 
 /// The file and how much is in it.
@@ -71,9 +63,7 @@ pub(crate) fn lattice(report: &Report) -> String {
         }
         text.push('\n');
     }
-    let any = report.judged.iter().any(|judged| undecided(&judged.judgement));
-    let legend = if any { format!("  {}\n", styled(DIM, "· not decided yet")) } else { String::new() };
-    text + &legend + "\n"
+    text + "\n"
 }
 
 /// How many levels lie below a level, one under the other.
@@ -87,7 +77,6 @@ fn cell(judgement: &Judgement) -> String {
     match &judgement.verdict {
         Verdict::Holds(_) => styled(GOOD, format!("✓ {level}")),
         Verdict::Violated(_) => styled(ERROR, format!("✗ {level}")),
-        Verdict::Unknown(_) if undecided(judgement) => styled(DIM, format!("· {level}")),
         Verdict::Unknown(_) => styled(WARNING, format!("? {level}")),
     }
 }
@@ -111,7 +100,7 @@ fn boundary(report: &Report) -> String {
 /// Why levels are unknown, each reason once, and where the first operation is that it speaks of.
 fn unknowns(report: &Report) -> String {
     let mut reasons: Vec<(&Unknown, Vec<Level>)> = Vec::new();
-    for judged in report.counted() {
+    for judged in &report.judged {
         let Verdict::Unknown(unknown) = &judged.judgement.verdict else { continue };
         match reasons.iter_mut().find(|(known, _)| *known == unknown) {
             Some((_, levels)) => levels.push(judged.judgement.level),
@@ -167,12 +156,17 @@ pub(crate) fn anomalies(report: &Report) -> String {
     let mut told: Vec<BTreeSet<Txn>> = Vec::new();
     for (level, findings) in &findings {
         let with_stories: Vec<(&&Finding, Vec<Story>)> = findings.iter().zip(&mut stories).collect();
-        // Adya has one name for what others have many for; the same story twice is no second one.
+        // Adya has one name for what others have many for, and levels that were decided apart may have different
+        // ones; the same story twice is no second one.
+        let implied = !report.weakest_violated().contains(level);
         let known = |stories: &[Story]| {
             let again = |story| told.iter().any(|known| cast(report, story).is_subset(known));
-            *level == Level::AdyaPl299 && stories.iter().all(again)
+            (*level == Level::AdyaPl299 || implied) && stories.iter().all(again)
         };
         let (again, new): (Vec<_>, Vec<_>) = with_stories.into_iter().partition(|(_, s)| known(s));
+        if implied && new.is_empty() {
+            continue;
+        }
         text.push_str(&level_heading(report, *level, !again.is_empty() && new.is_empty()));
         for (finding, stories) in new {
             let _ = writeln!(text, "  {}\n", finding_heading(finding));
@@ -194,11 +188,13 @@ fn cast(report: &Report, story: &Story) -> BTreeSet<Txn> {
 
 /// What fails with the weakest level is said there; stronger levels are named again only for what they add.
 fn level_heading(report: &Report, level: Level, again: bool) -> String {
-    let above: Vec<Level> =
-        report.violated().into_iter().filter(|&l| l != level && l.implies(level)).collect();
+    let weakest = report.weakest_violated();
+    let said = |l: Level| again && weakest.iter().any(|&other| other != level && l.implies(other));
+    let above = report.violated().into_iter().filter(|&l| l != level && l.implies(level) && !said(l));
+    let above: Vec<Level> = above.collect();
     let by = if again { " by the same" } else { "" };
     let text = match above.as_slice() {
-        _ if !report.weakest_violated().contains(&level) => {
+        _ if !weakest.contains(&level) => {
             format!("✗ {level} is violated by more than that")
         }
         [] => format!("✗ {level} is violated{by}"),
@@ -319,17 +315,6 @@ fn summary(report: &Report) -> String {
         format!("{}\n", styled(DIM, format!("  `{command}` tells what it is and which levels forbid it")))
     });
     format!("{verdict}\n{}", hint.unwrap_or_default())
-}
-
-/// The levels that a verdict without violations says nothing about, lest it be taken to.
-fn not_decided(report: &Report) -> String {
-    let judgements = report.judged.iter().map(|judged| &judged.judgement);
-    let levels: Vec<Level> = judgements.filter(|j| undecided(j)).map(|j| j.level).collect();
-    if report.named || levels.is_empty() || report.exit() == Exit::Violated {
-        return String::new();
-    }
-    let text = format!("not decided: {}; name one with --level to make it count", names(&levels));
-    format!("{}\n", hanging(&text, 2))
 }
 
 /// How many files came to what.

@@ -126,6 +126,7 @@ fn unknown_reason(report: &Report, unknown: &Unknown) -> Json {
         out["limit"] = match limit {
             Limit::Time => json!({ "seconds": report.limits.time.map(|time| time.as_secs_f64()) }),
             Limit::Memory => json!({ "bytes": report.limits.memory }),
+            Limit::Proof => Json::Null,
         };
         let names = |levels: Vec<Level>| levels.into_iter().map(Level::name).collect::<Vec<_>>();
         out["decided"] = json!({ "holds": names(report.holding()), "violated": names(report.violated()) });

@@ -1,14 +1,14 @@
 //! The report as JUnit XML, which every continuous-integration server reads.
 //!
 //! A file is a test suite and a level a test case. A violated level is a failure with its stories. An unknown
-//! one is an error, so that nobody takes it for green; a level no engine decides yet is skipped.
+//! one is an error, so that nobody takes it for green.
 
 use isoscope_check::{Finding, Verdict};
 use isoscope_explain::Teller;
 use isoscope_formats::Failure;
 use isoscope_levels::Level;
 
-use super::report::{Judged, Report, undecided};
+use super::report::{Judged, Report};
 
 /// The suites so far.
 #[derive(Default)]
@@ -17,7 +17,6 @@ pub(crate) struct Suites {
     tests: usize,
     failures: usize,
     errors: usize,
-    skipped: usize,
 }
 
 impl Suites {
@@ -41,16 +40,15 @@ impl Suites {
                 report.seconds
             }
         };
-        let Suites { text, tests, failures, errors, skipped } = suite;
+        let Suites { text, tests, failures, errors } = suite;
         self.text.push_str(&format!(
             "  <testsuite name=\"{}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" \
-             skipped=\"{skipped}\" time=\"{seconds:.3}\">\n{text}  </testsuite>\n",
+             time=\"{seconds:.3}\">\n{text}  </testsuite>\n",
             escaped(file)
         ));
         self.tests += tests;
         self.failures += failures;
         self.errors += errors;
-        self.skipped += skipped;
     }
 
     fn level(&mut self, file: &str, judged: &Judged, report: &Report, teller: &Teller<'_>) {
@@ -59,10 +57,6 @@ impl Suites {
             Verdict::Violated(findings) => {
                 self.failures += 1;
                 violation(findings, report.repeats(&judged.judgement), teller)
-            }
-            Verdict::Unknown(unknown) if undecided(&judged.judgement) => {
-                self.skipped += 1;
-                format!("      <skipped message=\"{}\"/>\n", escaped(&report.reason(unknown).1))
             }
             Verdict::Unknown(unknown) => {
                 self.errors += 1;
@@ -85,10 +79,10 @@ impl Suites {
 
     /// The whole document.
     pub(crate) fn render(&self) -> String {
-        let Suites { text, tests, failures, errors, skipped } = self;
+        let Suites { text, tests, failures, errors } = self;
         format!(
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"isoscope\" tests=\"{tests}\" \
-             failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\">\n{text}</testsuites>\n"
+             failures=\"{failures}\" errors=\"{errors}\">\n{text}</testsuites>\n"
         )
     }
 }

@@ -24,7 +24,7 @@ pub(crate) struct Report {
     pub(crate) reading: Reading,
     /// In the order the levels were asked for; weaker ones first when none was named.
     pub(crate) judged: Vec<Judged>,
-    /// Whether the user named the levels. If not, those that no engine decides yet do not count.
+    /// Whether the user named the levels. If not, the question is where the boundary lies.
     pub(crate) named: bool,
     /// What the check was allowed to use.
     pub(crate) limits: Limits,
@@ -33,16 +33,8 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// The verdicts that count.
-    pub(crate) fn counted(&self) -> impl Iterator<Item = &Judged> {
-        self.judged.iter().filter(|judged| self.named || !undecided(&judged.judgement))
-    }
-
     pub(crate) fn exit(&self) -> Exit {
-        let mut verdicts = self.counted().map(|judged| &judged.judgement.verdict).peekable();
-        if verdicts.peek().is_none() {
-            return Exit::Unknown;
-        }
+        let verdicts = self.judged.iter().map(|judged| &judged.judgement.verdict);
         verdicts.fold(Exit::Holds, |exit, verdict| {
             exit.and(match verdict {
                 Verdict::Holds(_) => Exit::Holds,
@@ -120,8 +112,9 @@ impl Report {
             Unknown::Ambiguous { reads, .. } => {
                 let have = if *reads == 1 { "has" } else { "have" };
                 let reads = counted(*reads, "read");
-                let why = "several possible writers because values are not unique";
-                ("needs-solver", format!("needs the solver: {reads} {have} {why}"))
+                let why = "several possible writers, and not every choice can be tried where outcomes are \
+                           unknown or an element was appended to a list twice";
+                ("ambiguous", format!("{reads} {have} {why}"))
             }
             Unknown::Unsupported { operations, .. } => {
                 let are = if *operations == 1 { "is" } else { "are" };
@@ -137,7 +130,10 @@ impl Report {
                 let limit = limit.map_or_else(String::new, |memory| format!(" of {}", bytes(memory as f64)));
                 ("memory", format!("the memory limit{limit} (--memory) was reached"))
             }
-            Unknown::NoEngine => ("no-engine", "no engine decides this level yet".to_owned()),
+            Unknown::Limit(Limit::Proof) => {
+                let why = "the search found no order, but the proof has too many cases to be written down";
+                ("proof", why.to_owned())
+            }
         }
     }
 
@@ -150,11 +146,6 @@ impl Report {
 /// Whether two findings are of one kind. A stronger level may count more of a kind; that is not news.
 fn same(one: &Finding, other: &Finding) -> bool {
     one.anomaly == other.anomaly && one.against == other.against && one.through == other.through
-}
-
-/// Whether a level was not decided because nothing can decide it yet.
-pub(crate) fn undecided(judgement: &Judgement) -> bool {
-    judgement.verdict == Verdict::Unknown(Unknown::NoEngine)
 }
 
 pub(crate) fn verdict_word(judgement: &Judgement) -> &'static str {

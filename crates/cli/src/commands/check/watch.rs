@@ -161,7 +161,11 @@ fn resident() -> Option<u64> {
 /// `serializable: saturate in 0.120 s: 1,234 edges, 3 rounds`.
 fn said(staged: &Staged) -> String {
     let Staged { level, name, seconds, figures } = staged;
-    let figures: Vec<String> = figures.iter().map(|(name, n)| format!("{} {name}", count(*n))).collect();
+    let figure = |&(name, n): &(&'static str, u64)| match n {
+        1 => format!("1 {}", name.strip_suffix('s').unwrap_or(name)),
+        n => format!("{} {name}", count(n)),
+    };
+    let figures: Vec<String> = figures.iter().map(figure).collect();
     let figures = if figures.is_empty() { String::new() } else { format!(": {}", figures.join(", ")) };
     format!("{level}: {name} in {seconds:.3} s{figures}")
 }

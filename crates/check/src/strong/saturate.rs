@@ -316,18 +316,29 @@ impl Round<'_> {
             return;
         }
         let source = |read: &u32| self.problem.reads[*read as usize].source;
-        for reads in reads.chunk_by(|a, b| source(a) == source(b)) {
-            self.force_version(writers, source(&reads[0]), reads, found);
-        }
+        let mut versions = reads.chunk_by(|a, b| source(a) == source(b)).peekable();
         if self.has_conflicts() && !writers.is_single() {
-            let (rules, round) = (self.events.rules, self.number);
             for first in writers.all() {
-                for second in self.first_after(writers, first) {
-                    let (from, to) = (rules.commit(first), rules.begin(second));
-                    if !self.precedes(from, to) {
-                        found.push(Step { from, to, rule: Rule::Conflict { key, first, second }, round });
-                    }
+                let after = self.first_after(writers, first);
+                self.force_conflicts(key, first, &after, found);
+                if let Some(reads) = versions.next_if(|reads| source(&reads[0]) == first) {
+                    self.force_version(writers, first, &after, reads, found);
                 }
+            }
+        }
+        for reads in versions {
+            let version = source(&reads[0]);
+            self.force_version(writers, version, &self.first_after(writers, version), reads, found);
+        }
+    }
+
+    /// The edges that are forced because a writer is certainly before others.
+    fn force_conflicts(&self, key: Key, first: u32, after: &[u32], found: &mut Vec<Step>) {
+        let (rules, round) = (self.events.rules, self.number);
+        for &second in after {
+            let (from, to) = (rules.commit(first), rules.begin(second));
+            if !self.precedes(from, to) {
+                found.push(Step { from, to, rule: Rule::Conflict { key, first, second }, round });
             }
         }
     }
@@ -346,10 +357,16 @@ impl Round<'_> {
         first
     }
 
-    /// The edges that are forced by the reads of a version.
-    fn force_version(&self, writers: Writers<'_>, source: u32, reads: &[u32], found: &mut Vec<Step>) {
+    /// The edges that are forced by the reads of a version, given those that are certainly after it.
+    fn force_version(
+        &self,
+        writers: Writers<'_>,
+        source: u32,
+        after: &[u32],
+        reads: &[u32],
+        found: &mut Vec<Step>,
+    ) {
         let (rules, round) = (self.events.rules, self.number);
-        let after = self.first_after(writers, source);
         for &read in reads {
             let reader = self.problem.reads[read as usize].txn;
             let begin = rules.begin(reader);

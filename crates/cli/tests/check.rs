@@ -350,8 +350,8 @@ fn timestamps_that_are_not_there_cannot_be_trusted() {
 #[test]
 fn trusted_timestamps_are_the_real_time() {
     let d = directory();
-    let history =
-        "{\"session\":1,\"txn\":1,\"ops\":[[\"w\",\"x\",1]],\"events\":[0,2],\"timestamps\":[10,20]}
+    let history = "{\"isoscope\":\"history\",\"version\":1,\"initial\":0}
+{\"session\":1,\"txn\":1,\"ops\":[[\"w\",\"x\",1]],\"events\":[0,2],\"timestamps\":[10,20]}
 {\"session\":2,\"txn\":2,\"ops\":[[\"r\",\"x\",0]],\"events\":[1,3],\"timestamps\":[30,40]}
 ";
     fs::write(d.path().join("clock.jsonl"), history).unwrap();

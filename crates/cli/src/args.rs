@@ -197,8 +197,8 @@ pub(crate) struct CheckArgs {
     /// Stop checking when more than this is resident in memory, such as 512MiB or 4GB
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) memory: Option<u64>,
-    /// Take the database's own begin and commit timestamps as facts: who began after another had
-    /// committed comes after it. Without this they are hints
+    /// Take the database's own begin and commit timestamps, not what clients saw, for the real time
+    /// of strict levels. Without this they are hints
     #[arg(long)]
     pub(crate) trust_timestamps: bool,
 }

@@ -346,6 +346,22 @@ fn timestamps_that_are_not_there_cannot_be_trusted() {
     assert_eq!(run.err, warning);
 }
 
+/// To its clients T1 and T2 were concurrent; by the database's clock T1 had committed before T2 began.
+#[test]
+fn trusted_timestamps_are_the_real_time() {
+    let d = directory();
+    let history = "{\"isoscope\":\"history\",\"version\":1,\"initial\":0}
+{\"session\":1,\"txn\":1,\"ops\":[[\"w\",\"x\",1]],\"events\":[0,2],\"timestamps\":[10,20]}
+{\"session\":2,\"txn\":2,\"ops\":[[\"r\",\"x\",0]],\"events\":[1,3],\"timestamps\":[30,40]}
+";
+    fs::write(d.path().join("clock.jsonl"), history).unwrap();
+    let run = isoscope(d.path(), "check --certify --level sser clock.jsonl");
+    assert_eq!(run.code, 0, "{}{}", run.out, run.err);
+    let run = isoscope(d.path(), "check --certify --level sser --trust-timestamps clock.jsonl");
+    assert_eq!(run.code, 1, "{}{}", run.out, run.err);
+    assert!(run.out.contains("through real time"), "{}", run.out);
+}
+
 #[test]
 fn several_files_end_with_a_tally() {
     let d = directory();

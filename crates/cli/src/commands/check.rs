@@ -61,8 +61,10 @@ fn check(file: &Path, reading: Reading, args: &CheckArgs, terminal: &Terminal) -
         [] => Level::ALL.into(),
         named => each_once(named),
     };
-    let options = Options { max_anomalies: shown_anomalies(args), trust_timestamps: args.trust_timestamps };
-    if args.trust_timestamps && reading.history.timestamps().is_none() {
+    // Without timestamps there is nothing to trust, and what clients saw stays the real time.
+    let trust_timestamps = args.trust_timestamps && reading.history.timestamps().is_some();
+    let options = Options { max_anomalies: shown_anomalies(args), trust_timestamps };
+    if args.trust_timestamps && !trust_timestamps {
         let name = visible(&file.display().to_string());
         terminal.warning(&format!("{name} has no database timestamps: --trust-timestamps has no effect"));
     }
@@ -75,7 +77,7 @@ fn check(file: &Path, reading: Reading, args: &CheckArgs, terminal: &Terminal) -
     let (file, named) = (file.display().to_string(), !args.level.is_empty());
     let mut report = Report { file, reading, judged, named, limits, seconds };
     if args.certify {
-        certify(&mut report, terminal)?;
+        certify(&mut report, trust_timestamps, terminal)?;
     }
     Ok(report)
 }
@@ -153,9 +155,10 @@ fn share_out(stages: Vec<(Level, Staged)>, judged: &mut [Judged]) {
 }
 
 /// Lets the verifier look at every verdict.
-fn certify(report: &mut Report, terminal: &Terminal) -> Result<(), Failure> {
+fn certify(report: &mut Report, trust_timestamps: bool, terminal: &Terminal) -> Result<(), Failure> {
     let started = Instant::now();
     let verifier = Verifier::new(&report.reading.history);
+    let verifier = if trust_timestamps { verifier.trusting_timestamps() } else { verifier };
     for judged in &mut report.judged {
         if !matches!(judged.judgement.verdict, Verdict::Unknown(_)) {
             verifier

@@ -83,7 +83,7 @@ pub(crate) fn decide(
     }
     // Histories of read-modify-writes leave no choice: running them is all it takes.
     let (order, good) = linearise::linearise(&original, &events, &known.edges);
-    stage("schedule", vec![("ran", good as u64), ("of", events.nodes.into())]);
+    stage("schedule", vec![("ran", good as u64), ("events", events.nodes.into())]);
     if good == events.nodes as usize {
         return Some(Answer::Holds(witness::of_events(&original, &events, &order, |_| false)));
     }
@@ -108,7 +108,7 @@ pub(crate) fn decide(
         Outcome::Stopped(limit) => return Some(Answer::Stopped(limit)),
     }
     let (order, good) = linearise::linearise(&problem, &events, &known.edges);
-    stage("linearise", vec![("ran", good as u64), ("of", events.nodes.into())]);
+    stage("linearise", vec![("ran", good as u64), ("events", events.nodes.into())]);
     if good == events.nodes as usize {
         return Some(Answer::Holds(witness::of_events(&problem, &events, &order, |_| false)));
     }
@@ -199,9 +199,17 @@ pub(crate) fn decide_weak(
         return Some(Answer::Violated(vec![proof]));
     }
     let (order, good) = linearise::linearise(&problem, &events, &known.edges);
-    stage("linearise", vec![("ran", good as u64), ("of", events.nodes.into())]);
+    stage("linearise", vec![("ran", good as u64), ("events", events.nodes.into())]);
     if good == events.nodes as usize {
         return Some(Answer::Holds(witness::of_events(&problem, &events, &order, |_| false)));
+    }
+    let mut prove = |axioms: &[Axiom]| match weak::prove(&problem, axioms, leaf) {
+        Some(proof) => Answer::Violated(vec![proof]),
+        None => Answer::Stopped(Limit::Proof),
+    };
+    if order.len() < events.nodes as usize {
+        // What is certain has a cycle already.
+        return Some(prove(&[]));
     }
     let (found, figures) = visible::search(&problem, &events, sight, &known.edges, order, watch);
     stage("search", figures);
@@ -210,9 +218,6 @@ pub(crate) fn decide_weak(
             Answer::Holds(witness::of_sources(&problem, order, &sources))
         }
         visible::Found::Stopped(limit) => Answer::Stopped(limit),
-        visible::Found::Nothing(axioms) => match weak::prove(&problem, &axioms, leaf) {
-            Some(proof) => Answer::Violated(vec![proof]),
-            None => Answer::Stopped(Limit::Proof),
-        },
+        visible::Found::Nothing(axioms) => prove(&axioms),
     })
 }

@@ -23,7 +23,7 @@ use rayon::prelude::*;
 use super::events::Events;
 use super::index::{Index, Writers};
 use super::problem::{INITIAL, OPEN, Open, Problem};
-use super::reach::Reach;
+use super::reach::{Reach, reversed, topological_order};
 use crate::certificate::Limit;
 use crate::watch::Watch;
 
@@ -114,7 +114,8 @@ pub(crate) fn saturate(
     watch: &dyn Watch,
 ) -> Outcome {
     if !Reach::fits(events) {
-        return Outcome::Fixpoint;
+        let order = topological_order(&reversed(events.nodes as usize, &known.edges));
+        return order.map_or(Outcome::Contradiction, |_| Outcome::Fixpoint);
     }
     let index = Index::new(problem, events);
     let mut by_version = by_version(problem);

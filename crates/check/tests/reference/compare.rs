@@ -144,6 +144,20 @@ fn histories_once_judged_wrongly() {
         // One of two transactions of unknown outcome was there, and each reads y twice.
         "T1: w(y,1)  T2: r(x,5)  U1?: w(x,5) r(y,0) r(y,1)  U2?: w(x,5) r(y,0) r(y,1)",
         "T1: a(l,1)  T2: a(l,1)  T3: w(x,1)  U?: r(x,0) r(x,1) a(l,2)  T4: r(l,[1 2])",
+        // One of two writers cannot have committed, and the other is later in the session: a cycle of what is certain.
+        "T1?: w(x,1) r(y,9)  T2: r(x,1) ; T3: w(x,1)",
+        "T1: w(x,1) i(z,2) ; T3?: r(y,1) w(x,1)  T2: r(z,0) r(x,1)",
+        // A session's order holds across those of its transactions that are absent.
+        "T1?: d(z) w(z,1) ; T2?: d(z) d(z) i(z,1) ; T3: r(z,1) ; T4: r(z,0)",
+        // The clock says nothing of those that are absent, and of those that may be there only if they are.
+        "T1@7-8: w(x,1)  T2?@12-13: ; T3: r(x,0)",
+        "T1!@16-18: ; T2@11-14: i(y,3)",
+        "T1@10-12: w(x,3)  T2: r(x,3) w(y,3)  T3: r(y,3) r(x,0)  T4?@14-17: w(y,3)",
+        // Somebody of unknown outcome must have committed, since the other writer is excluded.
+        "T1?: r(z,0) w(z,1) ; T2: r(z,1) ; T3: w(z,1)  T4: r(z,0) w(z,2)",
+        "T1: d(y)  T2?: r(y,nil) w(y,2)  T3: w(y,2)  T4: r(y,2) w(x,2)  T5: r(x,2) r(y,0)",
+        // What saturation excluded is excluded in every case of a proof.
+        "T1: w(z,1) ; T3: r(z,0)  T2: w(z,2) w(z,0) ; T5: w(z,0) r(y,0)  T4: w(z,1) w(y,1) w(z,2) ; T6: r(z,0)",
     ] {
         let history = notation::parse(text).unwrap();
         complaints.extend(compare(&history).err().map(|complaint| format!("{text}\n    {complaint}\n")));

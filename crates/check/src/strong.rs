@@ -9,7 +9,8 @@
 //! `problem.rs`: the external reads and who may have written what they returned. `events.rs`: which level puts which edges
 //! between begins and commits. `saturate.rs`: what reachability (`reach.rs`) forces. `linearise.rs`: a schedule by greed.
 //! `search.rs`, `visible.rs`: a SAT solver for what is left, told only of what an order gets wrong. `refute.rs`, `cases.rs`:
-//! the proof when there is no order. `name.rs`: what its cycle is called.
+//! the proof when there is no order (`weak.rs` for weak levels). `name.rs`: what its cycle is called. `witness.rs`: what shows that
+//! a level holds.
 
 mod broken;
 mod cases;

@@ -79,8 +79,8 @@ pub(crate) fn decide(
         ],
     );
     let mut known = Known::new(edges);
-    if let Some(proof) = Prover::new(&original, &events, &known).orphans() {
-        return Some(Answer::Violated(vec![proof]));
+    if let Some(read) = original.orphan() {
+        return Some(Answer::Violated(vec![Prover::new(&original, &events, &known).orphan(read)]));
     }
     // Histories of read-modify-writes leave no choice: running them is all it takes.
     let (order, good) = linearise::linearise(&original, &events, &known.edges);
@@ -196,8 +196,8 @@ pub(crate) fn decide_weak(
     let events = Events::new(history, resolved, rules, &mut edges);
     saturate::given(&problem, &events, &mut edges);
     let known = Known::new(edges);
-    if let Some(proof) = Prover::new(&problem, &events, &known).orphans() {
-        return Some(Answer::Violated(vec![proof]));
+    if let Some(read) = problem.orphan() {
+        return Some(Answer::Violated(vec![Prover::new(&problem, &events, &known).orphan(read)]));
     }
     let (order, good) = linearise::linearise(&problem, &events, &known.edges);
     stage("linearise", vec![("ran", good as u64), ("events", events.nodes.into())]);

@@ -157,9 +157,11 @@ impl<'a> Problem<'a> {
         self.history.ops_of(Txn(txn)).filter(last).map(|op| (op.key, op.value))
     }
 
-    /// Whether a transaction writes a key.
-    pub(crate) fn writes(&self, txn: u32, key: Key) -> bool {
-        self.history.writers(key).binary_search(&Txn(txn)).is_ok()
+    /// A read of a present transaction that had no source to begin with, if there is one.
+    pub(crate) fn orphan(&self) -> Option<u32> {
+        let orphan =
+            |open: &&Open| open.sources.is_empty() && self.is_present(self.reads[open.read as usize].txn);
+        self.open.iter().find(orphan).map(|open| open.read)
     }
 }
 

@@ -113,8 +113,8 @@ impl<'a> Prover<'a> {
         proofs
     }
 
-    /// A read that has no source.
-    fn orphan(&self, read: u32) -> Proof {
+    /// Why a read has no source.
+    pub(super) fn orphan(&self, read: u32) -> Proof {
         let cases = self.excluded(read).iter().map(|exclusion| (exclusion.source, self.exclusion(exclusion)));
         self.tell(Tree::Source { read, cases: cases.collect() })
     }
@@ -338,15 +338,6 @@ impl<'a> Prover<'a> {
         }
         teller.tree(tree);
         Proof { cases: teller.cases }
-    }
-
-    /// A read that had no source to begin with, if there is one.
-    pub(super) fn orphans(&self) -> Option<Proof> {
-        let present = |open: &&super::problem::Open| {
-            open.sources.is_empty() && self.problem.is_present(self.problem.reads[open.read as usize].txn)
-        };
-        let open = self.problem.open.iter().find(present)?;
-        Some(self.tell(Tree::Source { read: open.read, cases: Vec::new() }))
     }
 
     /// Whether several transactions wrote what a read returned, be it that some of them cannot have committed.

@@ -85,15 +85,19 @@ pub(crate) fn search(
             Answer::Stopped => break Found::Stopped(limit.unwrap_or(Limit::Time)),
         }
     };
-    let figures = search.solver.figures();
-    let figures = vec![
+    (found, figures(rounds, &search.solver))
+}
+
+/// What a search took.
+pub(super) fn figures(rounds: u64, solver: &OrderSolver) -> Vec<(&'static str, u64)> {
+    let figures = solver.figures();
+    vec![
         ("rounds", rounds),
         ("variables", figures.variables as u64),
         ("clauses", figures.clauses),
         ("conflicts", figures.conflicts),
         ("cycles", figures.lemmas),
-    ];
-    (found, figures)
+    ]
 }
 
 struct Search<'a> {

@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 use super::events::Events;
 use super::problem::{INITIAL, OPEN, Problem};
 use super::reach::Reach;
-use super::search::Axiom;
+use super::search::{Axiom, figures};
 use crate::certificate::Limit;
 use crate::watch::Watch;
 
@@ -91,15 +91,7 @@ pub(crate) fn search(
             Answer::Stopped => break Found::Stopped(limit.unwrap_or(Limit::Time)),
         }
     };
-    let figures = search.solver.figures();
-    let figures = vec![
-        ("rounds", rounds),
-        ("variables", figures.variables as u64),
-        ("clauses", figures.clauses),
-        ("conflicts", figures.conflicts),
-        ("cycles", figures.lemmas),
-    ];
-    (found, figures)
+    (found, figures(rounds, &search.solver))
 }
 
 /// Why one transaction leads to another.
@@ -239,7 +231,7 @@ impl Search<'_> {
                     _ => reads.clone(),
                 };
                 for writer in seen.map(|j| self.chosen[j]).filter(|&source| source < OPEN) {
-                    if problem.writes(writer, key) && self.is_after(i as u32, writer) {
+                    if history.writes(Txn(writer), key) && self.is_after(i as u32, writer) {
                         broken.push((i as u32, writer));
                     }
                 }

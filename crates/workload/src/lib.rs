@@ -27,5 +27,6 @@ mod store;
 
 pub use inject::Injection;
 pub use run::run;
+pub use sample::Dice;
 pub use spec::{Distribution, Duplication, Shape, Spec, SpecError};
 pub use store::{Conflict, Store, Transaction};

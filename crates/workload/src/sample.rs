@@ -11,11 +11,11 @@ use rand_core::{Rng, SeedableRng};
 
 /// A stream of random draws.
 #[derive(Debug)]
-pub(crate) struct Dice(ChaCha8Rng);
+pub struct Dice(ChaCha8Rng);
 
 impl Dice {
     /// The stream of a seed and a label of at most 24 bytes.
-    pub(crate) fn new(seed: u64, label: &str) -> Dice {
+    pub fn new(seed: u64, label: &str) -> Dice {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());
         key[8..8 + label.len()].copy_from_slice(label.as_bytes());
@@ -24,13 +24,13 @@ impl Dice {
 
     /// 64 random bits.
     #[inline]
-    pub(crate) fn bits(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 
     /// A number below `n`, which is not 0. Its bias is below `n / 2^64`.
     #[inline]
-    pub(crate) fn below(&mut self, n: u32) -> u32 {
+    pub fn below(&mut self, n: u32) -> u32 {
         self.below_and_rest(n).0
     }
 
@@ -44,20 +44,20 @@ impl Dice {
 
     /// A number from `low` to `high`, both included.
     #[inline]
-    pub(crate) fn between(&mut self, low: u32, high: u32) -> u32 {
+    pub fn between(&mut self, low: u32, high: u32) -> u32 {
         debug_assert!(low <= high && high < u32::MAX);
         low + self.below(high - low + 1)
     }
 
     /// True with the given probability.
     #[inline]
-    pub(crate) fn chance(&mut self, probability: f64) -> bool {
+    pub fn chance(&mut self, probability: f64) -> bool {
         self.unit() < probability
     }
 
     /// A fraction in `[0, 1)`.
     #[inline]
-    pub(crate) fn unit(&mut self) -> f64 {
+    pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 }

@@ -1,0 +1,24 @@
+//! Recording: drives a workload against a database and writes down what every client saw.
+//!
+//! ```text
+//! Target (a URL) ──> Database ──> Connection, one a session ─┐
+//! plans from a seed ────────────> Client, one a session ─────┴─> run ──> Sink ──> history, log
+//! ```
+//!
+//! A [`Database`] hands out [`Connection`]s at an isolation level it knows by its own name. A [`Client`] is one session:
+//! it runs transaction after transaction over its connection and notes in a [`Record`] what it asked and what it was
+//! answered. [`run()`] lets all clients run side by side, decides how each transaction ended, and streams records
+//! to the [`Sink`].
+//!
+//! What a client does depends on the seed alone, never on the clock or on other sessions; what it is answered is the
+//! database's affair.
+
+mod client;
+mod database;
+mod record;
+
+pub use client::{Client, Stamps};
+pub use database::{
+    Answer, Class, Connection, ConnectionId, Control, Database, Failure, Scalar, Statement, Vendor,
+};
+pub use record::{Event, Record, Seen, Step};

@@ -1,0 +1,103 @@
+//! What one transaction did, while it is being done: the statements with their answers, for the log, and the operations
+//! on keys that follow from them, for the history.
+
+use std::time::Instant;
+
+use crate::database::{Answer, Failure, Scalar, Statement};
+
+/// An operation on a key, before it is answered. Keys are texts or integers, values integers.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Reads a register.
+    Read(Scalar),
+    /// Overwrites a register.
+    Write(Scalar, i64),
+    /// Reads a list.
+    ReadList(Scalar),
+    /// Appends to a list.
+    Append(Scalar, i64),
+    /// Creates a key.
+    Insert(Scalar, i64),
+    /// Removes a key.
+    Delete(Scalar),
+    /// Reads all keys from the first to the second.
+    Range(Scalar, Scalar),
+}
+
+/// What an operation was answered.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Seen {
+    /// Nothing: it wrote.
+    Done,
+    /// The value of a register; `None` if the key is not there.
+    Value(Option<i64>),
+    /// The elements of a list.
+    List(Vec<i64>),
+    /// The keys found, with their values.
+    Rows(Vec<(Scalar, i64)>),
+}
+
+/// A statement with its answer, and when it was sent and answered.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// The text.
+    pub sql: String,
+    /// Its parameters.
+    pub params: Vec<Scalar>,
+    /// What came back.
+    pub answer: Result<Answer, Failure>,
+    /// When it was sent.
+    pub sent: Instant,
+    /// When the answer was there.
+    pub answered: Instant,
+}
+
+/// What one transaction did so far.
+#[derive(Debug, Default)]
+pub struct Record {
+    /// The operations that were answered, in order.
+    pub steps: Vec<(Step, Seen)>,
+    /// The statements, in order, if they are wanted.
+    pub events: Vec<Event>,
+    /// Whether statements are wanted.
+    pub wants_events: bool,
+}
+
+impl Record {
+    /// A record that keeps statements only when they are wanted.
+    pub fn new(wants_events: bool) -> Record {
+        Record { wants_events, ..Record::default() }
+    }
+
+    /// Forgets everything, for the next transaction.
+    pub fn clear(&mut self) {
+        self.steps.clear();
+        self.events.clear();
+    }
+
+    /// Notes an operation and its answer.
+    pub fn step(&mut self, step: Step, seen: Seen) {
+        self.steps.push((step, seen));
+    }
+
+    /// Runs a statement by `execute` and, if statements are wanted, notes it with its answer.
+    pub fn statement(
+        &mut self,
+        statement: Statement<'_>,
+        execute: impl FnOnce(Statement<'_>) -> Result<Answer, Failure>,
+    ) -> Result<Answer, Failure> {
+        if !self.wants_events {
+            return execute(statement);
+        }
+        let sent = Instant::now();
+        let answer = execute(statement);
+        self.events.push(Event {
+            sql: statement.sql.to_owned(),
+            params: statement.params.to_vec(),
+            answer: answer.clone(),
+            sent,
+            answered: Instant::now(),
+        });
+        answer
+    }
+}

@@ -15,10 +15,20 @@
 
 mod client;
 mod database;
+mod keyvalue;
+mod line;
+mod monitor;
 mod record;
+mod run;
+mod sink;
 
 pub use client::{Client, Stamps};
 pub use database::{
     Answer, Class, Connection, ConnectionId, Control, Database, Failure, Scalar, Statement, Vendor,
 };
+pub use keyvalue::{Bug, BugKind, KeyValue, KeyValueClient, Kind, Memory, Plan, PlanError, Tables};
+pub use line::{Header, write_header};
+pub use monitor::{Figures, Monitor};
 pub use record::{Event, Record, Seen, Step};
+pub use run::{Limits, run};
+pub use sink::{Lane, Lines, Output, Sink};

@@ -86,18 +86,25 @@ impl Record {
         statement: Statement<'_>,
         execute: impl FnOnce(Statement<'_>) -> Result<Answer, Failure>,
     ) -> Result<Answer, Failure> {
+        self.timed(statement, execute, Answer::clone)
+    }
+
+    /// The same for statements that are not answered with rows or a count.
+    pub(crate) fn timed<T>(
+        &mut self,
+        statement: Statement<'_>,
+        execute: impl FnOnce(Statement<'_>) -> Result<T, Failure>,
+        answer: impl FnOnce(&T) -> Answer,
+    ) -> Result<T, Failure> {
         if !self.wants_events {
             return execute(statement);
         }
         let sent = Instant::now();
-        let answer = execute(statement);
-        self.events.push(Event {
-            sql: statement.sql.to_owned(),
-            params: statement.params.to_vec(),
-            answer: answer.clone(),
-            sent,
-            answered: Instant::now(),
-        });
-        answer
+        let result = execute(statement);
+        let answered = Instant::now();
+        let answer = result.as_ref().map(answer).map_err(Failure::clone);
+        let (sql, params) = (statement.sql.to_owned(), statement.params.to_vec());
+        self.events.push(Event { sql, params, answer, sent, answered });
+        result
     }
 }

@@ -22,11 +22,13 @@
 mod inject;
 mod run;
 mod sample;
+mod source;
 mod spec;
 mod store;
 
 pub use inject::Injection;
 pub use run::run;
 pub use sample::Dice;
+pub use source::{KeySource, ValueSource};
 pub use spec::{Distribution, Duplication, Shape, Spec, SpecError};
 pub use store::{Conflict, Store, Transaction};

@@ -11,8 +11,9 @@ use isoscope_levels::Level;
 use rustc_hash::FxHashSet;
 
 use crate::inject::Injector;
-use crate::sample::{AliasTable, Dice};
-use crate::spec::{Distribution, Duplication, Shape, Spec, SpecError, hot_keys};
+use crate::sample::Dice;
+use crate::source::{KeySource, ValueSource};
+use crate::spec::{Shape, Spec, SpecError};
 use crate::store::{Store, Transaction};
 
 /// Runs a workload and returns what was recorded. `progress` is told from time to time how many
@@ -138,7 +139,7 @@ impl<'a> Runner<'a> {
         Runner {
             spec,
             dice: Dice::new(spec.seed, "workload"),
-            keys: KeySource::of(spec),
+            keys: KeySource::of(spec.keys, spec.distribution),
             values: ValueSource::of(spec.duplication),
             store: Store::new(spec.level, spec.sessions, spec.keys, spec.seed),
             recorder: Recorder::new(spec),
@@ -221,7 +222,7 @@ impl<'a> Runner<'a> {
         match (self.spec.shape, op.reads) {
             (Shape::Register, true) => (OpKind::Read, self.store.read(txn, op.key)),
             (Shape::Register, false) => {
-                let value = self.values.draw(op.key, &mut self.dice, &mut self.recorder);
+                let value = self.value(op.key);
                 self.store.write(txn, op.key, value);
                 (OpKind::Write, value)
             }
@@ -230,11 +231,22 @@ impl<'a> Runner<'a> {
                 (OpKind::ReadList, self.recorder.draft.values.list(elements))
             }
             (Shape::ListAppend, false) => {
-                let value = self.values.draw(op.key, &mut self.dice, &mut self.recorder);
+                let value = self.value(op.key);
                 self.store.append(txn, op.key, value);
                 (OpKind::Append, value)
             }
         }
+    }
+
+    /// A value to write to a key.
+    #[inline]
+    fn value(&mut self, key: Key) -> Value {
+        let recorder = &mut self.recorder;
+        let fresh = || {
+            recorder.next_value += 1;
+            recorder.next_value - 1
+        };
+        small(self.values.draw(key, &mut self.dice).unwrap_or_else(fresh))
     }
 
     /// Ends a transaction as the rates want it.
@@ -253,74 +265,4 @@ impl<'a> Runner<'a> {
         }
         if unknown { Outcome::Unknown } else { Outcome::Committed }
     }
-}
-
-/// Where keys come from.
-enum KeySource {
-    Uniform { keys: u32 },
-    Weighted(AliasTable),
-    Hotspot { keys: u32, hot: u32, ops: f64 },
-}
-
-impl KeySource {
-    fn of(spec: &Spec) -> KeySource {
-        let keys = spec.keys;
-        match spec.distribution {
-            Distribution::Uniform => KeySource::Uniform { keys },
-            Distribution::Zipfian { theta } => KeySource::Weighted(AliasTable::zipfian(keys, theta)),
-            Distribution::Hotspot { keys: share, ops } => {
-                KeySource::Hotspot { keys, hot: hot_keys(keys, share), ops }
-            }
-        }
-    }
-
-    #[inline]
-    fn draw(&self, dice: &mut Dice) -> Key {
-        Key(match self {
-            KeySource::Uniform { keys } => dice.below(*keys),
-            KeySource::Weighted(table) => table.draw(dice),
-            KeySource::Hotspot { keys, hot, ops } => {
-                if hot == keys || dice.chance(*ops) {
-                    dice.below(*hot)
-                } else {
-                    dice.between(*hot, keys - 1)
-                }
-            }
-        })
-    }
-}
-
-/// Where written values come from.
-enum ValueSource {
-    Unique,
-    Repeating { keys: f64, domain: AliasTable },
-}
-
-impl ValueSource {
-    fn of(duplication: Option<Duplication>) -> ValueSource {
-        match duplication {
-            None => ValueSource::Unique,
-            Some(Duplication { keys, domain, theta }) => {
-                ValueSource::Repeating { keys, domain: AliasTable::zipfian(domain, theta) }
-            }
-        }
-    }
-
-    #[inline]
-    fn draw(&self, key: Key, dice: &mut Dice, recorder: &mut Recorder) -> Value {
-        match self {
-            ValueSource::Repeating { keys, domain } if repeats(key, *keys) => small(1 + domain.draw(dice)),
-            _ => {
-                recorder.next_value += 1;
-                small(recorder.next_value - 1)
-            }
-        }
-    }
-}
-
-/// Whether a key is one of the given share of all keys. They are spread evenly over the key numbers, so
-/// that hot and cold keys have their part.
-fn repeats(key: Key, share: f64) -> bool {
-    let up_to = |n: f64| (n * share).floor();
-    up_to(f64::from(key.0) + 1.0) > up_to(f64::from(key.0))
 }

@@ -1,0 +1,88 @@
+//! Key-value workloads: transactions of single operations on registers or lists, on any database.
+//!
+//! A [`Plan`] says what every transaction of every session does; a [`KeyValue`] does it. SQL databases do it by
+//! statements on a table ([`Tables`]), the in-memory store directly ([`Memory`]).
+
+mod memory;
+mod plan;
+mod tables;
+
+pub use memory::{Bug, BugKind, Memory};
+pub use plan::{Kind, Plan, PlanError};
+pub use tables::Tables;
+
+use crate::client::{Client, Stamps};
+use crate::database::{ConnectionId, Failure};
+use crate::record::{Record, Seen, Step};
+
+/// One connection to something that keeps values under keys.
+pub trait KeyValue: Send {
+    /// The server's number for the connection, if there is a server.
+    fn connection(&self) -> Option<ConnectionId>;
+
+    /// Begins a transaction that will run these steps.
+    fn begin(&mut self, steps: &[Step], record: &mut Record) -> Result<(), Failure>;
+
+    /// Runs a step.
+    fn run(&mut self, step: &Step, record: &mut Record) -> Result<Seen, Failure>;
+
+    /// Commits.
+    fn commit(&mut self) -> Result<Stamps, Failure>;
+
+    /// Ends the transaction without effect.
+    fn rollback(&mut self) -> Result<(), Failure>;
+
+    /// Replaces a connection that is gone.
+    fn reconnect(&mut self) -> Result<(), Failure>;
+}
+
+/// A session of a key-value workload.
+pub struct KeyValueClient<'p> {
+    plan: &'p Plan,
+    session: u32,
+    store: Box<dyn KeyValue + 'p>,
+    steps: Vec<Step>,
+}
+
+impl<'p> KeyValueClient<'p> {
+    /// A session that does its part of a plan.
+    pub fn new(plan: &'p Plan, session: u32, store: Box<dyn KeyValue + 'p>) -> KeyValueClient<'p> {
+        KeyValueClient { plan, session, store, steps: Vec::new() }
+    }
+}
+
+impl Client for KeyValueClient<'_> {
+    fn connection(&self) -> Option<ConnectionId> {
+        self.store.connection()
+    }
+
+    fn execute(&mut self, number: u64, attempt: u32, record: &mut Record) -> Result<bool, Failure> {
+        self.plan.steps(self.session, number, attempt, &mut self.steps);
+        self.store.begin(&self.steps, record)?;
+        for step in self.steps.drain(..) {
+            match self.store.run(&step, record) {
+                Ok(seen) => record.step(step, seen),
+                Err(failure) => {
+                    // A write that failed may have left something behind that another session reads.
+                    if matches!(step, Step::Write(..) | Step::Append(..) | Step::Insert(..)) {
+                        record.step(step, Seen::Done);
+                    }
+                    return Err(failure);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn commit(&mut self) -> Result<Stamps, Failure> {
+        self.store.commit()
+    }
+
+    fn rollback(&mut self) -> Result<(), Failure> {
+        self.store.rollback()
+    }
+
+    fn reconnect(&mut self) -> Result<(), Failure> {
+        self.store.reconnect()
+    }
+}

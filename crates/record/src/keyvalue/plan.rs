@@ -1,0 +1,317 @@
+//! What every transaction of a key-value workload does.
+//!
+//! The steps of a transaction are a function of the seed, the session and the transaction's number, so the same seed
+//! gives the same statements however the run goes. Only the values written depend on the attempt as well: a value that
+//! a failed attempt wrote is never written again, or nobody could tell whose write was read.
+
+use std::fmt;
+
+use isoscope_workload::{Dice, Distribution, Duplication, KeySource, ValueSource};
+
+use crate::database::Scalar;
+use crate::record::Step;
+
+/// What the transactions of a workload are like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Reads and writes of registers, in any mixture.
+    Register,
+    /// Reads of lists and appends to them.
+    ListAppend,
+    /// Every register that is written is read first.
+    ReadModifyWrite,
+    /// Transactions only read or only write.
+    BlindWrite,
+    /// Reads, range scans, inserts and deletes of rows.
+    Scan,
+}
+
+impl Kind {
+    /// All kinds.
+    pub const ALL: [Kind; 5] =
+        [Kind::Register, Kind::ListAppend, Kind::ReadModifyWrite, Kind::BlindWrite, Kind::Scan];
+
+    /// The name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Register => "register",
+            Kind::ListAppend => "list-append",
+            Kind::ReadModifyWrite => "read-modify-write",
+            Kind::BlindWrite => "blind-write",
+            Kind::Scan => "scan",
+        }
+    }
+
+    /// What it does, in a few words.
+    pub const fn about(self) -> &'static str {
+        match self {
+            Kind::Register => "reads and writes of registers",
+            Kind::ListAppend => "reads of lists and appends to them, as Elle likes best",
+            Kind::ReadModifyWrite => "every register that is written is read first: finds lost updates",
+            Kind::BlindWrite => "transactions only read or only write registers",
+            Kind::Scan => "reads, range scans, inserts and deletes: kept in the history, not judged yet",
+        }
+    }
+
+    /// Whether keys hold lists.
+    pub const fn is_list(self) -> bool {
+        matches!(self, Kind::ListAppend)
+    }
+
+    /// What keys hold before anything was written; `None` is nothing.
+    pub const fn initial(self) -> Option<i64> {
+        match self {
+            Kind::Register | Kind::ReadModifyWrite | Kind::BlindWrite => Some(0),
+            Kind::ListAppend | Kind::Scan => None,
+        }
+    }
+}
+
+/// A key-value workload; see the module.
+#[derive(Debug)]
+pub struct Plan {
+    /// What its transactions are like.
+    pub kind: Kind,
+    /// Sessions.
+    pub sessions: u32,
+    /// Operations of each transaction, about.
+    pub ops: u32,
+    /// Keys to choose from.
+    pub keys: u32,
+    /// The share of operations that read, or of transactions where they only read or only write.
+    pub reads: f64,
+    /// How often a transaction may be tried again.
+    pub retries: u32,
+    /// What all chance depends on.
+    pub seed: u64,
+    key_source: KeySource,
+    values: ValueSource,
+}
+
+/// Why a workload makes no sense.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PlanError {
+    /// There must be at least one of these.
+    Zero(&'static str),
+    /// There are more than a run can do.
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// How many there can be.
+        most: u32,
+    },
+    /// A share is not between 0 and 1.
+    Share(&'static str),
+    /// Elements of lists cannot repeat.
+    DuplicateElements,
+}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PlanError::Zero(what) => write!(f, "there must be at least one {what}"),
+            PlanError::TooMany { what, most } => write!(f, "too many {what}: at most {most}"),
+            PlanError::Share(what) => write!(f, "{what} must be between 0 and 1"),
+            PlanError::DuplicateElements => {
+                f.write_str("list elements must be unique: value duplication works on registers only")
+            }
+        }
+    }
+}
+
+impl std::error::Error for PlanError {}
+
+/// The most of sessions, operations and keys: enough for any database, and no product of them overflows.
+const MOST: [(&str, u32); 3] = [("sessions", 10_000), ("operations", 10_000), ("keys", 10_000_000)];
+
+impl Plan {
+    /// A workload of a kind.
+    #[allow(clippy::too_many_arguments, reason = "one row for each option of the command line")]
+    pub fn new(
+        kind: Kind,
+        sessions: u32,
+        ops: u32,
+        keys: u32,
+        reads: f64,
+        distribution: Distribution,
+        duplication: Option<Duplication>,
+        retries: u32,
+        seed: u64,
+    ) -> Result<Plan, PlanError> {
+        for ((what, most), count) in MOST.into_iter().zip([sessions, ops, keys]) {
+            if count == 0 {
+                return Err(PlanError::Zero(what.trim_end_matches('s')));
+            }
+            if count > most {
+                return Err(PlanError::TooMany { what, most });
+            }
+        }
+        if !(0.0..=1.0).contains(&reads) {
+            return Err(PlanError::Share("the share of reads"));
+        }
+        if duplication.is_some() && kind.is_list() {
+            return Err(PlanError::DuplicateElements);
+        }
+        let key_source = KeySource::of(keys, distribution);
+        let values = ValueSource::of(duplication);
+        Ok(Plan { kind, sessions, ops, keys, reads, retries, seed, key_source, values })
+    }
+
+    /// The steps of a transaction.
+    pub fn steps(&self, session: u32, number: u64, attempt: u32, steps: &mut Vec<Step>) {
+        steps.clear();
+        let mut draw = Draw {
+            plan: self,
+            dice: Dice::new(self.seed, &format!("{session} {number}")),
+            // Every operation of every attempt of every transaction has a number of its own.
+            next: (number * u64::from(self.sessions) + u64::from(session))
+                * (u64::from(self.retries) + 1)
+                * u64::from(self.ops),
+        };
+        draw.next += u64::from(attempt) * u64::from(self.ops);
+        let reads_only = draw.dice.chance(self.reads);
+        while steps.len() < self.ops as usize {
+            match self.kind {
+                Kind::Register => {
+                    let reads = draw.dice.chance(self.reads);
+                    steps.push(draw.register(reads));
+                }
+                Kind::BlindWrite => steps.push(draw.register(reads_only)),
+                Kind::ListAppend => steps.push(draw.list()),
+                Kind::ReadModifyWrite => draw.update(steps),
+                Kind::Scan => steps.push(draw.row()),
+            }
+        }
+    }
+}
+
+struct Draw<'p> {
+    plan: &'p Plan,
+    dice: Dice,
+    next: u64,
+}
+
+impl Draw<'_> {
+    fn key(&mut self) -> isoscope_history::Key {
+        self.plan.key_source.draw(&mut self.dice)
+    }
+
+    fn value(&mut self, key: isoscope_history::Key) -> i64 {
+        self.next += 1;
+        let repeated = self.plan.values.draw(key, &mut self.dice);
+        repeated.map_or(self.next.cast_signed(), i64::from)
+    }
+
+    fn register(&mut self, reads: bool) -> Step {
+        let key = self.key();
+        if reads { Step::Read(name(key)) } else { Step::Write(name(key), self.value(key)) }
+    }
+
+    fn list(&mut self) -> Step {
+        let key = self.key();
+        if self.dice.chance(self.plan.reads) {
+            Step::ReadList(name(key))
+        } else {
+            Step::Append(name(key), self.value(key))
+        }
+    }
+
+    /// Reads a register and perhaps overwrites it.
+    fn update(&mut self, steps: &mut Vec<Step>) {
+        let key = self.key();
+        steps.push(Step::Read(name(key)));
+        if !self.dice.chance(self.plan.reads) {
+            let value = self.value(key);
+            steps.push(Step::Write(name(key), value));
+        }
+    }
+
+    fn row(&mut self) -> Step {
+        /// Of the scans, the share of keys they cover.
+        const WIDTH: u32 = 10;
+        let key = self.key();
+        if self.dice.chance(self.plan.reads) {
+            if self.dice.chance(0.5) {
+                return Step::Read(name(key));
+            }
+            let high = key.0.saturating_add(self.plan.keys.div_ceil(WIDTH)).min(self.plan.keys - 1);
+            return Step::Range(name(key), Scalar::Int(high.into()));
+        }
+        if self.dice.chance(0.5) { Step::Insert(name(key), self.value(key)) } else { Step::Delete(name(key)) }
+    }
+}
+
+fn name(key: isoscope_history::Key) -> Scalar {
+    Scalar::Int(key.0.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    fn plan(kind: Kind, seed: u64) -> Plan {
+        Plan::new(kind, 3, 4, 5, 0.5, Distribution::Uniform, None, 2, seed).unwrap()
+    }
+
+    fn steps(plan: &Plan, session: u32, number: u64, attempt: u32) -> Vec<Step> {
+        let mut steps = Vec::new();
+        plan.steps(session, number, attempt, &mut steps);
+        steps
+    }
+
+    #[test]
+    fn the_seed_gives_the_steps() {
+        for kind in Kind::ALL {
+            let (one, other) = (plan(kind, 7), plan(kind, 8));
+            let all = |plan: &Plan| (0..20).map(|n| steps(plan, 1, n, 0)).collect::<Vec<_>>();
+            assert_eq!(all(&one), all(&plan(kind, 7)));
+            assert_ne!(all(&one), all(&other));
+        }
+    }
+
+    /// No two writes of a run, failed attempts included, write the same value.
+    #[test]
+    fn values_are_unique() {
+        for kind in Kind::ALL {
+            let plan = plan(kind, 1);
+            let mut seen = HashSet::new();
+            for session in 0..3 {
+                for number in 0..50 {
+                    for attempt in 0..3 {
+                        for step in steps(&plan, session, number, attempt) {
+                            if let Step::Write(_, v) | Step::Append(_, v) | Step::Insert(_, v) = step {
+                                assert!(v > 0 && seen.insert(v), "{kind:?} repeats {v}");
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn another_attempt_differs_in_values_alone() {
+        let plan = plan(Kind::Register, 3);
+        let shape = |steps: Vec<Step>| -> Vec<Step> {
+            let blank = |step| match step {
+                Step::Write(key, _) => Step::Write(key, 0),
+                other => other,
+            };
+            steps.into_iter().map(blank).collect()
+        };
+        assert_eq!(shape(steps(&plan, 2, 9, 0)), shape(steps(&plan, 2, 9, 1)));
+        assert_ne!(steps(&plan, 2, 9, 0), steps(&plan, 2, 9, 1));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let make = |sessions, reads| {
+            Plan::new(Kind::Register, sessions, 1, 1, reads, Distribution::Uniform, None, 0, 0)
+        };
+        assert_eq!(make(0, 0.5).unwrap_err(), PlanError::Zero("session"));
+        assert_eq!(make(1, f64::NAN).unwrap_err(), PlanError::Share("the share of reads"));
+        assert!(matches!(make(u32::MAX, 0.5), Err(PlanError::TooMany { .. })));
+    }
+}

@@ -1,0 +1,171 @@
+//! Keys and values in a table of an SQL database.
+//!
+//! Registers and rows are `(k, v)` with an integer value; lists are `(k, v)` with a text of elements that each have a
+//! comma before them. An append is one UPDATE that makes the text longer, so the database, not the client, reads
+//! what the append extends; everything else is one plain statement an operation.
+//!
+//! The table is called `isoscope_kv`, and only it is touched.
+
+use super::{KeyValue, Kind, Plan};
+use crate::client::Stamps;
+use crate::database::{
+    Answer, Class, Connection, ConnectionId, Database, Failure, Scalar, Statement, Vendor,
+};
+use crate::record::{Record, Seen, Step};
+
+const BEGIN: Statement<'static> = Statement { sql: "BEGIN", params: &[] };
+const READ: &str = "SELECT v FROM isoscope_kv WHERE k = ?";
+const WRITE: &str = "UPDATE isoscope_kv SET v = ? WHERE k = ?";
+const INSERT: &str = "INSERT INTO isoscope_kv (k, v) VALUES (?, ?)";
+const DELETE: &str = "DELETE FROM isoscope_kv WHERE k = ?";
+const RANGE: &str = "SELECT k, v FROM isoscope_kv WHERE k BETWEEN ? AND ? ORDER BY k";
+
+/// A connection whose table holds the keys.
+pub struct Tables<'d> {
+    database: &'d dyn Database,
+    connection: Box<dyn Connection>,
+    append: &'static str,
+}
+
+impl<'d> Tables<'d> {
+    /// Opens a connection.
+    pub fn connect(database: &'d dyn Database) -> Result<Tables<'d>, Failure> {
+        let append = match database.vendor() {
+            Vendor::MySql | Vendor::MariaDb => "UPDATE isoscope_kv SET v = CONCAT(v, ?) WHERE k = ?",
+            _ => "UPDATE isoscope_kv SET v = v || ? WHERE k = ?",
+        };
+        Ok(Tables { connection: database.connect()?, database, append })
+    }
+
+    /// Makes the table anew, with the initial values of a plan.
+    pub fn create(database: &dyn Database, plan: &Plan) -> Result<(), Failure> {
+        /// Rows of one INSERT.
+        const ROWS: u32 = 500;
+        let mut connection = database.connect()?;
+        let mut run = |sql: &str| connection.execute(Statement::plain(sql));
+        run("DROP TABLE IF EXISTS isoscope_kv")?;
+        let (column, engine) = match (plan.kind.is_list(), database.vendor()) {
+            (true, Vendor::MySql | Vendor::MariaDb) => ("LONGTEXT NOT NULL", " ENGINE=InnoDB"),
+            (false, Vendor::MySql | Vendor::MariaDb) => ("BIGINT NOT NULL", " ENGINE=InnoDB"),
+            (true, _) => ("TEXT NOT NULL", ""),
+            (false, _) => ("BIGINT NOT NULL", ""),
+        };
+        run(&format!("CREATE TABLE isoscope_kv (k BIGINT PRIMARY KEY, v {column}){engine}"))?;
+        if plan.kind == Kind::Scan {
+            return Ok(());
+        }
+        let initial = if plan.kind.is_list() { "''" } else { "0" };
+        for first in (0..plan.keys).step_by(ROWS as usize) {
+            let last = plan.keys.min(first + ROWS);
+            let rows: Vec<String> = (first..last).map(|k| format!("({k}, {initial})")).collect();
+            run(&format!("INSERT INTO isoscope_kv (k, v) VALUES {}", rows.join(", ")))?;
+        }
+        Ok(())
+    }
+
+    /// Removes the table.
+    pub fn remove(database: &dyn Database) -> Result<(), Failure> {
+        database.connect()?.execute(Statement::plain("DROP TABLE IF EXISTS isoscope_kv")).map(drop)
+    }
+
+    fn execute(&mut self, sql: &str, params: &[Scalar], record: &mut Record) -> Result<Answer, Failure> {
+        record.statement(Statement { sql, params }, |statement| self.connection.execute(statement))
+    }
+
+    /// A statement that must find its row.
+    fn change(&mut self, sql: &str, params: &[Scalar], record: &mut Record) -> Result<Seen, Failure> {
+        match self.execute(sql, params, record)? {
+            Answer::Count(1) => Ok(Seen::Done),
+            answer => Err(odd(sql, &answer)),
+        }
+    }
+
+    fn read(&mut self, key: &Scalar, record: &mut Record) -> Result<Option<Scalar>, Failure> {
+        match self.execute(READ, std::slice::from_ref(key), record)? {
+            Answer::Rows(rows) if rows.is_empty() => Ok(None),
+            Answer::Rows(mut rows) if rows.len() == 1 && rows[0].len() == 1 => Ok(rows.remove(0).pop()),
+            answer => Err(odd(READ, &answer)),
+        }
+    }
+
+    /// What there is to delete is deleted; what there is not was seen to be absent.
+    fn delete(&mut self, key: &Scalar, record: &mut Record) -> Result<Seen, Failure> {
+        match self.execute(DELETE, std::slice::from_ref(key), record)? {
+            Answer::Count(0) => Ok(Seen::Value(None)),
+            Answer::Count(1) => Ok(Seen::Done),
+            answer => Err(odd(DELETE, &answer)),
+        }
+    }
+
+    fn range(&mut self, low: &Scalar, high: &Scalar, record: &mut Record) -> Result<Seen, Failure> {
+        let answer = self.execute(RANGE, &[low.clone(), high.clone()], record)?;
+        let row = |row: &Vec<Scalar>| match row.as_slice() {
+            [key, Scalar::Int(value)] => Some((key.clone(), *value)),
+            _ => None,
+        };
+        let rows = match &answer {
+            Answer::Rows(rows) => rows.iter().map(row).collect(),
+            Answer::Count(_) => None,
+        };
+        rows.map(Seen::Rows).ok_or_else(|| odd(RANGE, &answer))
+    }
+}
+
+impl KeyValue for Tables<'_> {
+    fn connection(&self) -> Option<ConnectionId> {
+        self.connection.id()
+    }
+
+    fn begin(&mut self, _steps: &[Step], record: &mut Record) -> Result<(), Failure> {
+        record.timed(BEGIN, |_| self.connection.begin(), |()| Answer::Count(0))
+    }
+
+    fn run(&mut self, step: &Step, record: &mut Record) -> Result<Seen, Failure> {
+        match step {
+            Step::Read(key) => match self.read(key, record)? {
+                None => Ok(Seen::Value(None)),
+                Some(Scalar::Int(value)) => Ok(Seen::Value(Some(value))),
+                Some(other) => Err(odd(READ, &Answer::Rows(vec![vec![other]]))),
+            },
+            Step::ReadList(key) => {
+                let list = self.read(key, record)?;
+                let elements = list.as_ref().and_then(elements);
+                elements
+                    .map(Seen::List)
+                    .ok_or_else(|| odd(READ, &Answer::Rows(vec![list.into_iter().collect()])))
+            }
+            Step::Write(key, value) => self.change(WRITE, &[Scalar::Int(*value), key.clone()], record),
+            Step::Append(key, value) => {
+                self.change(self.append, &[Scalar::Text(format!(",{value}")), key.clone()], record)
+            }
+            Step::Insert(key, value) => self.change(INSERT, &[key.clone(), Scalar::Int(*value)], record),
+            Step::Delete(key) => self.delete(key, record),
+            Step::Range(low, high) => self.range(low, high, record),
+        }
+    }
+
+    fn commit(&mut self) -> Result<Stamps, Failure> {
+        self.connection.commit()
+    }
+
+    fn rollback(&mut self) -> Result<(), Failure> {
+        self.connection.rollback()
+    }
+
+    fn reconnect(&mut self) -> Result<(), Failure> {
+        self.connection = self.database.connect()?;
+        Ok(())
+    }
+}
+
+/// The elements of a list: numbers, each after a comma.
+fn elements(list: &Scalar) -> Option<Vec<i64>> {
+    let Scalar::Text(text) = list else { return None };
+    text.split(',').skip(1).map(|element| element.parse().ok()).collect()
+}
+
+/// An answer that no database should give, unless somebody else changes the table.
+fn odd(sql: &str, answer: &Answer) -> Failure {
+    let message = format!("`{sql}` was answered {answer:?}: does somebody else use the table isoscope_kv?");
+    Failure { class: Class::Other, code: None, message }
+}

@@ -1,0 +1,80 @@
+//! Where the keys and values of a workload come from.
+
+use isoscope_history::Key;
+
+use crate::sample::{AliasTable, Dice};
+use crate::spec::{Distribution, Duplication, hot_keys};
+
+/// Keys, drawn by the law of a distribution.
+#[derive(Debug)]
+pub struct KeySource(Law);
+
+#[derive(Debug)]
+enum Law {
+    Uniform { keys: u32 },
+    Weighted(AliasTable),
+    Hotspot { keys: u32, hot: u32, ops: f64 },
+}
+
+impl KeySource {
+    /// The source of so many keys, of which there must be at least one.
+    pub fn of(keys: u32, distribution: Distribution) -> KeySource {
+        KeySource(match distribution {
+            Distribution::Uniform => Law::Uniform { keys },
+            Distribution::Zipfian { theta } => Law::Weighted(AliasTable::zipfian(keys, theta)),
+            Distribution::Hotspot { keys: share, ops } => {
+                Law::Hotspot { keys, hot: hot_keys(keys, share), ops }
+            }
+        })
+    }
+
+    /// The next key.
+    #[inline]
+    pub fn draw(&self, dice: &mut Dice) -> Key {
+        Key(match &self.0 {
+            Law::Uniform { keys } => dice.below(*keys),
+            Law::Weighted(table) => table.draw(dice),
+            Law::Hotspot { keys, hot, ops } => {
+                if hot == keys || dice.chance(*ops) {
+                    dice.below(*hot)
+                } else {
+                    dice.between(*hot, keys - 1)
+                }
+            }
+        })
+    }
+}
+
+/// Values to write where they may repeat.
+#[derive(Debug)]
+pub struct ValueSource(Option<Repeating>);
+
+#[derive(Debug)]
+struct Repeating {
+    keys: f64,
+    domain: AliasTable,
+}
+
+impl ValueSource {
+    /// The source for keys of which a share repeats values, if any does.
+    pub fn of(duplication: Option<Duplication>) -> ValueSource {
+        ValueSource(duplication.map(|Duplication { keys, domain, theta }| Repeating {
+            keys,
+            domain: AliasTable::zipfian(domain, theta),
+        }))
+    }
+
+    /// The next value for a key; `None` when it must be one that nobody wrote.
+    #[inline]
+    pub fn draw(&self, key: Key, dice: &mut Dice) -> Option<u32> {
+        let repeating = self.0.as_ref().filter(|repeating| repeats(key, repeating.keys))?;
+        Some(1 + repeating.domain.draw(dice))
+    }
+}
+
+/// Whether a key is one of the given share of all keys. They are spread evenly over the key numbers, so
+/// that hot and cold keys have their part.
+fn repeats(key: Key, share: f64) -> bool {
+    let up_to = |n: f64| (n * share).floor();
+    up_to(f64::from(key.0) + 1.0) > up_to(f64::from(key.0))
+}

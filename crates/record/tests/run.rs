@@ -136,7 +136,7 @@ impl Client for Fickle {
 
     fn execute(&mut self, number: u64, attempt: u32, record: &mut Record) -> Result<bool, Failure> {
         self.next = (number + u64::from(attempt)) as usize;
-        record.step(Step::Write(Scalar::from("x"), self.next as i64), Seen::Done);
+        record.step(Step::Write(Scalar::from("x"), i64::try_from(self.next).unwrap()), Seen::Done);
         match self.now() {
             End::FailEarly(class) => Err(failure(class)),
             end => Ok(end != End::RollBack),
@@ -156,7 +156,7 @@ impl Client for Fickle {
 
     fn reconnect(&mut self) -> Result<(), Failure> {
         self.reconnects += 1;
-        if self.reconnects % 2 == 0 { Ok(()) } else { Err(failure(Class::Connection)) }
+        if self.reconnects.is_multiple_of(2) { Ok(()) } else { Err(failure(Class::Connection)) }
     }
 }
 

@@ -15,6 +15,7 @@
 
 mod client;
 mod database;
+pub mod log;
 mod record;
 
 pub use client::{Client, Stamps};

@@ -17,6 +17,7 @@ mod client;
 mod database;
 pub mod log;
 mod record;
+pub mod workload;
 
 pub use client::{Client, Stamps};
 pub use database::{

@@ -1,13 +1,13 @@
 //! Key-value workloads: transactions of single operations on registers or lists, on any database.
 //!
 //! A [`Plan`] says what every transaction of every session does; a [`KeyValue`] does it. SQL databases do it by
-//! statements on a table ([`Tables`]), the in-memory store directly ([`Memory`]).
+//! statements on a table ([`Tables`]), the in-memory store directly ([`MemoryStore`]).
 
 mod memory;
 mod plan;
 mod tables;
 
-pub use memory::{Bug, BugKind, Memory};
+pub use memory::{Bug, BugKind, MemoryStore};
 pub use plan::{Kind, Plan, PlanError};
 pub use tables::Tables;
 

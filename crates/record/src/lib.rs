@@ -15,20 +15,30 @@
 
 mod client;
 mod database;
+pub mod hermitage;
+mod isolation;
 mod keyvalue;
 mod line;
+pub mod log;
 mod monitor;
 mod record;
 mod run;
+pub mod script;
 mod sink;
+mod target;
+pub mod workload;
 
 pub use client::{Client, Stamps};
 pub use database::{
     Answer, Class, Connection, ConnectionId, Control, Database, Failure, Scalar, Statement, Vendor,
 };
-pub use keyvalue::{Bug, BugKind, KeyValue, KeyValueClient, Kind, Memory, Plan, PlanError, Tables};
+pub use isolation::{
+    Isolation, Source, UnknownIsolation, default_isolation, isolation, isolations, under_setting,
+};
+pub use keyvalue::{Bug, BugKind, KeyValue, KeyValueClient, Kind, MemoryStore, Plan, PlanError, Tables};
 pub use line::{Header, write_header};
 pub use monitor::{Figures, Monitor};
 pub use record::{Event, Record, Seen, Step};
 pub use run::{Limits, run};
 pub use sink::{Lane, Lines, Output, Sink};
+pub use target::{Address, File, Host, Memory, OpenError, Options, Params, Target, TargetError};

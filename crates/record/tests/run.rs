@@ -10,7 +10,7 @@ use isoscope_formats::{Format, Input, ReadOptions, read};
 use isoscope_history::{History, Outcome, Session};
 use isoscope_levels::Level;
 use isoscope_record::{
-    Bug, Class, Client, ConnectionId, Failure, Header, KeyValueClient, Kind, Limits, Memory, Monitor, Output,
+    Bug, Class, Client, ConnectionId, Failure, Header, KeyValueClient, Kind, Limits, MemoryStore, Monitor, Output,
     Plan, Record, Scalar, Seen, Sink, Stamps, Step, run, write_header,
 };
 use isoscope_workload::{Distribution, Store};
@@ -49,7 +49,7 @@ fn plan(kind: Kind, seed: u64) -> Plan {
 }
 
 fn record(plan: &Plan, level: Level, bugs: Vec<Bug>) -> History {
-    let memory = Memory::new(level, bugs, plan);
+    let memory = MemoryStore::new(level, bugs, plan);
     let client = |session| -> Box<dyn Client + '_> {
         Box::new(KeyValueClient::new(plan, session, Box::new(memory.session(session))))
     };
@@ -216,7 +216,7 @@ fn a_stopped_run_keeps_what_it_has() {
     let page = Page::default();
     let sink = Sink::new(Some(page.output(Some(0))), None);
     let plan = plan(Kind::Register, 1);
-    let memory = Memory::new(Level::Serializable, Vec::new(), &plan);
+    let memory = MemoryStore::new(Level::Serializable, Vec::new(), &plan);
     let monitor = Monitor::new(1);
     let limits = Limits { txns: None, duration: None, ..Limits::default() };
     std::thread::scope(|scope| {
@@ -239,7 +239,7 @@ fn a_stopped_run_keeps_what_it_has() {
 fn a_duration_ends_a_run() {
     let sink = Sink::new(None, None);
     let plan = plan(Kind::Register, 1);
-    let memory = Memory::new(Level::Serializable, Vec::new(), &plan);
+    let memory = MemoryStore::new(Level::Serializable, Vec::new(), &plan);
     let limits = Limits { txns: None, duration: Some(Duration::from_millis(50)), ..Limits::default() };
     let client = KeyValueClient::new(&plan, 0, Box::new(memory.session(0)));
     run(vec![Box::new(client)], &limits, &sink, &Monitor::new(1)).unwrap();

@@ -80,7 +80,7 @@ impl fmt::Display for Bug {
 
 /// A store that sessions share.
 #[derive(Clone)]
-pub struct Memory {
+pub struct MemoryStore {
     shared: Arc<Mutex<Shared>>,
 }
 
@@ -101,9 +101,9 @@ impl Shared {
     }
 }
 
-impl Memory {
+impl MemoryStore {
     /// A store for a plan, at one of [`Store::LEVELS`].
-    pub fn new(level: Level, bugs: Vec<Bug>, plan: &Plan) -> Memory {
+    pub fn new(level: Level, bugs: Vec<Bug>, plan: &Plan) -> MemoryStore {
         let shared = Shared {
             store: Store::new(level, plan.sessions, plan.keys, plan.seed),
             bugs,
@@ -111,7 +111,7 @@ impl Memory {
             vain: vec![None; plan.keys as usize],
             initial: plan.kind.initial().and_then(|n| small(n).ok()).unwrap_or(Value::NIL),
         };
-        Memory { shared: Arc::new(Mutex::new(shared)) }
+        MemoryStore { shared: Arc::new(Mutex::new(shared)) }
     }
 
     /// The connection of a session.

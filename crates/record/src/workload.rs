@@ -1,0 +1,12 @@
+//! Applications: workloads with tables, transactions and rules of their own, in SQL.
+//!
+//! [`application`](Application) says what one is and drives it; [`Bank`] and [`SmallBank`] are two. `docs/workloads.md`
+//! describes them, and how to add another.
+
+mod application;
+mod bank;
+mod smallbank;
+
+pub use application::{Application, Cells, Hotspot, Ledger, SpecError, Table, Transaction, client};
+pub use bank::{Bank, BankSpec};
+pub use smallbank::{SmallBank, SmallBankSpec};

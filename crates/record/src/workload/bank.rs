@@ -1,0 +1,219 @@
+//! A bank: accounts with balances, and money that moves between them.
+//!
+//! Accounts come in pairs of one holder, `2h` and `2h + 1`. The pairs of even holders have an *overdraft*: one account may go
+//! below zero as long as the two together do not. No other account may go below zero. So of four accounts in a row
+//! two have an overdraft.
+//!
+//! | transaction | reads | writes | rolls back |
+//! |---|---|---|---|
+//! | transfer | an account without overdraft, any other | both | when the first holds too little |
+//! | deposit | an account | it | |
+//! | withdraw | an account without overdraft | it | when it holds too little |
+//! | overdraft | a pair with overdraft | one of the two | when the pair holds too little |
+//! | balance | four accounts in a row, by one statement | | |
+//!
+//! What every serializable execution keeps: a pair with overdraft never holds less than nothing, and all accounts
+//! together change by what committed deposits and withdrawals say. Write skew breaks the first: two overdrafts of one
+//! pair each see the cover that the other one takes away. Lost updates break the second.
+
+use isoscope_workload::Dice;
+
+use super::application::{
+    Application, Cells, Hotspot, Ledger, SpecError, Table, Transaction, check_weights, draw_weighted, other,
+    pairs,
+};
+use crate::database::{Connection, Failure, Scalar};
+
+/// The most accounts there may be.
+const MOST_ACCOUNTS: u32 = 100_000;
+
+/// The most an account may begin with, and the most that moves at once; no run comes near the end of 64 bits.
+const MOST_MONEY: i64 = 1_000_000_000;
+
+const ACCOUNT: Cells = Cells {
+    prefix: "account",
+    select: "SELECT balance FROM isoscope_account WHERE id = ?",
+    update: "UPDATE isoscope_account SET balance = ? WHERE id = ?",
+};
+
+const SELECT_FOUR: &str = "SELECT id, balance FROM isoscope_account WHERE id BETWEEN ? AND ? ORDER BY id";
+
+/// What kind of bank.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BankSpec {
+    /// How many accounts, a multiple of 4.
+    pub accounts: u32,
+    /// What each begins with.
+    pub initial: i64,
+    /// The most that moves at once.
+    pub most: u32,
+    /// The weights of transfer, deposit, withdraw, overdraft and balance.
+    pub mix: [u32; 5],
+    /// Which accounts are in demand.
+    pub hotspot: Hotspot,
+}
+
+impl Default for BankSpec {
+    fn default() -> BankSpec {
+        let hotspot = Hotspot { part: 0.2, draws: 0.5 };
+        BankSpec { accounts: 40, initial: 100, most: 100, mix: [3, 4, 2, 4, 2], hotspot }
+    }
+}
+
+/// The application; see the module.
+#[derive(Debug)]
+pub struct Bank {
+    spec: BankSpec,
+    ledger: Ledger,
+}
+
+impl Bank {
+    /// A bank, if there can be one of that kind.
+    pub fn new(spec: BankSpec) -> Result<Bank, SpecError> {
+        let refuse = |message: String| Err(SpecError(message));
+        if !spec.accounts.is_multiple_of(4) || !(4..=MOST_ACCOUNTS).contains(&spec.accounts) {
+            return refuse(format!("accounts are a multiple of 4, at least 4 and at most {MOST_ACCOUNTS}"));
+        }
+        if !(0..=MOST_MONEY).contains(&spec.initial) || !(1..=MOST_MONEY).contains(&i64::from(spec.most)) {
+            return refuse(format!("amounts of money are not negative and at most {MOST_MONEY}"));
+        }
+        check_weights(&spec.mix)?;
+        spec.hotspot.check()?;
+        Ok(Bank { spec, ledger: Ledger::default() })
+    }
+
+    fn transfer(&self, dice: &mut Dice, txn: &mut Transaction<'_>) -> Result<bool, Failure> {
+        let (from, amount) = (self.draw_plain(dice), self.draw_amount(dice));
+        let to = match self.spec.hotspot.draw(self.spec.accounts, dice) {
+            same if same == from => (from + 1) % self.spec.accounts,
+            to => to,
+        };
+        let (source, target) = (txn.read(&ACCOUNT, from)?, txn.read(&ACCOUNT, to)?);
+        if source < amount {
+            return Ok(false);
+        }
+        txn.write(&ACCOUNT, from, source.saturating_sub(amount))?;
+        txn.write(&ACCOUNT, to, target.saturating_add(amount))?;
+        Ok(true)
+    }
+
+    fn deposit(&self, dice: &mut Dice, txn: &mut Transaction<'_>) -> Result<bool, Failure> {
+        let (account, amount) = (self.spec.hotspot.draw(self.spec.accounts, dice), self.draw_amount(dice));
+        let balance = txn.read(&ACCOUNT, account)?;
+        txn.brings(amount);
+        txn.write(&ACCOUNT, account, balance.saturating_add(amount))?;
+        Ok(true)
+    }
+
+    fn withdraw(&self, dice: &mut Dice, txn: &mut Transaction<'_>) -> Result<bool, Failure> {
+        let (account, amount) = (self.draw_plain(dice), self.draw_amount(dice));
+        let balance = txn.read(&ACCOUNT, account)?;
+        if balance < amount {
+            return Ok(false);
+        }
+        txn.brings(-amount);
+        txn.write(&ACCOUNT, account, balance.saturating_sub(amount))?;
+        Ok(true)
+    }
+
+    fn overdraft(&self, dice: &mut Dice, txn: &mut Transaction<'_>) -> Result<bool, Failure> {
+        let (account, amount) = (self.draw_covered(dice), self.draw_amount(dice));
+        let balance = txn.read(&ACCOUNT, account)?;
+        let cover = txn.read(&ACCOUNT, account ^ 1)?;
+        if balance.saturating_add(cover) < amount {
+            return Ok(false);
+        }
+        txn.brings(-amount);
+        txn.write(&ACCOUNT, account, balance.saturating_sub(amount))?;
+        Ok(true)
+    }
+
+    fn balance(&self, dice: &mut Dice, txn: &mut Transaction<'_>) -> Result<bool, Failure> {
+        let first = self.spec.hotspot.draw(self.spec.accounts / 4, dice) * 4;
+        let bounds = [Scalar::Int(first.into()), Scalar::Int((first + 3).into())];
+        let rows = txn.query(SELECT_FOUR, &bounds)?;
+        if rows.len() != 4 {
+            return Err(other(format!("not four accounts from {first} on: {rows:?}")));
+        }
+        for (account, row) in (first..).zip(&rows) {
+            match row[..] {
+                [Scalar::Int(id), Scalar::Int(balance)] if id == i64::from(account) => {
+                    txn.saw(&ACCOUNT, account, balance);
+                }
+                _ => return Err(other(format!("not the balance of account {account}: {row:?}"))),
+            }
+        }
+        Ok(true)
+    }
+
+    /// An account with overdraft: the first two of four.
+    fn draw_covered(&self, dice: &mut Dice) -> u32 {
+        let place = self.spec.hotspot.draw(self.spec.accounts / 2, dice);
+        place / 2 * 4 + place % 2
+    }
+
+    /// An account without overdraft: the last two of four.
+    fn draw_plain(&self, dice: &mut Dice) -> u32 {
+        self.draw_covered(dice) + 2
+    }
+
+    fn draw_amount(&self, dice: &mut Dice) -> i64 {
+        1 + i64::from(dice.below(self.spec.most))
+    }
+}
+
+impl Application for Bank {
+    fn name(&self) -> &'static str {
+        "bank"
+    }
+
+    fn about(&self) -> &'static str {
+        "accounts with transfers, deposits, withdrawals and overdrafts that two accounts cover together"
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        let row = |id: u32| vec![Scalar::Int(id.into()), Scalar::Int(self.spec.initial)];
+        let columns = &[("id", "BIGINT NOT NULL PRIMARY KEY"), ("balance", "BIGINT NOT NULL")];
+        vec![Table { name: "isoscope_account", columns, rows: (0..self.spec.accounts).map(row).collect() }]
+    }
+
+    fn initials(&self) -> Vec<(Scalar, i64)> {
+        (0..self.spec.accounts).map(|id| (ACCOUNT.key(id), self.spec.initial)).collect()
+    }
+
+    fn transact(&self, dice: &mut Dice, txn: &mut Transaction<'_>) -> Result<bool, Failure> {
+        match draw_weighted(&self.spec.mix, dice) {
+            0 => self.transfer(dice, txn),
+            1 => self.deposit(dice, txn),
+            2 => self.withdraw(dice, txn),
+            3 => self.overdraft(dice, txn),
+            _ => self.balance(dice, txn),
+        }
+    }
+
+    fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    fn invariant(&self, connection: &mut dyn Connection) -> Result<Vec<String>, Failure> {
+        let accounts = pairs(connection, "SELECT id, balance FROM isoscope_account ORDER BY id")?;
+        let began = self.spec.initial * i64::from(self.spec.accounts);
+        let now = accounts.iter().fold(0, |sum: i64, &(_, balance)| sum.saturating_add(balance));
+        let mut broken: Vec<String> = self.ledger.compare("accounts", began, now).into_iter().collect();
+        for four in accounts.chunks_exact(4) {
+            let [(first, a), (second, b)] = [four[0], four[1]];
+            let together = a.saturating_add(b);
+            if together < 0 {
+                broken.push(format!(
+                    "accounts {first} and {second} went below zero: {a} and {b} are {together} together"
+                ));
+            }
+            for (account, balance) in [four[2], four[3]] {
+                if balance < 0 {
+                    broken.push(format!("account {account} went below zero: {balance}"));
+                }
+            }
+        }
+        Ok(broken)
+    }
+}

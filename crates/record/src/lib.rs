@@ -15,7 +15,9 @@
 
 mod client;
 mod database;
+pub mod hermitage;
 mod record;
+pub mod script;
 
 pub use client::{Client, Stamps};
 pub use database::{

@@ -7,9 +7,14 @@
 //! One file a database. None of them retries, interprets or caches anything: what a connection is told goes to the
 //! database, what the database answers comes back.
 
+pub(crate) mod mysql;
+pub(crate) mod postgres;
+pub(crate) mod sqlite;
+
 use std::fmt;
 
 use crate::client::Stamps;
+use crate::isolation::Isolation;
 
 /// Whose database it is. What its isolation levels are called and what they promise depends on this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -181,6 +186,12 @@ pub trait Database: Send + Sync {
     /// What it says of itself, such as `PostgreSQL 15.18`.
     fn version(&self) -> &str;
 
+    /// The isolation level that its transactions run at, as the vendor documents it under the server's settings;
+    /// `None` where the vendor is ourselves.
+    fn isolation(&self) -> Option<&'static Isolation> {
+        None
+    }
+
     /// Opens a connection for a session, whose transactions run at the isolation level.
     fn connect(&self) -> Result<Box<dyn Connection>, Failure>;
 
@@ -213,4 +224,17 @@ pub trait Control: Send {
 
     /// Ends a connection, wherever its transaction is.
     fn kill(&mut self, connection: ConnectionId) -> Result<(), Failure>;
+}
+
+/// A message on one line, as reports want it.
+pub(crate) fn one_line(message: &str) -> String {
+    message.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Bytes as text; those that are none, in hexadecimal digits.
+pub(crate) fn text(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => bytes.iter().fold("\\x".to_owned(), |text, byte| format!("{text}{byte:02x}")),
+    }
 }

@@ -46,7 +46,7 @@ pub static SCENARIOS: &[Scenario] = scenarios![
     "G2-two-edges" "g2-two-edges",
 ];
 
-/// What InnoDB does under `repeatable read` when statements that write read past the snapshot.
+/// What MariaDB's `repeatable read` lets through since statements that write read past the snapshot.
 pub static OWN_UPDATES: &[Scenario] = scenarios![
     "own-update" "own-update",
     "own-update-vanishes" "own-update-vanishes",

@@ -16,11 +16,17 @@
 mod client;
 mod database;
 pub mod hermitage;
+mod isolation;
 mod record;
 pub mod script;
+mod target;
 
 pub use client::{Client, Stamps};
 pub use database::{
     Answer, Class, Connection, ConnectionId, Control, Database, Failure, Scalar, Statement, Vendor,
 };
+pub use isolation::{
+    Isolation, Source, UnknownIsolation, default_isolation, isolation, isolations, under_setting,
+};
 pub use record::{Event, Record, Seen, Step};
+pub use target::{Address, File, Host, Memory, OpenError, Options, Params, Target, TargetError};

@@ -1,0 +1,445 @@
+//! MySQL and MariaDB. Which of them it is, the server says; the URL does not matter.
+//!
+//! Sessions count rows *found*, not rows changed, and keep the limits of [`Options`]. A deadlock, and MariaDB's "record
+//! has changed", roll the whole transaction back inside the server, after which statements would run, and commit, one
+//! by one; so until the client has rolled back too, nothing else runs. A lock timeout takes back only its statement and
+//! leaves the transaction as it was.
+
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use mysql::consts::{CapabilityFlags, ColumnType};
+use mysql::prelude::Queryable;
+use mysql::{Column, Conn, DriverError, Error, OptsBuilder, Params, SslOpts, Value};
+
+use crate::database::one_line;
+use crate::isolation::{self, Isolation, SNAPSHOT_ISOLATION};
+use crate::target::{self, Address, Host, OpenError, Options};
+use crate::{
+    Answer, Class, Connection, ConnectionId, Control, Database, Failure, Scalar, Stamps, Statement, Vendor,
+};
+
+/// How many prepared statements a connection keeps.
+const STATEMENTS: usize = 256;
+
+/// A MySQL or MariaDB server.
+pub(crate) struct MySql {
+    address: Address,
+    options: Options,
+    vendor: Vendor,
+    version: String,
+    isolation: &'static Isolation,
+}
+
+impl MySql {
+    pub(crate) fn open(
+        address: &Address,
+        isolation: Option<&str>,
+        options: &Options,
+    ) -> Result<MySql, OpenError> {
+        let mut conn = connect(address, options, Vec::new())?;
+        let told = |error: Error| failure(&error);
+        let version: String = conn.query_first("SELECT VERSION()").map_err(told)?.unwrap_or_default();
+        let vendor = if version.contains("MariaDB") { Vendor::MariaDb } else { Vendor::MySql };
+        let mut isolation = target::chosen(vendor, isolation)?;
+        let snapshot: Option<(String, String)> =
+            conn.query_first("SHOW VARIABLES LIKE 'innodb_snapshot_isolation'").map_err(told)?;
+        if snapshot.is_some_and(|(_, value)| value.eq_ignore_ascii_case("on")) {
+            isolation = isolation::under_setting(isolation, SNAPSHOT_ISOLATION);
+        }
+        let number = version.split('-').next().unwrap_or_default();
+        let version = format!("{vendor} {number}");
+        Ok(MySql { address: address.clone(), options: *options, vendor, version, isolation })
+    }
+
+    /// What every session is told first.
+    fn setup(&self) -> Vec<String> {
+        // Waiting is counted in whole seconds, and none is not among the choices everywhere.
+        let lock = self.options.lock_limit.as_secs_f64().ceil().max(1.0);
+        let statement = match self.vendor {
+            Vendor::MariaDb => format!("max_statement_time = {}", self.options.statement_limit.as_secs_f64()),
+            _ => format!("max_execution_time = {}", self.options.statement_limit.as_millis()),
+        };
+        let limits = format!(
+            "SET SESSION autocommit = 1, innodb_lock_wait_timeout = {lock}, lock_wait_timeout = {lock}, {statement}"
+        );
+        std::iter::once(limits).chain(self.isolation.set_session()).collect()
+    }
+
+    fn session(&self) -> Result<Session, Failure> {
+        let conn = connect(&self.address, &self.options, self.setup())?;
+        Ok(Session { id: conn.connection_id(), conn: Some(conn), is_over: false })
+    }
+}
+
+impl Database for MySql {
+    fn vendor(&self) -> Vendor {
+        self.vendor
+    }
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn isolation(&self) -> Option<&'static Isolation> {
+        Some(self.isolation)
+    }
+
+    fn connect(&self) -> Result<Box<dyn Connection>, Failure> {
+        Ok(Box::new(self.session()?))
+    }
+
+    fn control(&self) -> Result<Option<Box<dyn Control>>, Failure> {
+        Ok(Some(Box::new(Watcher { session: self.session()?, vendor: self.vendor, looked: None })))
+    }
+}
+
+struct Session {
+    id: u32,
+    /// `None` when the connection is gone, or out of step after an answer that did not come in time.
+    conn: Option<Conn>,
+    /// Whether the server has rolled the transaction back, and the client has not yet.
+    is_over: bool,
+}
+
+impl Session {
+    /// Runs something on the connection, which is given up if that breaks it.
+    fn run<T>(&mut self, work: impl FnOnce(&mut Conn) -> mysql::Result<T>) -> Result<T, Failure> {
+        let Some(conn) = &mut self.conn else {
+            let message = "the connection was lost before".to_owned();
+            return Err(Failure { class: Class::Connection, code: None, message });
+        };
+        work(conn).map_err(|error| {
+            let failure = failure(&error);
+            if failure.class == Class::Connection {
+                self.conn = None;
+            }
+            failure
+        })
+    }
+
+    fn refuse_if_over(&self) -> Result<(), Failure> {
+        let message = "the transaction was rolled back by the server".to_owned();
+        if self.is_over { Err(Failure { class: Class::Other, code: None, message }) } else { Ok(()) }
+    }
+}
+
+impl Connection for Session {
+    fn id(&self) -> Option<ConnectionId> {
+        Some(ConnectionId(i64::from(self.id)))
+    }
+
+    fn begin(&mut self) -> Result<(), Failure> {
+        self.is_over = false;
+        self.run(|conn| conn.query_drop("START TRANSACTION"))
+    }
+
+    fn execute(&mut self, statement: Statement<'_>) -> Result<Answer, Failure> {
+        self.refuse_if_over()?;
+        let result = self.run(|conn| answer(conn, statement));
+        self.is_over = result
+            .as_ref()
+            .is_err_and(|failure| matches!(failure.class, Class::Deadlock | Class::Serialization));
+        result
+    }
+
+    fn commit(&mut self) -> Result<Stamps, Failure> {
+        self.refuse_if_over()?;
+        self.run(|conn| conn.query_drop("COMMIT")).map(|()| Stamps::default())
+    }
+
+    fn rollback(&mut self) -> Result<(), Failure> {
+        self.is_over = false;
+        self.run(|conn| conn.query_drop("ROLLBACK"))
+    }
+}
+
+/// The server answers what it knew of transactions some time ago unless nobody asked for a tenth of a second.
+const STALE: Duration = Duration::from_millis(120);
+
+struct Watcher {
+    session: Session,
+    vendor: Vendor,
+    /// When the table of transactions was last looked at.
+    looked: Option<Instant>,
+}
+
+impl Watcher {
+    fn any(&mut self, sql: String) -> Result<bool, Failure> {
+        let found: Option<u64> = self.session.run(|conn| conn.query_first(sql))?;
+        Ok(found.is_some_and(|count| count > 0))
+    }
+
+    /// Waits for a row. InnoDB keeps a copy of its transactions for those who ask, and renews it only when it has not
+    /// been read for 100 ms; who asks more often sees the past forever. The count of waits is always of now, and mostly
+    /// zero, so the copy is read only when someone waits, and then never too soon.
+    fn waits_for_row(&mut self, id: i64) -> Result<bool, Failure> {
+        let waits: Option<(String, u64)> = self
+            .session
+            .run(|conn| conn.query_first("SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_current_waits'"))?;
+        if waits.is_some_and(|(_, count)| count == 0) {
+            return Ok(false);
+        }
+        if let Some(left) = self.looked.and_then(|looked| STALE.checked_sub(looked.elapsed())) {
+            thread::sleep(left);
+        }
+        let found = self.any(format!(
+            "SELECT COUNT(*) FROM information_schema.innodb_trx \
+             WHERE trx_mysql_thread_id = {id} AND trx_state = 'LOCK WAIT'"
+        ));
+        self.looked = Some(Instant::now());
+        found
+    }
+
+    /// MySQL 8 has a table that is always of now; older servers have not, and not everyone may read it.
+    fn waits_by_performance_schema(&mut self, id: i64) -> Result<bool, Failure> {
+        self.any(format!(
+            "SELECT COUNT(*) FROM performance_schema.data_lock_waits \
+             JOIN performance_schema.threads ON thread_id = requesting_thread_id WHERE processlist_id = {id}"
+        ))
+    }
+}
+
+impl Control for Watcher {
+    fn is_waiting(&mut self, connection: ConnectionId) -> Result<bool, Failure> {
+        let ConnectionId(id) = connection;
+        // A lock on a whole table, as a change of its columns takes, is not InnoDB's affair.
+        let waits_for_table = self.any(format!(
+            "SELECT COUNT(*) FROM information_schema.processlist WHERE id = {id} AND state LIKE 'Waiting for %lock%'"
+        ))?;
+        if waits_for_table {
+            return Ok(true);
+        }
+        if self.vendor == Vendor::MySql {
+            match self.waits_by_performance_schema(id) {
+                Err(failure) if failure.class != Class::Connection => {}
+                answer => return answer,
+            }
+        }
+        self.waits_for_row(id)
+    }
+
+    fn kill(&mut self, connection: ConnectionId) -> Result<(), Failure> {
+        match self.session.run(|conn| conn.query_drop(format!("KILL CONNECTION {}", connection.0))) {
+            Err(failure) if failure.code.as_deref() == Some("1094") => Ok(()),
+            answer => answer,
+        }
+    }
+}
+
+fn answer(conn: &mut Conn, statement: Statement<'_>) -> mysql::Result<Answer> {
+    let params: Vec<Value> = statement.params.iter().map(value).collect();
+    let params = if params.is_empty() { Params::Empty } else { Params::Positional(params) };
+    match conn.prep(statement.sql) {
+        Ok(prepared) => collect(conn.exec_iter(prepared, params)?),
+        // Some statements cannot be prepared.
+        Err(Error::MySqlError(error)) if error.code == 1295 && statement.params.is_empty() => {
+            collect(conn.query_iter(statement.sql)?)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn collect<T: mysql::prelude::Protocol>(
+    mut result: mysql::QueryResult<'_, '_, '_, T>,
+) -> mysql::Result<Answer> {
+    if result.columns().as_ref().is_empty() {
+        return Ok(Answer::Count(result.affected_rows()));
+    }
+    let mut rows = Vec::new();
+    for row in result.by_ref() {
+        let row = row?;
+        let columns = row.columns();
+        let values = row.unwrap_raw().into_iter().map(|value| value.unwrap_or(Value::NULL));
+        rows.push(values.zip(columns.iter()).map(|(value, column)| scalar(value, column)).collect());
+    }
+    Ok(Answer::Rows(rows))
+}
+
+fn value(scalar: &Scalar) -> Value {
+    match scalar {
+        Scalar::Null => Value::NULL,
+        Scalar::Bool(is) => Value::Int(i64::from(*is)),
+        Scalar::Int(n) => Value::Int(*n),
+        Scalar::Float(n) => Value::Double(*n),
+        Scalar::Text(text) => Value::Bytes(text.as_bytes().to_vec()),
+    }
+}
+
+fn scalar(value: Value, column: &Column) -> Scalar {
+    match value {
+        Value::NULL => Scalar::Null,
+        Value::Int(n) => Scalar::Int(n),
+        Value::UInt(n) => i64::try_from(n).map_or_else(|_| Scalar::Text(n.to_string()), Scalar::Int),
+        Value::Float(n) => Scalar::Float(f64::from(n)),
+        Value::Double(n) => Scalar::Float(n),
+        Value::Bytes(bytes) => spelled(&bytes, column.column_type()),
+        Value::Date(year, month, day, hour, minute, second, micros) => {
+            let date = format!("{year:04}-{month:02}-{day:02}");
+            if column.column_type() == ColumnType::MYSQL_TYPE_DATE {
+                return Scalar::Text(date);
+            }
+            Scalar::Text(format!("{date} {hour:02}:{minute:02}:{second:02}{}", fraction(micros)))
+        }
+        Value::Time(is_negative, days, hours, minutes, seconds, micros) => {
+            let sign = if is_negative { "-" } else { "" };
+            let hours = u64::from(days) * 24 + u64::from(hours);
+            Scalar::Text(format!("{sign}{hours:02}:{minutes:02}:{seconds:02}{}", fraction(micros)))
+        }
+    }
+}
+
+fn fraction(micros: u32) -> String {
+    if micros == 0 { String::new() } else { format!(".{micros:06}") }
+}
+
+/// A value that came as text: all of them do when a statement was not prepared.
+fn spelled(bytes: &[u8], kind: ColumnType) -> Scalar {
+    let text = super::text(bytes);
+    match kind {
+        ColumnType::MYSQL_TYPE_TINY
+        | ColumnType::MYSQL_TYPE_SHORT
+        | ColumnType::MYSQL_TYPE_INT24
+        | ColumnType::MYSQL_TYPE_LONG
+        | ColumnType::MYSQL_TYPE_LONGLONG
+        | ColumnType::MYSQL_TYPE_YEAR => text.parse().map_or(Scalar::Text(text), Scalar::Int),
+        ColumnType::MYSQL_TYPE_FLOAT | ColumnType::MYSQL_TYPE_DOUBLE => {
+            text.parse().map_or(Scalar::Text(text), Scalar::Float)
+        }
+        ColumnType::MYSQL_TYPE_BIT if bytes.len() < 8 => {
+            Scalar::Int(bytes.iter().fold(0, |n, byte| n << 8 | i64::from(*byte)))
+        }
+        _ => Scalar::Text(text),
+    }
+}
+
+fn connect(address: &Address, options: &Options, setup: Vec<String>) -> Result<Conn, Failure> {
+    // Where nothing is asked for, an encrypted connection is tried first, and a server without encryption will do.
+    match address.params.get("ssl-mode").unwrap_or("preferred") {
+        "disabled" => connect_by(address, options, setup, None),
+        "preferred" => {
+            let first = connect_by(address, options, setup.clone(), Some(ssl(address, "required")));
+            match first {
+                Err(Refusal { has_no_tls: true, .. }) => connect_by(address, options, setup, None),
+                first => first,
+            }
+        }
+        mode => connect_by(address, options, setup, Some(ssl(address, mode))),
+    }
+    .map_err(|refusal| refusal.failure)
+}
+
+fn ssl(address: &Address, mode: &str) -> SslOpts {
+    let opts = SslOpts::default()
+        .with_danger_accept_invalid_certs(mode == "required")
+        .with_danger_skip_domain_validation(mode != "verify-identity");
+    match address.params.get("ssl-ca") {
+        Some(path) => opts.with_root_cert_path(Some(std::path::PathBuf::from(path))),
+        None => opts,
+    }
+}
+
+struct Refusal {
+    has_no_tls: bool,
+    failure: Failure,
+}
+
+/// Connects in a thread of its own: the client waits for the greeting of a server as long as for any other answer.
+fn connect_by(
+    address: &Address,
+    options: &Options,
+    setup: Vec<String>,
+    ssl: Option<SslOpts>,
+) -> Result<Conn, Refusal> {
+    // The client takes the process's choice of cryptography; someone else having chosen before is fine.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let opts = opts(address, options, setup, ssl);
+    let (sender, receiver) = mpsc::channel();
+    let thread = thread::Builder::new().name("isoscope-connect".to_owned());
+    let spawned = thread.spawn(move || {
+        // Nobody listens any more when it took too long.
+        let _ = sender.send(Conn::new(opts));
+    });
+    let refused = |class, code, what: String, has_no_tls| Refusal {
+        has_no_tls,
+        failure: Failure {
+            class,
+            code,
+            message: one_line(&format!("cannot connect to MySQL at {address}: {what}")),
+        },
+    };
+    if let Err(error) = spawned {
+        return Err(refused(Class::Other, None, error.to_string(), false));
+    }
+    match receiver.recv_timeout(options.connect_limit) {
+        Ok(Ok(conn)) => Ok(conn),
+        Ok(Err(error)) => {
+            let has_no_tls = matches!(error, Error::DriverError(DriverError::TlsNotSupported));
+            let failure = failure(&error);
+            Err(refused(failure.class, failure.code, failure.message, has_no_tls))
+        }
+        Err(_) => {
+            let limit = options.connect_limit.as_secs_f64();
+            Err(refused(Class::Connection, None, format!("no answer within {limit} s"), false))
+        }
+    }
+}
+
+fn opts(address: &Address, options: &Options, setup: Vec<String>, ssl: Option<SslOpts>) -> OptsBuilder {
+    let opts = OptsBuilder::new()
+        .user(Some(address.user.as_deref().unwrap_or("root")))
+        .pass(address.password.as_deref())
+        .db_name(address.database.as_deref())
+        .prefer_socket(false)
+        .tcp_connect_timeout(Some(options.connect_limit))
+        .read_timeout(Some(options.answer_limit()))
+        .write_timeout(Some(options.answer_limit()))
+        .stmt_cache_size(STATEMENTS)
+        .additional_capabilities(CapabilityFlags::CLIENT_FOUND_ROWS)
+        .init(setup)
+        .ssl_opts(ssl);
+    match &address.host {
+        Host::Name(name) => opts.ip_or_hostname(Some(name)).tcp_port(address.port),
+        Host::Socket(path) => opts.socket(Some(path.to_string_lossy())),
+    }
+}
+
+fn failure(error: &Error) -> Failure {
+    let (class, code, message) = match error {
+        Error::MySqlError(error) => (class(error.code), Some(error.code.to_string()), error.message.clone()),
+        Error::IoError(error) => (Class::Connection, None, format!("the connection is lost: {error}")),
+        Error::CodecError(error) => (Class::Connection, None, format!("the connection is lost: {error}")),
+        Error::DriverError(DriverError::CouldNotConnect(Some((_, reason, _)))) => {
+            (Class::Connection, None, reason.clone())
+        }
+        Error::DriverError(
+            error @ (DriverError::ConnectTimeout
+            | DriverError::CouldNotConnect(_)
+            | DriverError::PacketOutOfSync
+            | DriverError::UnexpectedPacket
+            | DriverError::Timeout),
+        ) => (Class::Connection, None, error.to_string()),
+        Error::DriverError(error) => (Class::Other, None, error.to_string()),
+        Error::TlsError(error) => (Class::Connection, None, format!("TLS: {error}")),
+        error => (Class::Other, None, error.to_string()),
+    };
+    Failure { class, code, message: one_line(&message) }
+}
+
+fn class(code: u16) -> Class {
+    match code {
+        1020 => Class::Serialization,
+        1213 => Class::Deadlock,
+        1205 => Class::LockTimeout,
+        1022 | 1048 | 1062 | 1169 | 1216 | 1217 | 1451 | 1452 | 1557 | 1586 | 1761 | 1762 | 3819 | 4025 => {
+            Class::Constraint
+        }
+        // Shut down, killed, aborted while connecting or later, or lost without a word.
+        1053 | 1077 | 1079 | 1152 | 1158..=1161 | 1184 | 1317 | 1927 | 2002 | 2003 | 2006 | 2013 | 2055 => {
+            Class::Connection
+        }
+        1044 | 1045 | 1142 | 1143 | 1227 | 1370 | 1698 => Class::Denied,
+        _ => Class::Other,
+    }
+}

@@ -1,0 +1,479 @@
+//! PostgreSQL.
+//!
+//! Parameters go to the server as text, and it reads each as the type it inferred itself; answers come back in
+//! binary and are told apart by their columns' types, which are known, and refused if unknown, before a
+//! statement runs.
+//!
+//! Committing a transaction that has failed answers as if all were well, with `ROLLBACK`; so whether the last statement
+//! failed is kept here, and such a commit is an error. A server that keeps commit timestamps is asked for them in the
+//! same round trip as the commit.
+//!
+//! An answer that does not come in time ends the connection: what the server still does then, nobody knows.
+
+mod decode;
+mod placeholders;
+mod tls;
+
+use std::collections::HashMap;
+use std::error::Error as _;
+use std::future::Future;
+use std::pin::pin;
+use std::time::Duration;
+
+use futures_util::TryStreamExt;
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinHandle;
+use tokio_postgres::config::SslMode;
+use tokio_postgres::error::Severity;
+use tokio_postgres::types::private::BytesMut;
+use tokio_postgres::types::{Format, IsNull, ToSql, Type, to_sql_checked};
+use tokio_postgres::{Client, Config, Error, SimpleQueryMessage};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use crate::database::one_line;
+use crate::isolation::Isolation;
+use crate::target::{Address, Host, OpenError, Options};
+use crate::{
+    Answer, Class, Connection, ConnectionId, Control, Database, Failure, Scalar, Stamps, Statement, Vendor,
+};
+
+/// How many prepared statements a connection keeps.
+const STATEMENTS: usize = 256;
+
+/// A PostgreSQL server.
+pub(crate) struct Postgres {
+    address: Address,
+    config: Config,
+    tls: MakeRustlsConnect,
+    options: Options,
+    isolation: &'static Isolation,
+    version: String,
+    keeps_timestamps: bool,
+}
+
+impl Postgres {
+    pub(crate) fn open(
+        address: &Address,
+        isolation: &'static Isolation,
+        options: &Options,
+    ) -> Result<Postgres, OpenError> {
+        let mut database = Postgres {
+            address: address.clone(),
+            config: config(address, options),
+            tls: MakeRustlsConnect::new(tls::client_config(&address.params)?),
+            options: *options,
+            isolation,
+            version: String::new(),
+            keeps_timestamps: false,
+        };
+        let link = database.link()?;
+        let facts = link.wait(link.client.simple_query(FACTS))?;
+        for message in &facts {
+            if let SimpleQueryMessage::Row(row) = message {
+                let version = row.get(0).unwrap_or_default();
+                let number = version.split_whitespace().next().unwrap_or_default();
+                database.version = format!("PostgreSQL {number}");
+                database.keeps_timestamps = row.get(1) == Some("t");
+            }
+        }
+        Ok(database)
+    }
+
+    fn link(&self) -> Result<Link, Failure> {
+        let refused = |what: &Failure| Failure {
+            message: one_line(&format!("cannot connect to PostgreSQL at {}: {}", self.address, what.message)),
+            ..what.clone()
+        };
+        Link::connect(&self.config, self.tls.clone(), &self.options).map_err(|failure| refused(&failure))
+    }
+
+    /// A connection that keeps the limits and runs everything at the isolation level, and its number.
+    fn session(&self) -> Result<(Link, i64), Failure> {
+        let link = self.link()?;
+        let setup = format!(
+            "SET lock_timeout = {}; SET statement_timeout = {}; {}; SELECT pg_backend_pid()",
+            millis(self.options.lock_limit),
+            millis(self.options.statement_limit),
+            self.isolation.set_session().unwrap_or_default(),
+        );
+        let mut id = 0;
+        for message in link.wait(link.client.simple_query(&setup))? {
+            if let SimpleQueryMessage::Row(row) = message {
+                id = row.get(0).and_then(|pid| pid.parse().ok()).unwrap_or(id);
+            }
+        }
+        Ok((link, id))
+    }
+}
+
+/// The version, and whether commit timestamps can be had: both functions that this needs are there since 13.
+const FACTS: &str = "SELECT current_setting('server_version'), \
+     current_setting('track_commit_timestamp') = 'on' AND current_setting('server_version_num')::int >= 130000";
+
+/// A limit in the server's unit, where zero would be none.
+fn millis(limit: Duration) -> u128 {
+    limit.as_millis().max(1)
+}
+
+fn config(address: &Address, options: &Options) -> Config {
+    let mut config = Config::new();
+    match &address.host {
+        Host::Name(name) => config.host(name),
+        Host::Socket(path) => config.host_path(path),
+    };
+    config
+        .port(address.port)
+        .user(address.user.as_deref().unwrap_or("postgres"))
+        .application_name(address.params.get("application_name").unwrap_or("isoscope"))
+        .connect_timeout(options.connect_limit)
+        .ssl_mode(match address.params.get("sslmode") {
+            Some("disable") => SslMode::Disable,
+            None | Some("prefer") => SslMode::Prefer,
+            Some(_) => SslMode::Require,
+        });
+    if let Some(password) = &address.password {
+        config.password(password);
+    }
+    if let Some(database) = &address.database {
+        config.dbname(database);
+    }
+    if let Some(settings) = address.params.get("options") {
+        config.options(settings);
+    }
+    config
+}
+
+impl Database for Postgres {
+    fn vendor(&self) -> Vendor {
+        Vendor::Postgres
+    }
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn isolation(&self) -> Option<&'static Isolation> {
+        Some(self.isolation)
+    }
+
+    fn connect(&self) -> Result<Box<dyn Connection>, Failure> {
+        let (link, id) = self.session()?;
+        Ok(Box::new(Session {
+            link,
+            id: ConnectionId(id),
+            // The level is said here too: what stands between may not keep the session's settings.
+            begin: format!("BEGIN ISOLATION LEVEL {}", self.isolation.sql),
+            keeps_timestamps: self.keeps_timestamps,
+            statements: HashMap::new(),
+            has_failed: false,
+        }))
+    }
+
+    fn control(&self) -> Result<Option<Box<dyn Control>>, Failure> {
+        Ok(Some(Box::new(Watcher(self.session()?.0))))
+    }
+}
+
+/// A connection and the thread of control that moves its bytes, which runs only while something is waited for.
+struct Link {
+    client: Client,
+    transfer: Option<JoinHandle<()>>,
+    runtime: Runtime,
+    limit: Duration,
+    is_gone: std::cell::Cell<bool>,
+}
+
+impl Link {
+    fn connect(config: &Config, tls: MakeRustlsConnect, options: &Options) -> Result<Link, Failure> {
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| other(format!("no event loop can be made: {error}")))?;
+        let connecting = async { tokio::time::timeout(options.connect_limit, config.connect(tls)).await };
+        let (client, connection) = match runtime.block_on(connecting) {
+            Ok(Ok(pair)) => pair,
+            Ok(Err(error)) => return Err(failure(&error, false)),
+            Err(_) => return Err(silence(options.connect_limit)),
+        };
+        let transfer = runtime.spawn(async move {
+            // How it ended, whoever waits for an answer is told.
+            let _ = connection.await;
+        });
+        let limit = options.answer_limit();
+        Ok(Link { client, transfer: Some(transfer), runtime, limit, is_gone: false.into() })
+    }
+
+    /// Waits for an answer, as long as the limit allows.
+    fn wait<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, Failure> {
+        if self.is_gone.get() {
+            return Err(lost("the connection was lost before".to_owned()));
+        }
+        let timed = async { tokio::time::timeout(self.limit, work).await };
+        let failure = match self.runtime.block_on(timed) {
+            Ok(Ok(answer)) => return Ok(answer),
+            Ok(Err(error)) => failure(&error, true),
+            Err(_) => silence(self.limit),
+        };
+        self.is_gone.set(failure.class == Class::Connection);
+        Err(failure)
+    }
+}
+
+impl Drop for Link {
+    /// Says goodbye, unless there is nobody to say it to.
+    fn drop(&mut self) {
+        if let (Some(transfer), false) = (self.transfer.take(), self.is_gone.get()) {
+            self.client.__private_api_close();
+            let farewell = async { tokio::time::timeout(Duration::from_millis(200), transfer).await };
+            let _ = self.runtime.block_on(farewell);
+        }
+    }
+}
+
+struct Session {
+    link: Link,
+    id: ConnectionId,
+    begin: String,
+    keeps_timestamps: bool,
+    /// By their text.
+    statements: HashMap<String, tokio_postgres::Statement>,
+    /// Whether the last statement failed, in the server. A statement that succeeds shows that the transaction is sound,
+    /// or sound again after going back to a savepoint.
+    has_failed: bool,
+}
+
+impl Session {
+    fn prepared(&mut self, sql: &str) -> Result<tokio_postgres::Statement, Failure> {
+        if let Some(statement) = self.statements.get(sql) {
+            return Ok(statement.clone());
+        }
+        let text = placeholders::numbered(sql);
+        let statement = self.noting(|link| link.wait(link.client.prepare(&text)))?;
+        if let Some(column) = statement.columns().iter().find(|column| !decode::is_known(column.type_())) {
+            let message = format!(
+                "column \"{}\" is of type {}, which isoscope does not read; cast it to text",
+                column.name(),
+                column.type_()
+            );
+            return Err(other(message));
+        }
+        if self.statements.len() >= STATEMENTS {
+            self.statements.clear();
+        }
+        self.statements.insert(sql.to_owned(), statement.clone());
+        Ok(statement)
+    }
+
+    /// Runs something, and keeps whether it failed in the server. A failure without a code of the server's never
+    /// got there, or ended the connection.
+    fn noting<T>(&mut self, work: impl FnOnce(&Link) -> Result<T, Failure>) -> Result<T, Failure> {
+        let result = work(&self.link);
+        match &result {
+            Ok(_) => self.has_failed = false,
+            Err(failure) if failure.code.is_some() => self.has_failed = true,
+            Err(_) => {}
+        }
+        result
+    }
+
+    /// The commit, and what is known of its time. Once the server has confirmed the commit, nothing that goes wrong
+    /// behind it can make it a failure.
+    fn commit_with_timestamps(&self) -> Result<Stamps, Failure> {
+        let mut confirmed = 0;
+        let mut stamps = Stamps::default();
+        let result = self.link.wait(async {
+            let mut messages = pin!(self.link.client.simple_query_raw(COMMIT_WITH_TIMESTAMPS).await?);
+            while let Some(message) = messages.try_next().await? {
+                match message {
+                    SimpleQueryMessage::Row(row) if confirmed == 0 => stamps.begin = nanos(row.get(1)),
+                    SimpleQueryMessage::Row(row) => stamps.commit = nanos(row.get(0)),
+                    SimpleQueryMessage::CommandComplete(_) => confirmed += 1,
+                    _ => {}
+                }
+            }
+            Ok(())
+        });
+        match result {
+            Err(failure) if confirmed < 2 => Err(failure),
+            _ => Ok(stamps),
+        }
+    }
+}
+
+/// The number of the transaction is kept in a setting of the session, since nothing else outlives the commit. A failed
+/// transaction fails at the first statement; a commit that fails skips the third.
+const COMMIT_WITH_TIMESTAMPS: &str = "SELECT set_config('isoscope.xid', coalesce(pg_current_xact_id_if_assigned()::xid::text, ''), false), \
+     (extract(epoch FROM transaction_timestamp()) * 1000000)::bigint; \
+     COMMIT; \
+     SELECT (extract(epoch FROM \
+     pg_xact_commit_timestamp(nullif(current_setting('isoscope.xid'), '')::xid)) * 1000000)::bigint";
+
+fn nanos(micros: Option<&str>) -> Option<i64> {
+    micros?.parse::<i64>().ok()?.checked_mul(1000)
+}
+
+impl Connection for Session {
+    fn id(&self) -> Option<ConnectionId> {
+        Some(self.id)
+    }
+
+    fn begin(&mut self) -> Result<(), Failure> {
+        let begin = std::mem::take(&mut self.begin);
+        let result = self.noting(|link| link.wait(link.client.batch_execute(&begin)));
+        self.begin = begin;
+        result
+    }
+
+    fn execute(&mut self, statement: Statement<'_>) -> Result<Answer, Failure> {
+        let prepared = self.prepared(statement.sql)?;
+        let params = statement.params.iter().map(Param);
+        let result = self.noting(|link| {
+            link.wait(async {
+                if prepared.columns().is_empty() {
+                    return link.client.execute_raw(&prepared, params).await.map(Answer::Count);
+                }
+                let mut stream = pin!(link.client.query_raw(&prepared, params).await?);
+                let mut rows = Vec::new();
+                while let Some(row) = stream.try_next().await? {
+                    rows.push(decode::row(&row)?);
+                }
+                Ok(Answer::Rows(rows))
+            })
+        });
+        // A table may have changed under a statement that was prepared before.
+        if result.as_ref().is_err_and(|failure| failure.code.as_deref() == Some("0A000")) {
+            self.statements.remove(statement.sql);
+        }
+        result
+    }
+
+    fn commit(&mut self) -> Result<Stamps, Failure> {
+        if self.has_failed {
+            self.rollback()?;
+            return Err(other("the transaction had failed, and was rolled back".to_owned()));
+        }
+        if !self.keeps_timestamps {
+            self.link.wait(self.link.client.batch_execute("COMMIT"))?;
+            return Ok(Stamps::default());
+        }
+        self.commit_with_timestamps().inspect_err(|failure| {
+            if failure.class != Class::Connection {
+                // It may have failed before the commit proper, and be open still.
+                let _ = self.link.wait(self.link.client.batch_execute("ROLLBACK"));
+            }
+        })
+    }
+
+    fn rollback(&mut self) -> Result<(), Failure> {
+        self.noting(|link| link.wait(link.client.batch_execute("ROLLBACK")))
+    }
+}
+
+struct Watcher(Link);
+
+impl Watcher {
+    /// Whether a query answers with true.
+    fn is_true(&self, sql: &str) -> Result<bool, Failure> {
+        let messages = self.0.wait(self.0.client.simple_query(sql))?;
+        Ok(messages
+            .iter()
+            .any(|message| matches!(message, SimpleQueryMessage::Row(row) if row.get(0) == Some("t"))))
+    }
+}
+
+impl Control for Watcher {
+    fn is_waiting(&mut self, connection: ConnectionId) -> Result<bool, Failure> {
+        self.is_true(&format!("SELECT cardinality(pg_blocking_pids({})) > 0", connection.0))
+    }
+
+    fn kill(&mut self, connection: ConnectionId) -> Result<(), Failure> {
+        // That there was none to kill is as good.
+        self.is_true(&format!("SELECT pg_terminate_backend({})", connection.0)).map(|_| ())
+    }
+}
+
+/// A parameter, spelled for the type that the server expects.
+#[derive(Debug)]
+struct Param<'a>(&'a Scalar);
+
+impl ToSql for Param<'_> {
+    fn to_sql(
+        &self,
+        kind: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        let text = match self.0 {
+            Scalar::Null => return Ok(IsNull::Yes),
+            Scalar::Bool(is) if *kind == Type::BOOL => (if *is { "t" } else { "f" }).to_owned(),
+            Scalar::Bool(is) => i64::from(*is).to_string(),
+            Scalar::Int(n) => n.to_string(),
+            Scalar::Float(n) if n.is_infinite() => {
+                (if *n > 0.0 { "Infinity" } else { "-Infinity" }).to_owned()
+            }
+            Scalar::Float(n) => n.to_string(),
+            Scalar::Text(text) => {
+                out.extend_from_slice(text.as_bytes());
+                return Ok(IsNull::No);
+            }
+        };
+        out.extend_from_slice(text.as_bytes());
+        Ok(IsNull::No)
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    fn encode_format(&self, _: &Type) -> Format {
+        Format::Text
+    }
+
+    to_sql_checked!();
+}
+
+fn other(message: String) -> Failure {
+    Failure { class: Class::Other, code: None, message }
+}
+
+fn lost(message: String) -> Failure {
+    Failure { class: Class::Connection, code: None, message }
+}
+
+fn silence(limit: Duration) -> Failure {
+    lost(format!("no answer within {} s", limit.as_secs_f64()))
+}
+
+fn failure(error: &Error, is_connected: bool) -> Failure {
+    if let Some(db) = error.as_db_error() {
+        let code = db.code().code();
+        let is_fatal = matches!(db.parsed_severity(), Some(Severity::Fatal | Severity::Panic));
+        let class = if is_fatal && is_connected { Class::Connection } else { class(code) };
+        return Failure { class, code: Some(code.to_owned()), message: one_line(db.message()) };
+    }
+    let mut message = error.to_string();
+    let mut source = error.source();
+    let mut is_io = error.is_closed();
+    while let Some(cause) = source {
+        message = format!("{message}: {cause}");
+        is_io |= cause.is::<std::io::Error>();
+        source = cause.source();
+    }
+    // Without a connection there is nothing else that it can be, short of a missing password.
+    let is_refused = !is_connected && !message.starts_with("invalid configuration");
+    let class = if is_io || is_refused { Class::Connection } else { Class::Other };
+    Failure { class, code: None, message: one_line(&message) }
+}
+
+fn class(code: &str) -> Class {
+    match code {
+        "40001" => Class::Serialization,
+        "40P01" => Class::Deadlock,
+        "55P03" => Class::LockTimeout,
+        "57P01" | "57P02" | "57P03" | "57P05" => Class::Connection,
+        "42501" => Class::Denied,
+        _ if code.starts_with("23") => Class::Constraint,
+        _ if code.starts_with("08") => Class::Connection,
+        _ if code.starts_with("28") => Class::Denied,
+        _ => Class::Other,
+    }
+}

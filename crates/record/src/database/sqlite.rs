@@ -1,0 +1,230 @@
+//! SQLite, in this process.
+//!
+//! Every session has a connection of its own to one file, and SQLite's file locks do the rest. There is no server to
+//! ask or to kill. A transaction that an error ended inside the database is over: nothing runs before it was rolled
+//! back, because it would run, and commit, on its own.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::types::{ToSqlOutput, Value, ValueRef};
+use rusqlite::{ErrorCode, OpenFlags, ToSql, ffi};
+use tempfile::TempDir;
+
+use crate::database::one_line;
+use crate::isolation::Isolation;
+use crate::target::{File, Options};
+use crate::{
+    Answer, Class, Connection, ConnectionId, Control, Database, Failure, Scalar, Stamps, Statement, Vendor,
+};
+
+/// How many prepared statements a connection keeps.
+const STATEMENTS: usize = 256;
+
+/// An SQLite file.
+pub(crate) struct Sqlite {
+    path: PathBuf,
+    begin: &'static str,
+    lock_limit: Duration,
+    version: String,
+    isolation: &'static Isolation,
+    /// Where a temporary file is, until nobody needs it.
+    _directory: Option<TempDir>,
+}
+
+impl Sqlite {
+    pub(crate) fn open(
+        file: &File,
+        isolation: &'static Isolation,
+        options: &Options,
+    ) -> Result<Sqlite, Failure> {
+        let (path, directory) = match &file.path {
+            Some(path) => (path.clone(), None),
+            None => {
+                let directory = TempDir::with_prefix("isoscope-")
+                    .map_err(|error| other(format!("no temporary directory can be made: {error}")))?;
+                (directory.path().join("isoscope.db"), Some(directory))
+            }
+        };
+        let begin = match file.params.get("transactions") {
+            Some("immediate") => "BEGIN IMMEDIATE",
+            Some("exclusive") => "BEGIN EXCLUSIVE",
+            _ => "BEGIN DEFERRED",
+        };
+        let version = format!("SQLite {}", rusqlite::version());
+        let database =
+            Sqlite { path, begin, lock_limit: options.lock_limit, version, isolation, _directory: directory };
+        database.set_journal(file.params.get("journal").unwrap_or("wal"))?;
+        Ok(database)
+    }
+
+    /// The mode is kept in the file, so it is set once.
+    fn set_journal(&self, journal: &str) -> Result<(), Failure> {
+        let connection = self.opened()?;
+        let mode: String = connection
+            .query_row(&format!("PRAGMA journal_mode = {journal}"), [], |row| row.get(0))
+            .map_err(|error| opening(&self.path, &error))?;
+        if mode != journal {
+            return Err(other(format!("{}: the journal stays in mode `{mode}`", self.path.display())));
+        }
+        Ok(())
+    }
+
+    fn opened(&self) -> Result<rusqlite::Connection, Failure> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = rusqlite::Connection::open_with_flags(&self.path, flags)
+            .and_then(|connection| connection.busy_timeout(self.lock_limit).map(|()| connection))
+            .map_err(|error| opening(&self.path, &error))?;
+        connection.set_prepared_statement_cache_capacity(STATEMENTS);
+        Ok(connection)
+    }
+}
+
+impl Database for Sqlite {
+    fn vendor(&self) -> Vendor {
+        Vendor::Sqlite
+    }
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn isolation(&self) -> Option<&'static Isolation> {
+        Some(self.isolation)
+    }
+
+    fn connect(&self) -> Result<Box<dyn Connection>, Failure> {
+        Ok(Box::new(Session { connection: self.opened()?, begin: self.begin, is_open: false }))
+    }
+
+    fn control(&self) -> Result<Option<Box<dyn Control>>, Failure> {
+        Ok(None)
+    }
+}
+
+struct Session {
+    connection: rusqlite::Connection,
+    begin: &'static str,
+    /// Whether a transaction was begun and not ended from here.
+    is_open: bool,
+}
+
+impl Session {
+    /// Whether the database ended the transaction by itself.
+    fn is_lost(&self) -> bool {
+        self.is_open && self.connection.is_autocommit()
+    }
+
+    fn run(&self, sql: &str) -> Result<(), Failure> {
+        self.connection
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.raw_execute())
+            .map(|_| ())
+            .map_err(|error| failure(&error))
+    }
+}
+
+impl Connection for Session {
+    fn id(&self) -> Option<ConnectionId> {
+        None
+    }
+
+    fn begin(&mut self) -> Result<(), Failure> {
+        self.run(self.begin)?;
+        self.is_open = true;
+        Ok(())
+    }
+
+    fn execute(&mut self, statement: Statement<'_>) -> Result<Answer, Failure> {
+        if self.is_lost() {
+            return Err(other("the transaction was rolled back by the database".to_owned()));
+        }
+        answer(&self.connection, statement).map_err(|error| failure(&error))
+    }
+
+    fn commit(&mut self) -> Result<Stamps, Failure> {
+        let result = self.run("COMMIT");
+        if result.is_err() && !self.connection.is_autocommit() {
+            // It could be tried again; but a commit that failed is one that did not happen.
+            self.run("ROLLBACK")?;
+        }
+        self.is_open = false;
+        result.map(|()| Stamps::default())
+    }
+
+    fn rollback(&mut self) -> Result<(), Failure> {
+        let is_over = self.connection.is_autocommit();
+        self.is_open = false;
+        if is_over { Ok(()) } else { self.run("ROLLBACK") }
+    }
+}
+
+fn answer(connection: &rusqlite::Connection, statement: Statement<'_>) -> rusqlite::Result<Answer> {
+    let mut prepared = connection.prepare_cached(statement.sql)?;
+    let params = rusqlite::params_from_iter(statement.params.iter().map(Param));
+    let columns = prepared.column_count();
+    if columns == 0 {
+        let before = connection.total_changes();
+        let count = prepared.execute(params)? as u64;
+        // The database's count is that of the last statement that changed rows, which need not be this one.
+        let is_this = connection.total_changes() != before;
+        return Ok(Answer::Count(if is_this { count } else { 0 }));
+    }
+    let mut rows = prepared.query(params)?;
+    let mut answer = Vec::new();
+    while let Some(row) = rows.next()? {
+        answer.push((0..columns).map(|at| row.get_ref(at).map(scalar)).collect::<rusqlite::Result<_>>()?);
+    }
+    Ok(Answer::Rows(answer))
+}
+
+struct Param<'a>(&'a Scalar);
+
+impl ToSql for Param<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(match self.0 {
+            Scalar::Null => ToSqlOutput::Owned(Value::Null),
+            Scalar::Bool(is) => ToSqlOutput::Owned(Value::Integer(i64::from(*is))),
+            Scalar::Int(n) => ToSqlOutput::Owned(Value::Integer(*n)),
+            Scalar::Float(n) => ToSqlOutput::Owned(Value::Real(*n)),
+            Scalar::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
+        })
+    }
+}
+
+fn scalar(value: ValueRef<'_>) -> Scalar {
+    match value {
+        ValueRef::Null => Scalar::Null,
+        ValueRef::Integer(n) => Scalar::Int(n),
+        ValueRef::Real(n) => Scalar::Float(n),
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Scalar::Text(super::text(bytes)),
+    }
+}
+
+fn opening(path: &Path, error: &rusqlite::Error) -> Failure {
+    let failure = failure(error);
+    Failure { message: format!("cannot open SQLite file {}: {}", path.display(), failure.message), ..failure }
+}
+
+fn other(message: String) -> Failure {
+    Failure { class: Class::Other, code: None, message }
+}
+
+fn failure(error: &rusqlite::Error) -> Failure {
+    let Some(inner) = error.sqlite_error() else { return other(one_line(&error.to_string())) };
+    let class = match (inner.code, inner.extended_code) {
+        (ErrorCode::DatabaseBusy, ffi::SQLITE_BUSY_SNAPSHOT) => Class::Serialization,
+        (ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed, _) => {
+            Class::LockTimeout
+        }
+        (ErrorCode::ConstraintViolation, _) => Class::Constraint,
+        (
+            ErrorCode::PermissionDenied | ErrorCode::ReadOnly | ErrorCode::AuthorizationForStatementDenied,
+            _,
+        ) => Class::Denied,
+        _ => Class::Other,
+    };
+    Failure { class, code: Some(inner.extended_code.to_string()), message: one_line(&error.to_string()) }
+}

@@ -1,0 +1,378 @@
+//! Runs a script: sends each step at its turn and sees what comes of it.
+//!
+//! **What makes it deterministic.** At any moment every session is idle, or waits for a lock, or is the one whose step is
+//! being looked at; the next step is sent only then. Whether a step waits is asked of the database, again and again
+//! until it is answered or waits; time decides nothing but when to give up. A wait ends only when a transaction does, and
+//! then what the waiting session was answered is awaited before anything else is sent.
+//!
+//! **Why it ends.** When all open transactions wait, no step of the script could end that, and the database must: it has
+//! a detection of deadlocks or a limit for locks. If it does not, the limits here do: what still runs is killed, and
+//! the run fails. Threads that do not even end then are left behind.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use super::session::{Reply, Session};
+use super::transcript::{Ending, StepDone, StepResult, Transcript};
+use super::{Action, Script};
+use crate::database::{Class, Control, Database, Failure};
+
+/// Limits of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// How long a step may take until it is answered or seen to wait, and how long the database may take to end a wait
+    /// that no step can end.
+    pub step_limit: Duration,
+    /// How long all steps together may take.
+    pub run_limit: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { step_limit: Duration::from_secs(30), run_limit: Duration::from_secs(120) }
+    }
+}
+
+/// The first pause between two looks at a step that is not answered; it doubles up to the last.
+const FIRST_PAUSE: Duration = Duration::from_micros(500);
+const LAST_PAUSE: Duration = Duration::from_millis(20);
+
+/// How long a connection may take to close.
+const CLOSE_LIMIT: Duration = Duration::from_secs(5);
+
+pub(super) fn run(
+    script: &Script,
+    database: &dyn Database,
+    options: &Options,
+    on_step: &mut dyn FnMut(&StepDone),
+) -> Result<Transcript, Failure> {
+    let session = Session::open(database).map_err(|failure| during("connecting", failure))?;
+    let mut keeper = Keeper { session, tables: Vec::new(), limit: options.step_limit };
+    let result = keeper.set_up(&script.setup).and_then(|()| {
+        let result = Runner::open(script, database, options, on_step).and_then(Runner::carry_out);
+        let torn = keeper.tear_down(&script.teardown);
+        first(result, torn)
+    });
+    let dropped = keeper.drop_tables();
+    keeper.session.close(CLOSE_LIMIT);
+    first(result, dropped)
+}
+
+/// What went wrong first is what the user has to know.
+fn first<T>(result: Result<T, Failure>, later: Result<(), Failure>) -> Result<T, Failure> {
+    let value = result?;
+    later.map(|()| value)
+}
+
+fn during(what: &str, failure: Failure) -> Failure {
+    Failure { message: format!("{what}: {}", failure.message), ..failure }
+}
+
+/// Whoever makes the tables and takes them away again.
+struct Keeper {
+    session: Session,
+    /// The tables that were made, and nobody else's.
+    tables: Vec<String>,
+    limit: Duration,
+}
+
+impl Keeper {
+    fn set_up(&mut self, statements: &[String]) -> Result<(), Failure> {
+        for sql in statements {
+            self.execute(sql).map_err(|failure| during(&format!("setup: `{sql}`"), failure))?;
+            self.tables.extend(created_table(sql));
+        }
+        Ok(())
+    }
+
+    /// Runs all statements, whichever of them fails.
+    fn tear_down(&mut self, statements: &[String]) -> Result<(), Failure> {
+        let mut result = Ok(());
+        for sql in statements {
+            let done = self.execute(sql).map_err(|failure| during(&format!("teardown: `{sql}`"), failure));
+            result = result.and(done);
+        }
+        result
+    }
+
+    fn drop_tables(&mut self) -> Result<(), Failure> {
+        let drops: Vec<String> =
+            self.tables.drain(..).rev().map(|table| format!("DROP TABLE {table}")).collect();
+        self.tear_down(&drops)
+    }
+
+    fn execute(&mut self, sql: &str) -> Result<(), Failure> {
+        if self.session.is_busy() {
+            return Err(gave_up("the statement before it is still not answered".to_owned()));
+        }
+        self.session.call(&Action::Statement(sql.to_owned()), self.limit).map(|_| ())
+    }
+}
+
+/// The table that a statement makes, if it makes one and fails when there is one already.
+fn created_table(sql: &str) -> Option<String> {
+    let mut words = sql.split(|c: char| c.is_whitespace() || c == '(').filter(|word| !word.is_empty());
+    let mut is_next = |word: &str| words.next().is_some_and(|found| found.eq_ignore_ascii_case(word));
+    if !is_next("CREATE") || !is_next("TABLE") {
+        return None;
+    }
+    words.next().filter(|name| !name.eq_ignore_ascii_case("IF")).map(str::to_owned)
+}
+
+/// A session and where it is in the script.
+struct Lane {
+    session: Session,
+    /// The step that waits for a lock.
+    waiting: Option<usize>,
+    /// The steps whose turn came while it waited. There are none unless it waits.
+    kept: VecDeque<usize>,
+    is_open: bool,
+    /// Whether its transaction has failed, and the rest of it is left out.
+    is_skipping: bool,
+    ending: Option<Ending>,
+}
+
+impl Lane {
+    fn is_idle_and_open(&self) -> bool {
+        self.is_open && self.waiting.is_none()
+    }
+}
+
+struct Runner<'a> {
+    script: &'a Script,
+    options: &'a Options,
+    control: Option<Box<dyn Control>>,
+    lanes: Vec<Lane>,
+    events: Vec<StepDone>,
+    on_step: &'a mut dyn FnMut(&StepDone),
+    /// When all steps must be done.
+    end: Instant,
+}
+
+impl<'a> Runner<'a> {
+    fn open(
+        script: &'a Script,
+        database: &dyn Database,
+        options: &'a Options,
+        on_step: &'a mut dyn FnMut(&StepDone),
+    ) -> Result<Runner<'a>, Failure> {
+        let control =
+            database.control().map_err(|failure| during("a connection to watch others", failure))?;
+        let lanes = script.sessions.iter().map(|name| {
+            let session = Session::open(database)
+                .map_err(|failure| during(&format!("a connection for {name}"), failure))?;
+            let kept = VecDeque::new();
+            Ok(Lane { session, waiting: None, kept, is_open: false, is_skipping: false, ending: None })
+        });
+        let lanes = lanes.collect::<Result<Vec<Lane>, Failure>>()?;
+        let end = Instant::now() + options.run_limit;
+        Ok(Runner { script, options, control, lanes, events: Vec::new(), on_step, end })
+    }
+
+    fn carry_out(mut self) -> Result<Transcript, Failure> {
+        let result = self.send_all().and_then(|()| self.finish());
+        let endings: Vec<Option<Ending>> = self.lanes.iter().map(|lane| lane.ending).collect();
+        self.close();
+        result.map(|()| Transcript::new(self.script, self.events, &endings))
+    }
+
+    fn send_all(&mut self) -> Result<(), Failure> {
+        for (number, step) in self.script.steps.iter().enumerate() {
+            let lane = &mut self.lanes[step.session];
+            if lane.waiting.is_some() {
+                lane.kept.push_back(number);
+                continue;
+            }
+            self.perform(number)?;
+            self.settle()?;
+        }
+        Ok(())
+    }
+
+    /// Ends what the script leaves open, those first for whom others wait.
+    fn finish(&mut self) -> Result<(), Failure> {
+        loop {
+            self.settle()?;
+            let Some(open) = self.lanes.iter().position(Lane::is_idle_and_open) else { return Ok(()) };
+            self.roll_back(open)?;
+            self.lanes[open].ending = Some(Ending::LeftOpen);
+        }
+    }
+
+    /// Sends a step and sees whether it is answered or waits.
+    fn perform(&mut self, number: usize) -> Result<(), Failure> {
+        let step = &self.script.steps[number];
+        let lane = &mut self.lanes[step.session];
+        if lane.is_skipping {
+            lane.is_skipping = !step.action.is_end();
+            self.note(number, StepResult::Skipped, false);
+            return Ok(());
+        }
+        lane.session.tell(&step.action);
+        if let Some(reply) = self.look(number)? {
+            return self.answered(number, reply, false);
+        }
+        self.lanes[step.session].waiting = Some(number);
+        self.note(number, StepResult::Waits, true);
+        Ok(())
+    }
+
+    /// Looks at a step that was sent until it is answered, or waits (`None`).
+    fn look(&mut self, number: usize) -> Result<Option<Reply>, Failure> {
+        let lane = &mut self.lanes[self.script.steps[number].session];
+        let end = self.end.min(Instant::now() + self.options.step_limit);
+        let mut pause = FIRST_PAUSE;
+        loop {
+            if let Some(reply) = lane.session.reply(pause) {
+                return Ok(Some(reply));
+            }
+            let waits = match (&mut self.control, lane.session.id()) {
+                (Some(control), Some(id)) => control.is_waiting(id)?,
+                _ => false,
+            };
+            if waits {
+                // It may have been answered while the question was on its way.
+                return Ok(lane.session.reply(Duration::ZERO));
+            }
+            if Instant::now() >= end {
+                return Err(self.too_late(number, "neither answered nor waiting for a lock"));
+            }
+            pause = (pause * 2).min(LAST_PAUSE);
+        }
+    }
+
+    /// Notes what was answered, and what it means for the transaction.
+    fn answered(&mut self, number: usize, reply: Reply, waited: bool) -> Result<(), Failure> {
+        let step = &self.script.steps[number];
+        let lane = &mut self.lanes[step.session];
+        lane.waiting = None;
+        let result = match reply {
+            Ok(answer) => {
+                match step.action {
+                    Action::Begin => (lane.is_open, lane.ending) = (true, None),
+                    Action::Commit => (lane.is_open, lane.ending) = (false, Some(Ending::Committed)),
+                    Action::Rollback => (lane.is_open, lane.ending) = (false, Some(Ending::RolledBack)),
+                    Action::Statement(_) => {}
+                }
+                StepResult::Done(answer)
+            }
+            Err(failure) => {
+                if lane.is_open || step.action == Action::Begin {
+                    lane.ending = Some(Ending::Failed(failure.class));
+                    lane.is_skipping = !step.action.is_end();
+                    self.roll_back(step.session)?;
+                }
+                StepResult::Failed(failure)
+            }
+        };
+        self.note(number, result, waited);
+        Ok(())
+    }
+
+    /// Rolls a session's transaction back, so that its locks are gone. That this fails matters only if it hangs: a
+    /// connection that is gone has rolled back.
+    fn roll_back(&mut self, lane: usize) -> Result<(), Failure> {
+        let name = &self.script.sessions[lane];
+        let lane = &mut self.lanes[lane];
+        lane.is_open = false;
+        match lane.session.call(&Action::Rollback, self.options.step_limit) {
+            Err(failure) if lane.session.is_busy() => Err(during(name, failure)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Awaits the answers of all that wait no longer, and lets them go on with what was kept back.
+    fn settle(&mut self) -> Result<(), Failure> {
+        loop {
+            let mut is_changed = false;
+            for lane in 0..self.lanes.len() {
+                let Some(number) = self.lanes[lane].waiting else { continue };
+                if let Some(reply) = self.look(number)? {
+                    self.resume(number, reply)?;
+                    is_changed = true;
+                }
+            }
+            let someone_waits = self.lanes.iter().any(|lane| lane.waiting.is_some());
+            let someone_can_end_it = self.lanes.iter().any(Lane::is_idle_and_open);
+            if someone_waits && !someone_can_end_it && !is_changed {
+                self.await_database()?;
+            } else if !is_changed {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Goes on with a session that has waited.
+    fn resume(&mut self, number: usize, reply: Reply) -> Result<(), Failure> {
+        self.answered(number, reply, true)?;
+        let session = self.script.steps[number].session;
+        while self.lanes[session].waiting.is_none() {
+            let Some(next) = self.lanes[session].kept.pop_front() else { break };
+            self.perform(next)?;
+        }
+        Ok(())
+    }
+
+    /// All open transactions wait: awaits the one that the database lets go.
+    fn await_database(&mut self) -> Result<(), Failure> {
+        let end = self.end.min(Instant::now() + self.options.step_limit);
+        loop {
+            let mut last = None;
+            for lane in 0..self.lanes.len() {
+                let Some(number) = self.lanes[lane].waiting else { continue };
+                if let Some(reply) = self.lanes[lane].session.reply(FIRST_PAUSE) {
+                    return self.resume(number, reply);
+                }
+                last = Some(number);
+            }
+            let Some(last) = last else { return Ok(()) };
+            if Instant::now() >= end {
+                return Err(self.too_late(last, "waiting for a lock that nobody in the script can release"));
+            }
+        }
+    }
+
+    fn note(&mut self, number: usize, result: StepResult, waited: bool) {
+        let step = &self.script.steps[number];
+        let expected = step.expected.clone().filter(|expected| !result.is(expected, waited));
+        let done = StepDone {
+            step: number,
+            session: self.script.sessions[step.session].clone(),
+            label: step.label.clone(),
+            action: step.action.clone(),
+            result,
+            waited,
+            expected,
+        };
+        (self.on_step)(&done);
+        self.events.push(done);
+    }
+
+    fn too_late(&self, number: usize, state: &str) -> Failure {
+        let step = &self.script.steps[number];
+        let session = &self.script.sessions[step.session];
+        let limit = self.options.step_limit.min(self.options.run_limit).as_secs_f64();
+        gave_up(format!("line {}, {session}: `{}` is still {state} after {limit} s", step.line, step.action))
+    }
+
+    /// Leaves nothing behind: ends transactions, and connections that are in the middle of something.
+    fn close(&mut self) {
+        for lane in &mut self.lanes {
+            if lane.session.is_busy() {
+                if let (Some(control), Some(id)) = (&mut self.control, lane.session.id()) {
+                    // If it cannot be killed it may still end by itself; there is nothing else to do about it.
+                    drop(control.kill(id));
+                }
+            } else if lane.is_open {
+                drop(lane.session.call(&Action::Rollback, CLOSE_LIMIT));
+            }
+        }
+        for lane in self.lanes.drain(..) {
+            lane.session.close(CLOSE_LIMIT);
+        }
+    }
+}
+
+fn gave_up(message: String) -> Failure {
+    Failure { class: Class::LockTimeout, code: None, message }
+}

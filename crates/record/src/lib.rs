@@ -17,6 +17,7 @@ mod client;
 mod database;
 mod isolation;
 mod record;
+mod server;
 mod target;
 
 pub use client::{Client, Stamps};
@@ -27,4 +28,5 @@ pub use isolation::{
     Isolation, Source, UnknownIsolation, default_isolation, isolation, isolations, under_setting,
 };
 pub use record::{Event, Record, Seen, Step};
+pub use server::{Server, ServerError, ServerKind};
 pub use target::{Address, File, Host, Memory, OpenError, Options, Params, Target, TargetError};

@@ -10,8 +10,8 @@ use isoscope_formats::{Format, Input, ReadOptions, read};
 use isoscope_history::{History, Outcome, Session};
 use isoscope_levels::Level;
 use isoscope_record::{
-    Bug, Class, Client, ConnectionId, Failure, Header, KeyValueClient, Kind, Limits, MemoryStore, Monitor, Output,
-    Plan, Record, Scalar, Seen, Sink, Stamps, Step, run, write_header,
+    Bug, Class, Client, ConnectionId, Failure, Header, KeyValueClient, Kind, Limits, MemoryStore, Monitor,
+    Output, Plan, Record, Scalar, Seen, Sink, Stamps, Step, run, write_header,
 };
 use isoscope_workload::{Distribution, Store};
 use serde_json::Value;

@@ -177,7 +177,7 @@ fn a_serial_run_is_serializable_and_breaks_nothing() {
         let history = history(&*application, &run);
         assert_eq!(holds(&history, Level::Serializable), Some(true));
         assert_eq!(invariant(&application, &map), [""; 0]);
-        let aborted = run.iter().filter(|txn| txn.outcome == Outcome::Aborted).count();
+        let aborted = run.iter().filter(|txn| txn.ending.outcome == Outcome::Aborted).count();
         assert!((1..150).contains(&aborted), "{aborted} of 300 rolled themselves back");
         assert!(run.iter().all(|txn| txn.failure.is_none()));
     }
@@ -248,7 +248,7 @@ fn the_history_follows_from_the_statements() {
     for application in both() {
         for txn in serial(&application, &Map::default(), 3) {
             let derived: Vec<_> = txn.record.events.iter().flat_map(operations).collect();
-            assert_eq!(derived, txn.steps);
+            assert_eq!(derived, txn.record.steps);
         }
     }
 }
@@ -294,7 +294,7 @@ fn all_statements_of_a_run_are_in_the_log() {
         let database: Arc<dyn Database> = Arc::new(map);
         let loaded = load(&application, &database);
         let run = run_session(&mut *client(&application, 0, 1, &database).unwrap(), 0, 50);
-        let log = read(&log(&*application, Vendor::Sqlite, &loaded, &run)[..]).unwrap();
+        let log = read(&log(&*application, &*database, 1, &loaded, &run)[..]).unwrap();
         assert_eq!(log.header.workload, application.name());
         let events: Vec<_> =
             loaded.events.iter().chain(run.iter().flat_map(|txn| &txn.record.events)).collect();
@@ -329,16 +329,17 @@ fn broken_rules_are_said_in_words() {
     );
     map.set("isoscope_account", 39, total);
     let broken = invariant(&application, &map);
-    let expected = format!("the accounts hold {} together and should hold {total}: 41 was lost", total - 41);
+    let expected =
+        format!("the accounts hold {} together and should hold {total}: 41 are missing", total - 41);
     assert_eq!(broken[0], expected);
     map.set("isoscope_account", 39, total + 43);
-    assert!(invariant(&application, &map)[0].ends_with(": 2 came from nowhere"));
+    assert!(invariant(&application, &map)[0].ends_with(": 2 too much"));
 
     let (application, map) = (small_bank(), Map::default());
     serial(&application, &map, 1);
     map.set("isoscope_savings", 3, -1_000_000);
     let broken = invariant(&application, &map);
-    assert!(broken[0].contains("was lost"), "{broken:?}");
+    assert!(broken[0].contains("are missing"), "{broken:?}");
     assert_eq!(broken[1], "the savings of customer 3 went below zero: -1000000");
 }
 
@@ -354,7 +355,7 @@ fn commits_of_unknown_outcome_are_excused_both_ways() {
         let before = map.rows.lock().unwrap().clone();
         map.fail("COMMIT", Class::Connection);
         let run = run_session(&mut *client(&application, 0, 1, &database).unwrap(), 0, 1);
-        assert_eq!(run[0].outcome, Outcome::Unknown);
+        assert_eq!(run[0].ending.outcome, Outcome::Unknown);
         if !happens {
             *map.rows.lock().unwrap() = before;
         }
@@ -373,11 +374,11 @@ fn what_failed_is_in_the_log_and_not_in_the_history() {
     load(&application, &database);
     map.fail("UPDATE", Class::Serialization);
     let run = run_session(&mut *client(&application, 0, 1, &database).unwrap(), 0, 1);
-    assert_eq!(run[0].outcome, Outcome::Aborted);
+    assert_eq!(run[0].ending.outcome, Outcome::Aborted);
     assert_eq!(run[0].failure.as_ref().unwrap().class, Class::Serialization);
-    assert!(matches!(run[0].steps[..], [(Step::Read(_), Seen::Value(Some(100)))]));
-    assert_eq!(run[0].record.events.len(), 3);
-    assert!(run[0].record.events[2].answer.is_err());
+    assert!(matches!(run[0].record.steps[..], [(Step::Read(_), Seen::Value(Some(100)))]));
+    let failed: Vec<bool> = run[0].record.events.iter().map(|event| event.answer.is_err()).collect();
+    assert_eq!(failed, [false, false, true, false], "a begin, a read, a write, a rollback");
     assert_eq!(invariant(&application, &map), [""; 0]);
 }
 
@@ -393,7 +394,7 @@ fn rows_that_somebody_removed_are_a_failure() {
         let failure = txn.failure.unwrap();
         assert_eq!(failure.class, Class::Other);
         assert!(failure.message.starts_with("there is no "), "{failure}");
-        assert!(matches!(txn.steps[..], [(Step::Read(_), Seen::Value(None))]));
+        assert!(matches!(txn.record.steps[..], [(Step::Read(_), Seen::Value(None))]));
     }
 }
 
@@ -457,10 +458,20 @@ fn a_hot_spot_is_hot() {
     let spec = BankSpec { accounts: 400, mix: [0, 1, 0, 0, 0], hotspot, ..BankSpec::default() };
     let application: Arc<dyn Application> = Arc::new(Bank::new(spec).unwrap());
     let run = serial(&application, &Map::default(), 1);
-    let hot = run.iter().filter(|txn| match &txn.steps[0].0 {
+    let hot = run.iter().filter(|txn| match &txn.record.steps[0].0 {
         Step::Read(Scalar::Text(key)) => key["account/".len()..].parse::<u32>().unwrap() < 40,
         other => panic!("{other:?}"),
     });
     let hot = hot.count();
     assert!((240..300).contains(&hot), "{hot} of 300, where 273 are expected");
+}
+
+#[test]
+fn the_document_has_the_tables() {
+    let document = include_str!("../../../docs/workloads.md");
+    let written: Vec<&str> = document.lines().filter(|line| line.starts_with("CREATE TABLE")).collect();
+    let schema: Vec<String> =
+        both().iter().flat_map(|application| application.schema(Vendor::Sqlite)).collect();
+    assert_eq!(written, schema);
+    assert!(both().iter().all(|application| document.contains(&format!("## {}\n", application.name()))));
 }

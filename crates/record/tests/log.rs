@@ -299,3 +299,25 @@ fn the_schema_names_what_is_read_and_written() {
     let classes: [serde_json::Value; 7] = Class::ALL.map(|class| class.name().into());
     assert_eq!(error["class"]["enum"].as_array().unwrap()[..], classes);
 }
+
+/// The example of the document is a log, and is what the document says it is.
+#[test]
+fn the_document_has_a_log() {
+    let document = include_str!("../../../docs/log.md");
+    let example = document.split("```jsonl\n").nth(1).unwrap().split("```").next().unwrap();
+    let log = read(example.as_bytes()).unwrap();
+    assert_eq!(log.warnings, []);
+    assert_eq!((log.header.vendor, log.header.isolation.as_str()), (Vendor::Postgres, "repeatable-read"));
+    let outcomes: Vec<Outcome> = log.entries.iter().filter_map(|e| e.ending).map(|end| end.outcome).collect();
+    let (committed, aborted) = (Outcome::Committed, Outcome::Aborted);
+    assert_eq!(outcomes, [committed, committed, committed, aborted, committed]);
+    let mut again = Vec::new();
+    write_header(&mut again, &log.header);
+    assert_eq!(again, format!("{}\n", example.lines().next().unwrap()).into_bytes());
+    let schema: serde_json::Value = serde_json::from_str(include_str!("../schema/log.schema.json")).unwrap();
+    for kind in ["header", "statement"] {
+        for field in schema["$defs"][kind]["properties"].as_object().unwrap().keys() {
+            assert!(document.contains(&format!("| `{field}` |")), "{field} is not described");
+        }
+    }
+}

@@ -263,13 +263,13 @@ impl Ledger {
         let expected = began.saturating_add(book(&self.known));
         let least = expected.saturating_add(book(&self.perhaps_out));
         let most = expected.saturating_add(book(&self.perhaps_in));
-        let (bound, verb) = match now {
-            _ if now < least => (least, "was lost"),
-            _ if now > most => (most, "came from nowhere"),
+        let (bound, how) = match now {
+            _ if now < least => (least, "are missing"),
+            _ if now > most => (most, "too much"),
             _ => return None,
         };
         let difference = now.abs_diff(bound);
-        Some(format!("the {whose} hold {now} together and should hold {bound}: {difference} {verb}"))
+        Some(format!("the {whose} hold {now} together and should hold {bound}: {difference} {how}"))
     }
 }
 

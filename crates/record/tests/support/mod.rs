@@ -10,17 +10,18 @@ use std::time::Instant;
 
 use isoscope_check::{Checker, Options, Verdict, Verifier};
 use isoscope_history::{Builder, History, Outcome};
-use isoscope_levels::Level;
+use isoscope_levels::{Anomaly, Level};
 use isoscope_record::log::{Ending, LogHeader, write_header, write_load, write_txn};
 use isoscope_record::workload::{Application, client};
-use isoscope_record::{Class, Client, Database, Failure, Record, Scalar, Seen, Stamps, Step, Vendor};
+use isoscope_record::{
+    Answer, Class, Client, Database, Failure, Record, Scalar, Seen, Stamps, Statement, Step,
+};
 
 /// A transaction that ended.
 pub(crate) struct Ended {
     pub(crate) session: u32,
     pub(crate) number: u64,
-    pub(crate) outcome: Outcome,
-    pub(crate) steps: Vec<(Step, Seen)>,
+    pub(crate) ending: Ending,
     pub(crate) record: Record,
     pub(crate) failure: Option<Failure>,
 }
@@ -30,27 +31,35 @@ pub(crate) fn run_session(client: &mut dyn Client, session: u32, txns: u64) -> V
     (0..txns)
         .map(|number| {
             let mut record = Record::new(true);
-            let (outcome, failure) = attempt(client, number, &mut record);
-            Ended { session, number, outcome, steps: record.steps.clone(), record, failure }
+            let (ending, failure) = attempt(client, number, &mut record);
+            Ended { session, number, ending, record, failure }
         })
         .collect()
 }
 
-fn attempt(client: &mut dyn Client, number: u64, record: &mut Record) -> (Outcome, Option<Failure>) {
-    match client.execute(number, 0, record) {
-        Ok(true) => match client.commit() {
-            Ok(_) => (Outcome::Committed, None),
-            Err(failure) if failure.class == Class::Connection => (Outcome::Unknown, Some(failure)),
-            Err(failure) => {
-                let _ = client.rollback();
-                (Outcome::Aborted, Some(failure))
+fn attempt(client: &mut dyn Client, number: u64, record: &mut Record) -> (Ending, Option<Failure>) {
+    let ended = |outcome, stamps| Ending { outcome, stamps };
+    let mut stamps = Stamps::default();
+    let failure = match client.execute(number, 0, record) {
+        Ok(true) => {
+            let commit = record.statement(Statement::plain("COMMIT"), |_| {
+                stamps = client.commit()?;
+                Ok(Answer::Count(0))
+            });
+            match commit {
+                Ok(_) => return (ended(Outcome::Committed, stamps), None),
+                Err(failure) if failure.class == Class::Connection => {
+                    return (ended(Outcome::Unknown, stamps), Some(failure));
+                }
+                Err(failure) => Some(failure),
             }
-        },
-        ended => {
-            client.rollback().unwrap();
-            (Outcome::Aborted, ended.err())
         }
-    }
+        Ok(false) => None,
+        Err(failure) => Some(failure),
+    };
+    let rollback = |_: Statement<'_>| client.rollback().map(|()| Answer::Count(0));
+    record.statement(Statement::plain("ROLLBACK"), rollback).unwrap();
+    (ended(Outcome::Aborted, stamps), failure)
 }
 
 /// Loads an application and runs its sessions side by side.
@@ -88,14 +97,14 @@ pub(crate) fn history(application: &dyn Application, run: &[Ended]) -> History {
     }
     for txn in run {
         let mut built = builder.session(txn.session).txn();
-        for (step, seen) in &txn.steps {
+        for (step, seen) in &txn.record.steps {
             built = match (step, seen) {
                 (Step::Read(key), Seen::Value(Some(value))) => built.read(text(key), *value),
                 (Step::Write(key, value), Seen::Done) => built.write(text(key), *value),
                 other => panic!("{other:?}"),
             };
         }
-        built.outcome(txn.outcome);
+        built.outcome(txn.ending.outcome);
     }
     builder.finish()
 }
@@ -109,35 +118,52 @@ fn text(key: &Scalar) -> &str {
 
 /// The verdict of a level, verified; `None` when it is unknown.
 pub(crate) fn holds(history: &History, level: Level) -> Option<bool> {
-    let judgement = Checker::new(history, Options::default()).check(level);
-    let verified = Verifier::new(history).verify(&judgement);
-    assert!(verified.is_ok(), "{level}: {verified:?}");
-    match judgement.verdict {
+    match check(history, level) {
         Verdict::Holds(_) => Some(true),
         Verdict::Violated(_) => Some(false),
         Verdict::Unknown(_) => None,
     }
 }
 
+/// What breaks a level.
+pub(crate) fn anomalies(history: &History, level: Level) -> Vec<Anomaly> {
+    match check(history, level) {
+        Verdict::Violated(findings) => findings.iter().map(|finding| finding.anomaly).collect(),
+        Verdict::Holds(_) | Verdict::Unknown(_) => Vec::new(),
+    }
+}
+
+fn check(history: &History, level: Level) -> Verdict {
+    let judgement = Checker::new(history, Options::default()).check(level);
+    let verified = Verifier::new(history).verify(&judgement);
+    assert!(verified.is_ok(), "{level}: {verified:?}");
+    judgement.verdict
+}
+
 /// The log of a run, session after session.
-pub(crate) fn log(application: &dyn Application, vendor: Vendor, load: &Record, run: &[Ended]) -> Vec<u8> {
+pub(crate) fn log(
+    application: &dyn Application,
+    database: &dyn Database,
+    seed: u64,
+    load: &Record,
+    run: &[Ended],
+) -> Vec<u8> {
     let header = LogHeader {
-        database: vendor.to_string(),
-        vendor,
-        isolation: "serializable".to_owned(),
+        database: database.version().to_owned(),
+        vendor: database.vendor(),
+        isolation: database.isolation().map_or("none", |isolation| isolation.name).to_owned(),
         workload: application.name().to_owned(),
-        seed: Some(1),
-        schema: application.schema(vendor),
+        seed: Some(seed),
+        schema: application.schema(database.vendor()),
     };
     let epoch = load.events.first().map_or_else(Instant::now, |event| event.sent);
     let mut out = Vec::new();
     write_header(&mut out, &header);
     write_load(&mut out, epoch, &load.events);
     for txn in run {
-        let ending = Ending { outcome: txn.outcome, stamps: Stamps::default() };
         let name = format!("{}.{}", txn.session, txn.number);
         let (session, name) = (Scalar::Int(txn.session.into()), Scalar::Text(name));
-        write_txn(&mut out, &session, &name, epoch, &txn.record.events, ending);
+        write_txn(&mut out, &session, &name, epoch, &txn.record.events, txn.ending);
     }
     out
 }

@@ -2,11 +2,15 @@
 
 mod fake;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use fake::Fake;
 use isoscope_record::Class;
-use isoscope_record::script::{Options, Prevention, Script, StepResult, Transcript, Verdict, parse};
+use isoscope_record::script::{
+    Options, Prevention, Script, StepDone, StepResult, Transcript, Verdict, parse,
+};
 
 const SETUP: &str = "setup:\n  CREATE TABLE one\n  CREATE TABLE two\n  write x 10\n  write y 20\nsteps:\n";
 
@@ -224,6 +228,52 @@ fn all_steps_together_have_a_limit() {
     let options = Options { run_limit: Duration::ZERO, ..Options::default() };
     let failure = script("T1: slow 1000").run(&Fake::default(), &options, &mut |_| {}).expect_err("no time");
     assert_eq!(failure.class, Class::LockTimeout);
+}
+
+#[test]
+fn a_run_can_be_stopped() {
+    for steps in
+        ["T1: BEGIN\nT1: write x 1\nT2: read x\nT1: hang", "T2: read x\nT1: stall", "T2: read x\nT1: read x"]
+    {
+        let fake = Fake::default();
+        let stop = Arc::new(AtomicBool::new(false));
+        let options = Options { stop: Some(Arc::clone(&stop)), ..Options::default() };
+        let on_step = &mut |done: &StepDone| {
+            if done.session == "T2" {
+                stop.store(true, Ordering::Relaxed);
+            }
+        };
+        let failure = script(steps).run(&fake, &options, on_step).expect_err(steps);
+        assert_eq!(failure.message, "stopped");
+        assert!(fake.state().tables.is_empty());
+        assert!(fake.state().open.is_empty());
+    }
+}
+
+#[test]
+fn tables_are_dropped_by_the_name_they_were_given() {
+    let fake = Fake::default();
+    let setup = [
+        ("CREATE TABLE a(x INT)", Some("a")),
+        ("create  table b (x INT)", Some("b")),
+        ("CREATE UNLOGGED TABLE s.c (x INT)", Some("s.c")),
+        ("CREATE TABLE \"my (own)\".`d e`(x INT)", Some("\"my (own)\".`d e`")),
+        ("CREATE TABLE IF NOT EXISTS f (x INT)", None),
+        ("CREATE INDEX g ON a (x)", None),
+    ];
+    for (sql, _) in setup {
+        fake.state().anything.insert(sql.to_owned());
+    }
+    let statements: String = setup.iter().map(|(sql, _)| format!("  {sql}\n")).collect();
+    let script = parse(&format!("setup:\n{statements}steps:\n  T1: read x\n")).unwrap();
+    let made: Vec<&str> = setup.iter().rev().filter_map(|(_, table)| *table).collect();
+    for table in &made {
+        fake.state().anything.insert(format!("DROP TABLE {table}"));
+    }
+    script.run(&fake, &Options::default(), &mut |_| {}).unwrap();
+    let log = fake.state().log.clone();
+    let drops: Vec<&str> = log.iter().filter_map(|sql| sql.strip_prefix("DROP TABLE ")).collect();
+    assert_eq!(drops, made);
 }
 
 #[test]

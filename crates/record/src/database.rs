@@ -233,8 +233,10 @@ pub(crate) fn one_line(message: &str) -> String {
 
 /// Bytes as text; those that are none, in hexadecimal digits.
 pub(crate) fn text(bytes: &[u8]) -> String {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => text.to_owned(),
-        Err(_) => bytes.iter().fold("\\x".to_owned(), |text, byte| format!("{text}{byte:02x}")),
-    }
+    std::str::from_utf8(bytes).map_or_else(|_| format!("\\x{}", hex(bytes)), str::to_owned)
+}
+
+/// Bytes in hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }

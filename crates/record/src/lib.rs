@@ -19,6 +19,7 @@ pub mod hermitage;
 mod isolation;
 mod record;
 pub mod script;
+mod server;
 mod target;
 
 pub use client::{Client, Stamps};
@@ -29,4 +30,5 @@ pub use isolation::{
     Isolation, Source, UnknownIsolation, default_isolation, isolation, isolations, under_setting,
 };
 pub use record::{Event, Record, Seen, Step};
+pub use server::{Server, ServerError, ServerKind};
 pub use target::{Address, File, Host, Memory, OpenError, Options, Params, Target, TargetError};

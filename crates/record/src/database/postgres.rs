@@ -458,10 +458,15 @@ fn failure(error: &Error, is_connected: bool) -> Failure {
         is_io |= cause.is::<std::io::Error>();
         source = cause.source();
     }
-    // Without a connection there is nothing else that it can be, short of a missing password.
-    let is_refused = !is_connected && !message.starts_with("invalid configuration");
-    let class = if is_io || is_refused { Class::Connection } else { Class::Other };
-    Failure { class, code: None, message: one_line(&message) }
+    let is_denied = message.contains("password missing") || message.starts_with("authentication error");
+    let class = match (is_connected, is_denied) {
+        (false, true) => Class::Denied,
+        // Whatever else goes wrong then is that there is no connection.
+        (false, false) => Class::Connection,
+        (true, _) if is_io => Class::Connection,
+        (true, _) => Class::Other,
+    };
+    Failure { class, code: None, message: one_line(&message.replace("invalid configuration: ", "")) }
 }
 
 fn class(code: &str) -> Class {

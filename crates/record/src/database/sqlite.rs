@@ -38,14 +38,15 @@ impl Sqlite {
         isolation: &'static Isolation,
         options: &Options,
     ) -> Result<Sqlite, Failure> {
-        let (path, directory) = match &file.path {
-            Some(path) => (path.clone(), None),
-            None => {
-                let directory = TempDir::with_prefix("isoscope-")
-                    .map_err(|error| other(format!("no temporary directory can be made: {error}")))?;
-                (directory.path().join("isoscope.db"), Some(directory))
-            }
+        let directory = match &file.path {
+            Some(_) => None,
+            None => Some(
+                TempDir::with_prefix("isoscope-")
+                    .map_err(|error| other(format!("no temporary directory can be made: {error}")))?,
+            ),
         };
+        let temporary = directory.as_ref().map(|directory| directory.path().join("isoscope.db"));
+        let path = temporary.or_else(|| file.path.clone()).unwrap_or_default();
         let begin = match file.params.get("transactions") {
             Some("immediate") => "BEGIN IMMEDIATE",
             Some("exclusive") => "BEGIN EXCLUSIVE",

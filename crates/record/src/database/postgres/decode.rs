@@ -7,6 +7,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, Kind, Type};
 
 use crate::Scalar;
+use crate::database::hex;
 
 /// Whether values of a type can be read.
 pub(super) fn is_known(kind: &Type) -> bool {
@@ -103,10 +104,6 @@ fn scalar(kind: &Type, raw: &[u8]) -> Option<Scalar> {
     })
 }
 
-fn hex(raw: &[u8]) -> String {
-    raw.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 fn uuid(raw: &[u8]) -> String {
     let mut text = hex(raw);
     for at in [20, 16, 12, 8] {
@@ -153,7 +150,7 @@ fn numeric(mut raw: &[u8]) -> Option<String> {
         format!("{}{}", if sign == 0x4000 { "-" } else { "" }, if whole.is_empty() { "0" } else { whole });
     if scale > 0 {
         let groups = i16::try_from(scale.div_ceil(4)).ok()?;
-        let decimals: String = (1..=groups).map(|group| format!("{:04}", digit(-group))).collect();
+        let decimals = (1..=groups).fold(String::new(), |text, group| format!("{text}{:04}", digit(-group)));
         text.push('.');
         text.push_str(&decimals[..scale]);
     }

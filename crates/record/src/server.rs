@@ -1,0 +1,478 @@
+//! Private servers: a PostgreSQL or MariaDB of one's own, from installed binaries, in a temporary directory, for as long
+//! as it is needed.
+//!
+//! A server listens on 127.0.0.1 only, at a port nobody uses, and asks for a password that is made up for it: others on
+//! the machine cannot enter. PostgreSQL refuses to run as root and is then run as the user `postgres`, else `nobody`.
+//! It is not in the process group of its terminal, so ^C does not reach it; [`Server`] stops it when it is dropped.
+//!
+//! Servers are told not to wait for the disk. A process that is killed loses nothing by that, since what it wrote is with
+//! the operating system; only a machine that stops does. So [`Server::restart`] is a crash like any other.
+
+mod install;
+mod process;
+
+use std::fmt;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read};
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use crate::database::hex;
+use crate::target::{OpenError, Options, Target};
+use install::Program;
+use process::Owner;
+
+/// How long a server may take to start or to get its directory ready; machines are busy and disks slow.
+const START_LIMIT: Duration = Duration::from_secs(90);
+
+/// How long a server may take to stop before it is killed.
+const STOP_LIMIT: Duration = Duration::from_secs(15);
+
+/// How many ports are tried when someone else was quicker.
+const PORTS: u32 = 5;
+
+/// Which server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerKind {
+    /// PostgreSQL.
+    Postgres,
+    /// MariaDB.
+    MariaDb,
+}
+
+impl ServerKind {
+    /// The name people know it by.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ServerKind::Postgres => "PostgreSQL",
+            ServerKind::MariaDb => "MariaDB",
+        }
+    }
+
+    /// Reads the name of a server, as in `--start postgres`.
+    pub fn parse(name: &str) -> Option<ServerKind> {
+        match name.to_ascii_lowercase().as_str() {
+            "postgres" | "postgresql" | "pg" => Some(ServerKind::Postgres),
+            "mariadb" => Some(ServerKind::MariaDb),
+            _ => None,
+        }
+    }
+}
+
+/// Why there is no server.
+#[derive(Debug)]
+pub enum ServerError {
+    /// It is not installed.
+    Missing {
+        /// Which server.
+        kind: ServerKind,
+        /// The program that was looked for.
+        program: &'static str,
+    },
+    /// A setting is not of the form `name=value`.
+    Setting(String),
+    /// Something that the operating system was asked for failed.
+    Io {
+        /// What was being done.
+        doing: String,
+        /// What went wrong.
+        error: io::Error,
+    },
+    /// A program of the server's failed or did not get ready in time.
+    Failed {
+        /// What happened.
+        what: String,
+        /// The last lines it wrote.
+        log: String,
+    },
+}
+
+impl fmt::Display for ServerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ServerError::Missing { kind, program } => {
+                let packages = match kind {
+                    ServerKind::Postgres => "`postgresql`",
+                    ServerKind::MariaDb => {
+                        "`mariadb-server`, or `mariadb-server-core` and `mariadb-client-core`"
+                    }
+                };
+                write!(f, "{} is not installed here: there is no `{program}`. ", kind.name())?;
+                write!(f, "On Debian and Ubuntu it is in the package {packages}")
+            }
+            ServerError::Setting(setting) => write!(f, "`{setting}` is no setting: write `name=value`"),
+            ServerError::Io { doing, error } => write!(f, "{doing}: {error}"),
+            ServerError::Failed { what, log } if log.is_empty() => f.write_str(what),
+            ServerError::Failed { what, log } => write!(f, "{what}; the last it wrote:\n{log}"),
+        }
+    }
+}
+
+impl std::error::Error for ServerError {}
+
+fn io_error(doing: impl Into<String>) -> impl FnOnce(io::Error) -> ServerError {
+    let doing = doing.into();
+    move |error| ServerError::Io { doing, error }
+}
+
+/// A server that was started here.
+#[derive(Debug)]
+pub struct Server {
+    kind: ServerKind,
+    program: Program,
+    owner: Owner,
+    settings: Vec<(String, String)>,
+    password: String,
+    port: u16,
+    /// `None` when it was stopped.
+    child: Option<Child>,
+    is_paused: bool,
+    directory: TempDir,
+}
+
+impl Server {
+    /// Starts a server with its own settings, each `name=value`, and waits until it answers.
+    pub fn start<S: AsRef<str>>(kind: ServerKind, settings: &[S]) -> Result<Server, ServerError> {
+        let settings = settings.iter().map(|text| setting(text.as_ref())).collect::<Result<_, _>>()?;
+        let directory = TempDir::with_prefix("isoscope-").map_err(io_error("no temporary directory"))?;
+        let owner = Owner::of(kind);
+        owner.give(directory.path()).map_err(io_error("giving a directory to the server"))?;
+        let program = Program::find(kind)?;
+        let password = password().map_err(io_error("making up a password"))?;
+        let mut server = Server {
+            kind,
+            program,
+            owner,
+            settings,
+            password,
+            port: 0,
+            child: None,
+            is_paused: false,
+            directory,
+        };
+        server.prepare()?;
+        server.start_at_free_port()?;
+        Ok(server)
+    }
+
+    /// Which server it is.
+    pub fn kind(&self) -> ServerKind {
+        self.kind
+    }
+
+    /// The URL of its database, password and all.
+    pub fn url(&self) -> String {
+        let Server { password, port, .. } = self;
+        match self.kind {
+            ServerKind::Postgres => format!("postgres://postgres:{password}@127.0.0.1:{port}/postgres"),
+            ServerKind::MariaDb => format!("mariadb://isoscope:{password}@127.0.0.1:{port}/isoscope"),
+        }
+    }
+
+    /// The number of its process; `None` when it was stopped.
+    pub fn pid(&self) -> Option<u32> {
+        self.child.as_ref().map(Child::id)
+    }
+
+    /// The directory that goes when the server does.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Stops all its processes where they are, until [`Server::resume`]: connections stay and nobody answers.
+    pub fn pause(&mut self) -> Result<(), ServerError> {
+        let Some(pid) = self.pid() else { return Ok(()) };
+        // The first process makes the others, so it must not make more while they are being counted.
+        process::send(pid, Signal::STOP).map_err(io_error("pausing the server"))?;
+        self.is_paused = true;
+        for child in process::children(pid) {
+            process::send(child, Signal::STOP).map_err(io_error("pausing the server"))?;
+        }
+        Ok(())
+    }
+
+    /// Lets a paused server go on.
+    pub fn resume(&mut self) -> Result<(), ServerError> {
+        let Some(pid) = self.pid() else { return Ok(()) };
+        for child in process::children(pid).into_iter().chain([pid]) {
+            process::send(child, Signal::CONT).map_err(io_error("resuming the server"))?;
+        }
+        self.is_paused = false;
+        Ok(())
+    }
+
+    /// Kills it as a crash would, and starts it again on the same data and the same port.
+    pub fn restart(&mut self) -> Result<(), ServerError> {
+        self.kill();
+        self.launch()?;
+        match self.ready()? {
+            Started::Ready => Ok(()),
+            Started::PortTaken => Err(self.failed("the port was taken while the server was down")),
+        }
+    }
+
+    /// Stops it in an orderly way, or by force if that takes too long.
+    pub fn stop(&mut self) -> Result<(), ServerError> {
+        if self.is_paused {
+            self.resume()?;
+        }
+        let Some(child) = &mut self.child else { return Ok(()) };
+        let signal = match self.kind {
+            ServerKind::Postgres => Signal::INT,
+            ServerKind::MariaDb => Signal::TERM,
+        };
+        process::send(child.id(), signal).map_err(io_error("stopping the server"))?;
+        let start = Instant::now();
+        while child.try_wait().map_err(io_error("stopping the server"))?.is_none() {
+            if start.elapsed() > STOP_LIMIT {
+                self.kill();
+                return Ok(());
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        self.child = None;
+        Ok(())
+    }
+
+    /// Ends all its processes at once.
+    fn kill(&mut self) {
+        let Some(mut child) = self.child.take() else { return };
+        self.is_paused = false;
+        let children = process::children(child.id());
+        // That one of them has gone by itself is as good. The first goes first: it would make others.
+        let _ = child.kill();
+        let _ = child.wait();
+        for pid in &children {
+            let _ = process::send(*pid, Signal::KILL);
+        }
+        // The next server must not meet them.
+        let start = Instant::now();
+        while children.iter().any(|pid| process::is_alive(*pid)) && start.elapsed() < STOP_LIMIT {
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn data(&self) -> PathBuf {
+        self.directory.path().join("data")
+    }
+
+    fn log(&self) -> PathBuf {
+        self.directory.path().join("log")
+    }
+
+    /// A file that only the server and we can read.
+    fn write(&self, name: &str, text: &str) -> Result<PathBuf, ServerError> {
+        let path = self.directory.path().join(name);
+        fs::write(&path, text).map_err(io_error(format!("writing {}", path.display())))?;
+        self.owner.give(&path).map_err(io_error("giving a file to the server"))?;
+        Ok(path)
+    }
+
+    /// A program as the server's user, with the log for what it says, away from the terminal.
+    fn command(&self, program: &Path) -> Result<Command, ServerError> {
+        let log = self.log();
+        let file = OpenOptions::new().create(true).append(true).open(&log);
+        let file = file.map_err(io_error(format!("writing {}", log.display())))?;
+        let twin = file.try_clone().map_err(io_error("writing the log"))?;
+        let mut command = Command::new(program);
+        command.current_dir(self.directory.path()).stdin(Stdio::null()).stdout(file).stderr(twin);
+        self.owner.runs(&mut command);
+        Ok(command)
+    }
+
+    /// Makes the directory of an empty database.
+    fn prepare(&self) -> Result<(), ServerError> {
+        let mut command = self.command(&self.program.install)?;
+        match self.kind {
+            ServerKind::Postgres => {
+                let file = self.write("password", &self.password)?;
+                command.arg("-D").arg(self.data()).arg("--pwfile").arg(file);
+                command.args([
+                    "-A",
+                    "scram-sha-256",
+                    "-U",
+                    "postgres",
+                    "-E",
+                    "UTF8",
+                    "--locale=C",
+                    "--no-sync",
+                ]);
+            }
+            ServerKind::MariaDb => {
+                command.arg("--no-defaults").arg(option("--datadir=", &self.data()));
+                command.args(["--auth-root-authentication-method=normal", "--skip-test-db"]);
+                command.args(self.owner.mariadb_user());
+            }
+        }
+        let name = self.program.install.display().to_string();
+        let mut child = command.spawn().map_err(io_error(format!("running {name}")))?;
+        let start = Instant::now();
+        loop {
+            match child.try_wait().map_err(io_error(format!("running {name}")))? {
+                Some(status) if status.success() => return Ok(()),
+                Some(status) => return Err(self.failed(&format!("{name} failed ({status})"))),
+                None if start.elapsed() > START_LIMIT => {
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    return Err(self.failed(&format!("{name} took longer than {} s", START_LIMIT.as_secs())));
+                }
+                None => thread::sleep(Duration::from_millis(10)),
+            }
+        }
+    }
+
+    fn start_at_free_port(&mut self) -> Result<(), ServerError> {
+        for _ in 0..PORTS {
+            self.port = free_port().map_err(io_error("looking for a free port"))?;
+            self.launch()?;
+            if self.ready()? == Started::Ready {
+                return Ok(());
+            }
+        }
+        Err(self.failed("no port stayed free"))
+    }
+
+    fn launch(&mut self) -> Result<(), ServerError> {
+        let mut command = self.command(&self.program.server)?;
+        match self.kind {
+            ServerKind::Postgres => self.postgres(&mut command),
+            ServerKind::MariaDb => self.mariadb(&mut command)?,
+        }
+        let name = self.program.server.display().to_string();
+        self.child = Some(command.spawn().map_err(io_error(format!("running {name}")))?);
+        Ok(())
+    }
+
+    fn postgres(&self, command: &mut Command) {
+        let port = self.port.to_string();
+        let ours = [
+            ("fsync", "off"),
+            ("track_commit_timestamp", "on"),
+            // Deadlocks are ordinary here, and a second is long.
+            ("deadlock_timeout", "20ms"),
+            ("max_connections", "200"),
+        ];
+        let fixed = [("listen_addresses", "127.0.0.1"), ("port", &port), ("unix_socket_directories", "")];
+        let theirs = self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        command.arg("-D").arg(self.data());
+        for (name, value) in ours.into_iter().chain(theirs).chain(fixed) {
+            command.arg("-c").arg(format!("{name}={value}"));
+        }
+    }
+
+    fn mariadb(&self, command: &mut Command) -> Result<(), ServerError> {
+        let users = self.write("users.sql", &mariadb_users(&self.password))?;
+        let directory = self.directory.path();
+        command
+            .arg("--no-defaults")
+            .args(self.owner.mariadb_user())
+            .args(["--skip-log-bin", "--skip-name-resolve", "--innodb-flush-log-at-trx-commit=2"])
+            .arg("--max-connections=200")
+            .args(self.settings.iter().map(|(name, value)| format!("--{name}={value}")))
+            .arg(option("--datadir=", &self.data()))
+            .arg(option("--tmpdir=", directory))
+            .arg(option("--socket=", &directory.join("s")))
+            .arg(option("--pid-file=", &directory.join("pid")))
+            .arg(option("--init-file=", &users))
+            .args(["--bind-address=127.0.0.1".to_owned(), format!("--port={}", self.port)]);
+        Ok(())
+    }
+
+    /// Waits until it answers.
+    fn ready(&mut self) -> Result<Started, ServerError> {
+        let target = Target::parse(&self.url()).map_err(|error| self.failed(&error.to_string()))?;
+        let options = Options { connect_limit: Duration::from_secs(2), ..Options::default() };
+        let start = Instant::now();
+        loop {
+            let error = match target.open(None, &options) {
+                Ok(_) => return Ok(Started::Ready),
+                Err(OpenError::Failure(failure)) => failure.to_string(),
+                Err(error) => return Err(self.failed(&error.to_string())),
+            };
+            let Some(child) = &mut self.child else { return Err(self.failed(&error)) };
+            let name = self.kind.name();
+            if let Some(status) = child.try_wait().map_err(io_error("looking after the server"))? {
+                self.child = None;
+                let is_taken = self.log_tail().to_ascii_lowercase().contains("address already in use");
+                return if is_taken {
+                    Ok(Started::PortTaken)
+                } else {
+                    Err(self.failed(&format!("{name} ended as soon as it was started ({status})")))
+                };
+            }
+            if start.elapsed() > START_LIMIT {
+                self.kill();
+                let limit = START_LIMIT.as_secs();
+                return Err(self.failed(&format!("{name} did not answer within {limit} s ({error})")));
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn failed(&self, what: &str) -> ServerError {
+        ServerError::Failed { what: what.to_owned(), log: self.log_tail() }
+    }
+
+    fn log_tail(&self) -> String {
+        let log = fs::read(self.log()).unwrap_or_default();
+        let log = String::from_utf8_lossy(&log);
+        let lines: Vec<&str> = log.lines().collect();
+        lines[lines.len().saturating_sub(12)..].join("\n")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if self.stop().is_err() {
+            self.kill();
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Started {
+    Ready,
+    PortTaken,
+}
+
+fn setting(text: &str) -> Result<(String, String), ServerError> {
+    match text.split_once('=').map(|(name, value)| (name.trim(), value.trim())) {
+        Some((name, value)) if !name.is_empty() && !name.starts_with('-') => {
+            Ok((name.to_owned(), value.to_owned()))
+        }
+        _ => Err(ServerError::Setting(text.to_owned())),
+    }
+}
+
+fn option(name: &str, path: &Path) -> std::ffi::OsString {
+    let mut text = std::ffi::OsString::from(name);
+    text.push(path);
+    text
+}
+
+/// Nobody enters but with the password. The server reads this each time it starts, a statement a line.
+fn mariadb_users(password: &str) -> String {
+    format!(
+        "DELETE FROM mysql.global_priv WHERE User <> 'mariadb.sys';\n\
+         FLUSH PRIVILEGES;\n\
+         CREATE OR REPLACE USER isoscope@'%' IDENTIFIED BY '{password}';\n\
+         GRANT ALL PRIVILEGES ON *.* TO isoscope@'%' WITH GRANT OPTION;\n\
+         CREATE DATABASE IF NOT EXISTS isoscope;\n"
+    )
+}
+
+fn free_port() -> io::Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+}
+
+fn password() -> io::Result<String> {
+    let mut bytes = [0; 16];
+    fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(hex(&bytes))
+}

@@ -1,0 +1,122 @@
+//! Processes: whose they are, which belong together, and how to tell them something.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+use rustix::process::{Pid, Signal, geteuid, kill_process, test_kill_process};
+
+use super::ServerKind;
+
+/// As whom a server runs, if not as ourselves.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Owner {
+    other: Option<(u32, u32)>,
+    is_root: bool,
+}
+
+impl Owner {
+    pub(super) fn of(kind: ServerKind) -> Owner {
+        let is_root = geteuid().is_root();
+        let other = match kind {
+            ServerKind::Postgres if is_root => user("postgres").or_else(|| user("nobody")),
+            _ => None,
+        };
+        Owner { other, is_root }
+    }
+
+    /// Makes a file or directory the server's, for nobody else to read.
+    pub(super) fn give(self, path: &Path) -> io::Result<()> {
+        let mode = if path.is_dir() { 0o700 } else { 0o600 };
+        fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
+        match self.other {
+            Some((uid, gid)) => chown(path, Some(uid), Some(gid)),
+            None => Ok(()),
+        }
+    }
+
+    /// Has a command run as the server's user, in a process group of its own.
+    pub(super) fn runs(self, command: &mut Command) {
+        command.process_group(0);
+        if let Some((uid, gid)) = self.other {
+            command.uid(uid).gid(gid);
+        }
+    }
+
+    /// MariaDB runs as root only when it is told to.
+    pub(super) fn mariadb_user(self) -> Option<&'static str> {
+        self.is_root.then_some("--user=root")
+    }
+}
+
+/// The numbers of a user and its group, by the file that has had them for fifty years.
+fn user(name: &str) -> Option<(u32, u32)> {
+    let users = fs::read_to_string("/etc/passwd").ok()?;
+    let line = users.lines().find(|line| line.split(':').next() == Some(name))?;
+    let mut fields = line.split(':').skip(2);
+    Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+}
+
+/// Sends a signal.
+pub(super) fn send(pid: u32, signal: Signal) -> io::Result<()> {
+    match id(pid) {
+        Some(pid) => Ok(kill_process(pid, signal)?),
+        None => Ok(()),
+    }
+}
+
+fn id(pid: u32) -> Option<Pid> {
+    i32::try_from(pid).ok().and_then(Pid::from_raw)
+}
+
+/// The processes that a process has started. PostgreSQL has one a connection, each in a session of its own, so that
+/// nothing else than their parent has them in common.
+pub(super) fn children(parent: u32) -> Vec<u32> {
+    all().into_iter().filter(|(_, of)| *of == parent).map(|(pid, _)| pid).collect()
+}
+
+/// Whether a process still runs; one that has ended and that nobody has asked about does not.
+pub(super) fn is_alive(pid: u32) -> bool {
+    match fs::read_to_string(format!("/proc/{pid}/stat")) {
+        Ok(stat) => stat_fields(&stat).is_some_and(|(state, _)| state != "Z" && state != "X"),
+        Err(_) if Path::new("/proc/self").exists() => false,
+        Err(_) => id(pid).is_some_and(|pid| test_kill_process(pid).is_ok()),
+    }
+}
+
+/// The state and the parent, which come after a name in parentheses that may have any character in it.
+fn stat_fields(stat: &str) -> Option<(&str, u32)> {
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    Some((fields.next()?, fields.next()?.parse().ok()?))
+}
+
+/// All processes and their parents.
+fn all() -> Vec<(u32, u32)> {
+    if !Path::new("/proc/self/stat").exists() {
+        return listed();
+    }
+    fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| {
+            let pid = entry.ok()?.file_name().to_str()?.parse().ok()?;
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+            Some((pid, stat_fields(&stat)?.1))
+        })
+        .collect()
+}
+
+/// The same where there is no such file system.
+fn listed() -> Vec<(u32, u32)> {
+    let Ok(output) = Command::new("ps").args(["-A", "-o", "pid=,ppid="]).output() else { return Vec::new() };
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .filter_map(|line| {
+            let mut fields = line.split_whitespace();
+            Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+        })
+        .collect()
+}

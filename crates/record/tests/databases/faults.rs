@@ -1,0 +1,118 @@
+//! Private servers: paused, crashed and started again, stopped.
+
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use isoscope_record::{Class, Options, Scalar, Server, ServerError, ServerKind};
+
+use crate::postgres::failed_transactions_do_not_commit;
+use crate::support::{
+    connect, control, fails, meanwhile, open, open_with, read, refusal, start, two_rows, write,
+};
+
+#[test]
+fn postgres_server() {
+    let mut server = start(ServerKind::Postgres, &["track_commit_timestamp=off", "max_connections=50"]);
+    failed_transactions_do_not_commit(&server.url());
+    faults(&mut server);
+    ends(server);
+}
+
+#[test]
+fn mariadb_server() {
+    let mut server = start(ServerKind::MariaDb, &["max_connections=50"]);
+    faults(&mut server);
+    ends(server);
+}
+
+#[test]
+fn settings_that_make_no_sense() {
+    let failure = Server::start(ServerKind::Postgres, &["work_mem"]).expect_err("no value");
+    assert!(matches!(&failure, ServerError::Setting(_)), "{failure}");
+    for (kind, log) in [(ServerKind::Postgres, "no_such_thing"), (ServerKind::MariaDb, "no_such_thing")] {
+        let failure = Server::start(kind, &["no_such_thing=1"]).expect_err("unknown");
+        assert!(failure.to_string().contains(log), "{failure}");
+        assert!(failure.to_string().contains("ended as soon as"), "{failure}");
+    }
+}
+
+fn faults(server: &mut Server) {
+    let url = server.url();
+    let database = open(&url, None);
+    let mut c = connect(&*database);
+    two_rows(&mut c);
+
+    // A statement that is sent to a paused server is answered when it goes on.
+    server.pause().expect("paused");
+    let pause = Duration::from_millis(400);
+    let start = Instant::now();
+    let (result, ()) = meanwhile(
+        &mut c,
+        |c| write(c, 1, 1),
+        || {
+            thread::sleep(pause);
+            server.resume().expect("resumed");
+        },
+    );
+    result.expect("answered late");
+    assert!(start.elapsed() >= pause);
+
+    // Those who have less patience give up, on statements and on connecting.
+    let options = Options {
+        connect_limit: Duration::from_millis(500),
+        statement_limit: Duration::from_millis(100),
+        ..Options::default()
+    };
+    let mut hasty = connect(&*open_with(&url, None, &options));
+    hasty.begin().expect("begin");
+    server.pause().expect("paused");
+    let start = Instant::now();
+    assert_eq!(refusal(&url, &options).class, Class::Connection);
+    fails(hasty.commit(), Class::Connection);
+    fails(hasty.begin(), Class::Connection);
+    assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());
+    server.resume().expect("resumed");
+
+    // A crash while a commit is under way: what was committed is there, what was not is not.
+    let mut open_one = connect(&*database);
+    open_one.begin().expect("begin");
+    write(&mut open_one, 2, 9).expect("write");
+    c.begin().expect("begin");
+    write(&mut c, 1, 2).expect("write");
+    let mut control = control(&*database);
+    let before = server.pid();
+    server.pause().expect("paused");
+    let (result, ()) = meanwhile(
+        &mut c,
+        |c| c.commit(),
+        || {
+            thread::sleep(Duration::from_millis(100));
+            server.restart().expect("started again");
+        },
+    );
+    fails(result, Class::Connection);
+    fails(open_one.commit(), Class::Connection);
+    fails(control.is_waiting(open_one.id().expect("an id")), Class::Connection);
+    assert_ne!(server.pid(), before);
+    assert_eq!(server.url(), url, "the same place");
+    let mut c = connect(&*database);
+    assert_eq!((read(&mut c, 1), read(&mut c, 2)), (Scalar::Int(1), Scalar::Int(0)));
+}
+
+fn ends(mut server: Server) {
+    let directory = server.directory().to_owned();
+    let pid = server.pid().expect("a process");
+    let url = server.url();
+    let mut c = connect(&*open(&url, None));
+    server.pause().expect("paused");
+    server.stop().expect("stopped, although it was paused");
+    assert_eq!(server.pid(), None);
+    fails(c.begin(), Class::Connection);
+    assert_eq!(refusal(&url, &Options::default()).class, Class::Connection);
+    server.stop().expect("stopping twice is no error");
+    drop(server);
+    assert!(!fs::exists(directory).expect("an answer"));
+    assert!(!Path::new(&format!("/proc/{pid}")).exists());
+}

@@ -1,5 +1,7 @@
 //! The command line: one definition for parser, help, man pages and completions.
 
+mod record;
+
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,6 +12,10 @@ use clap::{ArgAction, Parser, Subcommand, ValueEnum, ValueHint};
 use isoscope_formats::Format;
 use isoscope_levels::{Anomaly, Level, Topic};
 use isoscope_workload::{Distribution, Duplication, Injection, SpecError, Store};
+
+pub(crate) use record::{
+    DatabaseArgs, HermitageArgs, LoadArgs, RecordArgs, ScriptArgs, TestArgs, WorkloadArg,
+};
 
 const EXIT_CODES: &str = "Exit codes:
   0    done; for checks: the level holds
@@ -78,6 +84,14 @@ pub(crate) enum Command {
     Convert(ConvertArgs),
     /// Generate a history by running a workload on an in-memory store at a chosen isolation level
     Generate(Box<GenerateArgs>),
+    /// Put a database under load and tell whether it keeps the isolation it promises
+    Test(Box<TestArgs>),
+    /// Run a workload against a database and write down the history
+    Record(Box<RecordArgs>),
+    /// Run sessions interleaved step by step, as a script says, against a database
+    Script(ScriptArgs),
+    /// Try the Hermitage scenarios at every isolation level of a database
+    Hermitage(HermitageArgs),
     /// List the history formats
     Formats,
     /// List the isolation levels and the anomalies, and draw which level implies which
@@ -177,6 +191,13 @@ pub(crate) struct CheckArgs {
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) read: ReadArgs,
+    #[command(flatten)]
+    pub(crate) judge: JudgeArgs,
+}
+
+/// Which levels to check, how far to go, and how to show the verdicts.
+#[derive(clap::Args, Debug)]
+pub(crate) struct JudgeArgs {
     /// The levels to check, by name or short name [default: all, and where the boundary is]
     #[arg(short, long, value_name = "LEVEL", value_delimiter = ',', action = ArgAction::Append)]
     #[arg(value_parser = any_level(), hide_possible_values = true)]

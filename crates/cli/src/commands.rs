@@ -2,12 +2,17 @@
 
 pub(crate) mod check;
 pub(crate) mod convert;
+pub(crate) mod database;
 pub(crate) mod demo;
 pub(crate) mod explain;
 pub(crate) mod formats;
 pub(crate) mod generate;
+pub(crate) mod hermitage;
 pub(crate) mod levels;
 pub(crate) mod manual;
 pub(crate) mod open;
+pub(crate) mod record;
 pub(crate) mod save;
+pub(crate) mod script;
 pub(crate) mod stats;
+pub(crate) mod test;

@@ -99,18 +99,28 @@ impl Terminal {
 
     /// A progress bar on standard error, shown only on a terminal and only when work takes a while.
     pub(crate) fn progress(&self, what: &str, total: Option<u64>, unit: Unit) -> ProgressBar {
-        let target =
-            if self.quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(8) };
-        let bar = ProgressBar::with_draw_target(total, target);
         let amounts = match (unit, total) {
             (Unit::Bytes, Some(_)) => "{wide_bar} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left",
             (Unit::Bytes, None) => "{spinner} {bytes}, {bytes_per_sec}",
             (Unit::Count, Some(_)) => "{wide_bar} {human_pos} of {human_len}, {eta} left",
             (Unit::Count, None) => "{spinner} {human_pos}",
         };
-        let style = ProgressStyle::with_template(&format!("{{msg}} {amounts}"));
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        let bar = self.bar(total, &format!("{{msg}} {amounts}"));
         bar.set_message(what.to_owned());
+        bar
+    }
+
+    /// A progress bar whose message, at its end, says how fast it goes.
+    pub(crate) fn rate(&self, what: &str, total: u64) -> ProgressBar {
+        self.bar(Some(total), &format!("{what} {{wide_bar}} {{percent}} % {{msg}}"))
+    }
+
+    fn bar(&self, total: Option<u64>, template: &str) -> ProgressBar {
+        let target =
+            if self.quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(8) };
+        let bar = ProgressBar::with_draw_target(total, target);
+        let style = ProgressStyle::with_template(template);
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.enable_steady_tick(Duration::from_millis(250));
         bar
     }

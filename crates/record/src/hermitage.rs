@@ -46,8 +46,9 @@ pub static SCENARIOS: &[Scenario] = scenarios![
     "G2-two-edges" "g2-two-edges",
 ];
 
-/// What MariaDB's `repeatable read` lets through since statements that write read past the snapshot.
-pub static OWN_UPDATES: &[Scenario] = scenarios![
+/// What else a snapshot prevents, if all reads come from it: also those of one's own updates.
+pub static SNAPSHOTS: &[Scenario] = scenarios![
+    "P2" "p2",
     "own-update" "own-update",
     "own-update-vanishes" "own-update-vanishes",
     "own-update-phantom" "own-update-phantom",

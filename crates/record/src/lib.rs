@@ -15,6 +15,7 @@
 
 mod client;
 mod database;
+mod fault;
 pub mod hermitage;
 mod isolation;
 mod keyvalue;
@@ -22,6 +23,7 @@ mod line;
 pub mod log;
 mod monitor;
 mod record;
+mod recording;
 mod run;
 pub mod script;
 mod server;
@@ -33,6 +35,7 @@ pub use client::{Client, Stamps};
 pub use database::{
     Answer, Class, Connection, ConnectionId, Control, Database, Failure, Scalar, Statement, Vendor,
 };
+pub use fault::{Fault, FaultKind};
 pub use isolation::{
     Isolation, Source, UnknownIsolation, default_isolation, isolation, isolations, under_setting,
 };
@@ -40,6 +43,7 @@ pub use keyvalue::{Bug, BugKind, KeyValue, KeyValueClient, Kind, MemoryStore, Pl
 pub use line::{Header, write_header};
 pub use monitor::{Figures, Monitor};
 pub use record::{Event, Record, Seen, Step};
+pub use recording::{Promise, Recording, Subject, Summary, Trouble, Workload};
 pub use run::{Limits, run};
 pub use server::{Server, ServerError, ServerKind};
 pub use sink::{Lane, Lines, Output, Sink};

@@ -43,8 +43,8 @@ pub fn write_header(out: &mut Vec<u8>, header: &Header) {
 
 /// A transaction that ended.
 pub(crate) struct Ended<'a> {
-    pub(crate) session: u64,
-    pub(crate) name: &'a str,
+    pub(crate) session: &'a Scalar,
+    pub(crate) name: &'a Scalar,
     pub(crate) outcome: Outcome,
     pub(crate) steps: &'a [(Step, Seen)],
     /// When it was invoked and returned, in nanoseconds since the recording began.
@@ -56,7 +56,10 @@ pub(crate) struct Ended<'a> {
 /// Appends a transaction's line. One of unknown outcome never returned, as far as the history is concerned: it may
 /// still take effect.
 pub(crate) fn write_txn(out: &mut Vec<u8>, txn: &Ended<'_>) {
-    let _ = write!(out, "{{\"session\":{},\"txn\":{}", txn.session, txn.name);
+    out.extend_from_slice(b"{\"session\":");
+    write_scalar(out, txn.session);
+    out.extend_from_slice(b",\"txn\":");
+    write_scalar(out, txn.name);
     if txn.outcome != Outcome::Committed {
         let _ = write!(out, ",\"outcome\":\"{}\"", txn.outcome.name());
     }
@@ -177,7 +180,7 @@ fn write_scalar(out: &mut Vec<u8>, scalar: &Scalar) {
 }
 
 /// Appends a text as JSON spells it.
-pub(crate) fn write_text(out: &mut Vec<u8>, text: &str) {
+fn write_text(out: &mut Vec<u8>, text: &str) {
     // A text is always JSON, and a vector always takes it.
     let _ = serde_json::to_writer(out, text);
 }

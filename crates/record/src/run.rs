@@ -19,8 +19,9 @@ use std::time::{Duration, Instant};
 use isoscope_history::Outcome;
 
 use crate::client::{Client, Stamps};
-use crate::database::{Answer, Class, Failure, Statement};
+use crate::database::{Answer, Class, Failure, Scalar, Statement};
 use crate::line::{Ended, write_txn};
+use crate::log::{self, Ending};
 use crate::monitor::Monitor;
 use crate::record::Record;
 use crate::sink::{Lane, Sink};
@@ -73,6 +74,7 @@ pub fn run(
                 epoch: sink.epoch(),
                 began,
                 hopeless: 0,
+                unlucky: 0,
             };
             let fatal = &fatal;
             scope.spawn(move || {
@@ -100,6 +102,8 @@ struct Session<'a> {
     began: Instant,
     /// Failures in a row that no try mended.
     hopeless: u32,
+    /// Ordinary failures in a row.
+    unlucky: u32,
 }
 
 impl Session<'_> {
@@ -114,7 +118,7 @@ impl Session<'_> {
                     self.monitor.retrying();
                 }
                 let Some(failure) = self.attempt(number, attempt) else {
-                    self.hopeless = 0;
+                    (self.hopeless, self.unlucky) = (0, 0);
                     break;
                 };
                 self.recover(&failure)?;
@@ -137,13 +141,10 @@ impl Session<'_> {
         let (outcome, stamps, failure) = self.perform(number, attempt);
         let returned = Instant::now();
         let since = |moment: Instant| (moment - self.epoch).as_nanos() as u64;
-        let mut name = (number * self.sessions + self.number + 1).to_string();
-        if attempt > 0 {
-            name = format!("\"{name}/{}\"", attempt + 1);
-        }
-        let session = self.number + self.lives * self.sessions;
+        let name = name(number * self.sessions + self.number + 1, attempt);
+        let session = Scalar::Int((self.number + self.lives * self.sessions).cast_signed());
         let ended = Ended {
-            session,
+            session: &session,
             name: &name,
             outcome,
             steps: &self.record.steps,
@@ -151,7 +152,13 @@ impl Session<'_> {
             stamps,
             failure: failure.as_ref(),
         };
-        self.lane.push(|lines| write_txn(&mut lines.history, &ended));
+        self.lane.push(|lines| {
+            write_txn(&mut lines.history, &ended);
+            if self.record.wants_events {
+                let ending = Ending { outcome, stamps };
+                log::write_txn(&mut lines.log, &session, &name, self.epoch, &self.record.events, ending);
+            }
+        });
         let class = failure.as_ref().map(|failure| failure.class);
         self.monitor.ended(outcome, class, self.record.steps.len(), returned - invoked);
         if outcome == Outcome::Unknown {
@@ -192,10 +199,12 @@ impl Session<'_> {
     /// Makes the client ready for its next transaction, or says why it never will be.
     fn recover(&mut self, failure: &Failure) -> Result<(), Failure> {
         match failure.class {
-            Class::Serialization | Class::Deadlock | Class::LockTimeout | Class::Constraint => {
+            Class::Serialization | Class::Deadlock | Class::LockTimeout => {
                 self.hopeless = 0;
+                self.give_way();
                 Ok(())
             }
+            Class::Constraint => Ok(()),
             Class::Connection => self.reconnect(),
             Class::Denied => Err(failure.clone()),
             Class::Other => {
@@ -203,6 +212,15 @@ impl Session<'_> {
                 if self.hopeless < HOPELESS { Ok(()) } else { Err(failure.clone()) }
             }
         }
+    }
+
+    /// Gives whoever was in the way time to finish, more of it each time: some databases refuse at once, and a client
+    /// that only tries again would be done with all its transactions before the other is with one.
+    fn give_way(&mut self) {
+        const LEAST: Duration = Duration::from_micros(50);
+        const DOUBLINGS: u32 = 6;
+        thread::sleep(LEAST * 2u32.pow(self.unlucky.min(DOUBLINGS)));
+        self.unlucky += 1;
     }
 
     fn reconnect(&mut self) -> Result<(), Failure> {
@@ -222,6 +240,14 @@ impl Session<'_> {
                 Err(_) => thread::sleep(PAUSE),
             }
         }
+    }
+}
+
+/// What a transaction is called: by its number, and by its attempt if it is not the first.
+fn name(number: u64, attempt: u32) -> Scalar {
+    match attempt {
+        0 => Scalar::Int(number.cast_signed()),
+        _ => Scalar::Text(format!("{number}/{}", attempt + 1)),
     }
 }
 

@@ -240,6 +240,14 @@ impl Server {
         Ok(())
     }
 
+    /// Ends the process of a server, by its number, when there is no time for anything else.
+    pub fn kill_process(pid: u32) {
+        if pid != 0 {
+            // Nobody is left to be told that this failed.
+            let _ = process::send(pid, Signal::KILL);
+        }
+    }
+
     /// Ends all its processes at once.
     fn kill(&mut self) {
         let Some(mut child) = self.child.take() else { return };

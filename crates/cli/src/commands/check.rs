@@ -24,7 +24,7 @@ use isoscope_formats::{Failure, Problem, Reading, Severity};
 use isoscope_history::History;
 use isoscope_levels::Level;
 
-use crate::args::{CheckArgs, CheckStyle};
+use crate::args::{CheckArgs, CheckStyle, JudgeArgs};
 use crate::commands::open;
 use crate::exit::Exit;
 use crate::terminal::{Terminal, Unit};
@@ -38,10 +38,10 @@ pub(crate) use watch::Limits;
 
 pub(crate) fn run(args: &CheckArgs, terminal: &Terminal) -> Exit {
     let mut exit = Exit::Holds;
-    let mut output = Output::new(args.format);
+    let mut output = Output::new(args.judge.format);
     for file in &args.files {
         let result = open::open(file, args.files.len() > 1, &args.read, terminal)
-            .and_then(|reading| check(file, reading, args, terminal));
+            .and_then(|reading| check(file, reading, &args.judge, terminal));
         exit = exit.and(match &result {
             Ok(report) => report.exit(),
             Err(_) => Exit::Failed,
@@ -56,7 +56,12 @@ pub(crate) fn run(args: &CheckArgs, terminal: &Terminal) -> Exit {
 }
 
 /// Judges a history at the levels asked for. Fails when a certificate does not convince the verifier.
-fn check(file: &Path, reading: Reading, args: &CheckArgs, terminal: &Terminal) -> Result<Report, Failure> {
+pub(crate) fn check(
+    file: &Path,
+    reading: Reading,
+    args: &JudgeArgs,
+    terminal: &Terminal,
+) -> Result<Report, Failure> {
     let levels: Vec<Level> = match args.level.as_slice() {
         [] => Level::ALL.into(),
         named => each_once(named),
@@ -94,7 +99,7 @@ fn each_once(named: &[Level]) -> Vec<Level> {
 }
 
 /// How many occurrences of each anomaly to keep.
-fn shown_anomalies(args: &CheckArgs) -> usize {
+fn shown_anomalies(args: &JudgeArgs) -> usize {
     match (args.max_anomalies, args.format) {
         (Some(0), _) => usize::MAX,
         (Some(n), _) => n,
@@ -187,6 +192,17 @@ fn warn_if_empty(report: &Report, terminal: &Terminal) {
         let file = visible(&report.file);
         terminal.warning(&format!("{file}: no transaction committed: there is nothing to check"));
     }
+}
+
+/// The report on one file, in a style.
+pub(crate) fn render(report: &Report, style: CheckStyle) -> String {
+    let mut output = Output::new(style);
+    output.add(Path::new(&report.file), Ok(report)) + &output.finish()
+}
+
+/// The report on one file, for machines.
+pub(crate) fn json(report: &Report) -> serde_json::Value {
+    json::render(&report.file, Ok(report))
 }
 
 /// What a file came to.

@@ -12,11 +12,7 @@ use crate::terminal::{Terminal, Unit};
 use crate::words;
 
 pub(crate) fn run(args: &GenerateArgs, terminal: &Terminal) -> Exit {
-    let seed = args.seed.unwrap_or_else(random_seed);
-    if args.seed.is_none() {
-        // Even when quiet: what chance chose can be had again only if it is told.
-        terminal.tell(&format!("--seed {seed}"));
-    }
+    let seed = chosen_seed(args.seed, terminal);
     let spec = spec(args, seed);
     let bar = terminal.progress("generating", None, Unit::Count);
     let started = Instant::now();
@@ -74,6 +70,16 @@ fn by_flag(message: &str) -> String {
         ("theta of the values", "THETA of --duplicates"),
     ];
     flags.iter().fold(message.to_owned(), |message, (field, flag)| message.replace(field, flag))
+}
+
+/// The seed asked for, or one by chance.
+pub(crate) fn chosen_seed(asked: Option<u64>, terminal: &Terminal) -> u64 {
+    asked.unwrap_or_else(|| {
+        let seed = random_seed();
+        // Even when quiet: what chance chose can be had again only if it is told.
+        terminal.tell(&format!("--seed {seed}"));
+        seed
+    })
 }
 
 /// A seed by chance: the standard library's hash maps are keyed by the system's randomness.

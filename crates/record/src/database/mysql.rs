@@ -171,7 +171,7 @@ impl Watcher {
         Ok(found.is_some_and(|count| count > 0))
     }
 
-    /// Waits for a row. `InnoDB` keeps a copy of its transactions for those who ask, and renews it only when it has not
+    /// Waits for a row. The storage engine keeps a copy of its transactions for those who ask, and renews it only when it has not
     /// been read for 100 ms; who asks more often sees the past forever. The count of waits is always of now, and mostly
     /// zero, so the copy is read only when someone waits, and then never too soon.
     fn waits_for_row(&mut self, id: i64) -> Result<bool, Failure> {

@@ -22,7 +22,6 @@ use std::time::Duration;
 
 use futures_util::TryStreamExt;
 use tokio::runtime::{Builder, Runtime};
-use tokio::task::JoinHandle;
 use tokio_postgres::config::SslMode;
 use tokio_postgres::error::Severity;
 use tokio_postgres::types::private::BytesMut;
@@ -177,7 +176,6 @@ impl Database for Postgres {
 /// A connection and the thread of control that moves its bytes, which runs only while something is waited for.
 struct Link {
     client: Client,
-    transfer: Option<JoinHandle<()>>,
     runtime: Runtime,
     limit: Duration,
     is_gone: std::cell::Cell<bool>,
@@ -195,12 +193,12 @@ impl Link {
             Ok(Err(error)) => return Err(failure(&error, false)),
             Err(_) => return Err(silence(options.connect_limit)),
         };
-        let transfer = runtime.spawn(async move {
+        runtime.spawn(async move {
             // How it ended, whoever waits for an answer is told.
             let _ = connection.await;
         });
         let limit = options.answer_limit();
-        Ok(Link { client, transfer: Some(transfer), runtime, limit, is_gone: false.into() })
+        Ok(Link { client, runtime, limit, is_gone: false.into() })
     }
 
     /// Waits for an answer, as long as the limit allows.
@@ -216,17 +214,6 @@ impl Link {
         };
         self.is_gone.set(failure.class == Class::Connection);
         Err(failure)
-    }
-}
-
-impl Drop for Link {
-    /// Says goodbye, unless there is nobody to say it to.
-    fn drop(&mut self) {
-        if let (Some(transfer), false) = (self.transfer.take(), self.is_gone.get()) {
-            self.client.__private_api_close();
-            let farewell = async { tokio::time::timeout(Duration::from_millis(200), transfer).await };
-            let _ = self.runtime.block_on(farewell);
-        }
     }
 }
 

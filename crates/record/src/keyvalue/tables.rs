@@ -37,29 +37,35 @@ impl<'d> Tables<'d> {
         Ok(Tables { connection: database.connect()?, database, append })
     }
 
-    /// Makes the table anew, with the initial values of a plan.
-    pub fn create(database: &dyn Database, plan: &Plan) -> Result<(), Failure> {
+    /// The statement that makes the table.
+    pub fn schema(vendor: Vendor, kind: Kind) -> String {
+        let (text, engine) = match vendor {
+            Vendor::MySql | Vendor::MariaDb => ("LONGTEXT", " ENGINE=InnoDB"),
+            Vendor::Postgres | Vendor::Sqlite | Vendor::Memory => ("TEXT", ""),
+        };
+        let column = if kind.is_list() { text } else { "BIGINT" };
+        format!("CREATE TABLE isoscope_kv (k BIGINT PRIMARY KEY, v {column} NOT NULL){engine}")
+    }
+
+    /// Makes the table anew, with the initial values of a plan, and notes in the record how they were inserted.
+    pub fn create(database: &dyn Database, plan: &Plan, record: &mut Record) -> Result<(), Failure> {
         /// Rows of one INSERT.
         const ROWS: u32 = 500;
         let mut connection = database.connect()?;
-        let mut run = |sql: &str| connection.execute(Statement::plain(sql));
-        run("DROP TABLE IF EXISTS isoscope_kv")?;
-        let (column, engine) = match (plan.kind.is_list(), database.vendor()) {
-            (true, Vendor::MySql | Vendor::MariaDb) => ("LONGTEXT NOT NULL", " ENGINE=InnoDB"),
-            (false, Vendor::MySql | Vendor::MariaDb) => ("BIGINT NOT NULL", " ENGINE=InnoDB"),
-            (true, _) => ("TEXT NOT NULL", ""),
-            (false, _) => ("BIGINT NOT NULL", ""),
-        };
-        run(&format!("CREATE TABLE isoscope_kv (k BIGINT PRIMARY KEY, v {column}){engine}"))?;
+        connection.execute(Statement::plain("DROP TABLE IF EXISTS isoscope_kv"))?;
+        connection.execute(Statement::plain(&Tables::schema(database.vendor(), plan.kind)))?;
         if plan.kind == Kind::Scan {
             return Ok(());
         }
         let initial = if plan.kind.is_list() { "''" } else { "0" };
+        record.timed(BEGIN, |_| connection.begin(), |()| Answer::Count(0))?;
         for first in (0..plan.keys).step_by(ROWS as usize) {
             let last = plan.keys.min(first + ROWS);
             let rows: Vec<String> = (first..last).map(|k| format!("({k}, {initial})")).collect();
-            run(&format!("INSERT INTO isoscope_kv (k, v) VALUES {}", rows.join(", ")))?;
+            let sql = format!("INSERT INTO isoscope_kv (k, v) VALUES {}", rows.join(", "));
+            record.statement(Statement::plain(&sql), |statement| connection.execute(statement))?;
         }
+        record.timed(Statement::plain("COMMIT"), |_| connection.commit(), |_| Answer::Count(0))?;
         Ok(())
     }
 

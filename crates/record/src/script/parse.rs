@@ -85,7 +85,7 @@ fn sections(text: &str) -> Result<Vec<Section<'_>>, ScriptError> {
 
 fn heading(line: Piece<'_>) -> Result<Section<'_>, ScriptError> {
     let wrong = || {
-        let mut error = line.error(format!("expected a section, found `{}`", shortened(line.text)));
+        let mut error = line.error(format!("expected a section, found {}", quoted(line.text)));
         error.help = Some(ONE_OF_KINDS.to_owned());
         error
     };
@@ -95,10 +95,10 @@ fn heading(line: Piece<'_>) -> Result<Section<'_>, ScriptError> {
     Ok(Section { kind, heading: line, inline: line.skip(name.len() + 1).trim(), lines: Vec::new() })
 }
 
-/// The beginning of a text, for messages.
-fn shortened(text: &str) -> String {
+/// A text in quotes, or its beginning, for messages.
+fn quoted(text: &str) -> String {
     let beginning: String = text.chars().take(40).collect();
-    if beginning.len() < text.len() { format!("{beginning}...") } else { beginning }
+    if beginning.len() < text.len() { format!("`{beginning}...`") } else { format!("`{beginning}`") }
 }
 
 impl<'a> Section<'a> {
@@ -281,7 +281,8 @@ fn not_reserved(name: &Piece<'_>) -> Result<(), ScriptError> {
 /// The session, the label and what follows the colon.
 fn head(line: Piece<'_>) -> Result<(Piece<'_>, Option<Piece<'_>>, Piece<'_>), ScriptError> {
     let wrong = |at: &Piece<'_>, expected: &str| {
-        let mut error = at.error(format!("expected {expected}, found `{}`", shortened(at.text)));
+        let found = if at.text.is_empty() { "the end of the line".to_owned() } else { quoted(at.text) };
+        let mut error = at.error(format!("expected {expected}, found {found}"));
         error.help = Some("a step is `session: statement` or `session.label: statement`".to_owned());
         error
     };

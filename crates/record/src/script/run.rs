@@ -10,6 +10,8 @@
 //! the run fails. Threads that do not even end then are left behind.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::session::{Reply, Session};
@@ -18,18 +20,26 @@ use super::{Action, Script};
 use crate::database::{Class, Control, Database, Failure};
 
 /// Limits of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// How long a step may take until it is answered or seen to wait, and how long the database may take to end a wait
     /// that no step can end.
     pub step_limit: Duration,
     /// How long all steps together may take.
     pub run_limit: Duration,
+    /// Stops the run, as a limit does, once it is true. All is cleaned up then as well.
+    pub stop: Option<Arc<AtomicBool>>,
+}
+
+impl Options {
+    fn is_stopped(&self) -> bool {
+        self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { step_limit: Duration::from_secs(30), run_limit: Duration::from_secs(120) }
+        Options { step_limit: Duration::from_secs(30), run_limit: Duration::from_secs(120), stop: None }
     }
 }
 
@@ -111,12 +121,29 @@ impl Keeper {
 
 /// The table that a statement makes, if it makes one and fails when there is one already.
 fn created_table(sql: &str) -> Option<String> {
-    let mut words = sql.split(|c: char| c.is_whitespace() || c == '(').filter(|word| !word.is_empty());
-    let mut is_next = |word: &str| words.next().is_some_and(|found| found.eq_ignore_ascii_case(word));
-    if !is_next("CREATE") || !is_next("TABLE") {
+    let rest = after_word(sql, "CREATE")?;
+    let rest = after_word(after_word(rest, "UNLOGGED").unwrap_or(rest), "TABLE")?;
+    if after_word(rest, "IF").is_some() {
         return None;
     }
-    words.next().filter(|name| !name.eq_ignore_ascii_case("IF")).map(str::to_owned)
+    let mut quote = None;
+    let is_end = |c: char| {
+        match quote {
+            Some(open) if c == open => quote = None,
+            None if matches!(c, '"' | '`') => quote = Some(c),
+            None => return c.is_whitespace() || c == '(',
+            Some(_) => {}
+        }
+        false
+    };
+    let name = &rest[..rest.find(is_end).unwrap_or(rest.len())];
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+/// What follows a word that the statement begins with.
+fn after_word<'a>(sql: &'a str, word: &str) -> Option<&'a str> {
+    let (first, rest) = sql.trim_start().split_once(char::is_whitespace)?;
+    first.eq_ignore_ascii_case(word).then(|| rest.trim_start())
 }
 
 /// A session and where it is in the script.
@@ -201,6 +228,9 @@ impl<'a> Runner<'a> {
 
     /// Sends a step and sees whether it is answered or waits.
     fn perform(&mut self, number: usize) -> Result<(), Failure> {
+        if self.options.is_stopped() {
+            return Err(stopped());
+        }
         let step = &self.script.steps[number];
         let lane = &mut self.lanes[step.session];
         if lane.is_skipping {
@@ -233,6 +263,9 @@ impl<'a> Runner<'a> {
             if waits {
                 // It may have been answered while the question was on its way.
                 return Ok(lane.session.reply(Duration::ZERO));
+            }
+            if self.options.is_stopped() {
+                return Err(stopped());
             }
             if Instant::now() >= end {
                 return Err(self.too_late(number, "neither answered nor waiting for a lock"));
@@ -326,6 +359,9 @@ impl<'a> Runner<'a> {
                 last = Some(number);
             }
             let Some(last) = last else { return Ok(()) };
+            if self.options.is_stopped() {
+                return Err(stopped());
+            }
             if Instant::now() >= end {
                 return Err(self.too_late(last, "waiting for a lock that nobody in the script can release"));
             }
@@ -371,6 +407,10 @@ impl<'a> Runner<'a> {
             lane.session.close(CLOSE_LIMIT);
         }
     }
+}
+
+fn stopped() -> Failure {
+    Failure { class: Class::Other, code: None, message: "stopped".to_owned() }
 }
 
 fn gave_up(message: String) -> Failure {

@@ -1,7 +1,8 @@
 //! PostgreSQL.
 
+use std::io::Write as _;
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use isoscope_record::{Class, Options, Scalar, ServerKind, Vendor, isolations};
 
@@ -36,6 +37,35 @@ fn postgres() {
     waiting(&url);
     killed(&url);
     encryption(&url, &certificates);
+}
+
+/// `cargo nextest run -p isoscope-record --release --run-ignored all cost --no-capture`.
+#[test]
+#[ignore = "a measurement"]
+fn the_cost_of_timestamps() {
+    let server = start::<&str>(ServerKind::Postgres, &[]);
+    let mut c = connect(&*open(&server.url(), None));
+    two_rows(&mut c);
+    for round in 0..3 {
+        for with_timestamps in [false, true] {
+            let start = Instant::now();
+            for value in 0..3000 {
+                c.begin().expect("begin");
+                write(&mut c, 1, value).expect("write");
+                if with_timestamps {
+                    c.commit().expect("commit");
+                } else {
+                    run(&mut c, "COMMIT", &[]);
+                }
+            }
+            let each = start.elapsed() / 3000;
+            writeln!(
+                std::io::stderr(),
+                "round {round}, timestamps {with_timestamps}: {each:?} a transaction"
+            )
+            .expect("a terminal");
+        }
+    }
 }
 
 fn text(text: &str) -> Scalar {

@@ -1,0 +1,227 @@
+//! The command line of what talks to databases.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::PossibleValue;
+use clap::{ArgAction, ValueEnum, ValueHint};
+use isoscope_record::{Fault, Kind, ServerKind};
+use isoscope_workload::{Distribution, Duplication};
+
+use super::{JudgeArgs, distribution, duplication, duration};
+
+/// Which database.
+#[derive(clap::Args, Debug)]
+pub(crate) struct DatabaseArgs {
+    /// The database: postgres://.., mysql://.., mariadb://.., sqlite:FILE or memory:LEVEL
+    /// [default: a temporary SQLite database]
+    #[arg(value_name = "URL")]
+    pub(crate) url: Option<String>,
+    /// Start a private temporary server from installed binaries, and stop it at the end
+    #[arg(long, value_name = "SERVER", conflicts_with = "url", help_heading = "Database options")]
+    pub(crate) start: Option<ServerArg>,
+    /// A setting of the private server; may be given more than once
+    #[arg(long, value_name = "NAME=VALUE", requires = "start", action = ArgAction::Append)]
+    #[arg(help_heading = "Database options")]
+    pub(crate) set: Vec<String>,
+    /// How long a statement may wait for a lock, such as 500ms or 5s
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "5s")]
+    #[arg(help_heading = "Database options")]
+    pub(crate) lock_timeout: Duration,
+}
+
+/// A server that isoscope can start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ServerArg(pub(crate) ServerKind);
+
+impl ValueEnum for ServerArg {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[ServerArg(ServerKind::Postgres), ServerArg(ServerKind::MariaDb)]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self.0 {
+            ServerKind::Postgres => PossibleValue::new("postgres").help("PostgreSQL"),
+            ServerKind::MariaDb => PossibleValue::new("mariadb").help("MariaDB"),
+        })
+    }
+}
+
+/// What sessions do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WorkloadArg {
+    KeyValue(Kind),
+    Bank,
+    SmallBank,
+}
+
+impl ValueEnum for WorkloadArg {
+    fn value_variants<'a>() -> &'a [Self] {
+        const ALL: [WorkloadArg; Kind::ALL.len() + 2] = {
+            let mut all = [WorkloadArg::Bank; Kind::ALL.len() + 2];
+            let mut i = 0;
+            while i < Kind::ALL.len() {
+                all[i] = WorkloadArg::KeyValue(Kind::ALL[i]);
+                i += 1;
+            }
+            all[i + 1] = WorkloadArg::SmallBank;
+            all
+        };
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            WorkloadArg::KeyValue(kind) => PossibleValue::new(kind.name()).help(kind.about()),
+            WorkloadArg::Bank => PossibleValue::new("bank")
+                .help("an application: accounts with transfers, withdrawals and overdrafts"),
+            WorkloadArg::SmallBank => {
+                PossibleValue::new("smallbank").help("an application: SmallBank (Alomari et al. 2008)")
+            }
+        })
+    }
+}
+
+/// What to run against it.
+#[derive(clap::Args, Debug)]
+pub(crate) struct LoadArgs {
+    /// The isolation level, by the database's own name for it [default: the database's default]
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) isolation: Option<String>,
+    /// What sessions do
+    #[arg(
+        short,
+        long,
+        value_name = "WORKLOAD",
+        default_value = "read-modify-write",
+        help_heading = "Workload"
+    )]
+    pub(crate) workload: WorkloadArg,
+    /// Sessions, which run at the same time, each with a connection of its own
+    #[arg(long, value_name = "N", default_value_t = 8, help_heading = "Workload")]
+    pub(crate) sessions: u32,
+    /// Transactions of each session [default: 250, unless there is a --duration]
+    #[arg(long, value_name = "N", help_heading = "Workload")]
+    pub(crate) txns: Option<u64>,
+    /// How long to run, such as 10s or 5m
+    #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = "Workload")]
+    pub(crate) duration: Option<Duration>,
+    /// Operations of each transaction
+    #[arg(long, value_name = "N", default_value_t = 4, help_heading = "Workload")]
+    pub(crate) ops: u32,
+    /// Keys to choose from; accounts or customers of an application
+    #[arg(long, value_name = "N", default_value_t = 30, help_heading = "Workload")]
+    pub(crate) keys: u32,
+    /// The share of operations that read, from 0 to 1
+    #[arg(long, value_name = "SHARE", default_value_t = 0.5, help_heading = "Workload")]
+    pub(crate) reads: f64,
+    /// How often each key is chosen: `uniform`, `zipfian[:THETA]` or `hotspot[:KEYS:OPS]`
+    #[arg(long, value_name = "LAW", default_value = "uniform", value_parser = distribution)]
+    #[arg(help_heading = "Workload")]
+    pub(crate) distribution: Distribution,
+    /// Let a share of the keys be written with repeated values: `SHARE[:VALUES[:THETA]]`
+    #[arg(long, value_name = "LAW", value_parser = duplication, help_heading = "Workload")]
+    pub(crate) duplicates: Option<Duplication>,
+    /// How often to try a transaction again that failed for an ordinary reason; every attempt is recorded
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Workload")]
+    pub(crate) retries: u32,
+    /// The seed that all statements depend on [default: chosen by chance, and printed]
+    #[arg(long, value_name = "N", help_heading = "Workload")]
+    pub(crate) seed: Option<u64>,
+    /// Break something now and then, at intervals of about this long: `kill` ends a session's connection,
+    /// `pause` stops and `restart` crashes the server that --start started; may be given more than once
+    #[arg(long, value_name = "FAULT=INTERVAL", value_parser = fault, action = ArgAction::Append)]
+    #[arg(help_heading = "Workload")]
+    pub(crate) fault: Vec<Fault>,
+    /// Write the statements with their answers to this file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) log: Option<PathBuf>,
+    /// Leave the tables in the database
+    #[arg(long)]
+    pub(crate) keep_tables: bool,
+}
+
+fn fault(text: &str) -> Result<Fault, String> {
+    let (name, interval) = text.split_once('=').ok_or("expected FAULT=INTERVAL, such as kill=500ms")?;
+    Fault::parse(name, duration(interval)?)
+}
+
+/// Arguments of `test`.
+#[derive(clap::Args, Debug)]
+#[command(after_long_help = "Examples:
+  isoscope test                                                  SQLite, embedded: nothing else needed
+  isoscope test postgres://localhost/db --isolation repeatable-read
+  isoscope test --start mariadb --isolation repeatable-read --workload list-append
+  isoscope test --start postgres --isolation serializable --workload bank --duration 30s
+  isoscope test --start postgres --fault kill=200ms --fault restart=5s --duration 20s
+  isoscope test memory:serializable?bug=skip-validation
+
+The level that is checked is the one that the database's documentation promises under the name of the
+isolation level, which is often less than the name says; `--level` checks another. Exit code 0 means
+that the promise was kept, 1 that it was not, 2 that it is not known. The tables that are made are called
+isoscope_.., and removed at the end.")]
+pub(crate) struct TestArgs {
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
+    #[command(flatten)]
+    pub(crate) load: LoadArgs,
+    /// Where to write the history [default: a temporary file, kept if a promise is broken]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) judge: JudgeArgs,
+}
+
+/// Arguments of `record`.
+#[derive(clap::Args, Debug)]
+#[command(after_long_help = "Examples:
+  isoscope record postgres://localhost/db -o history.jsonl
+  isoscope record sqlite:app.db --workload list-append --duration 10s -o history.jsonl
+  isoscope record --start mariadb --workload smallbank --log statements.jsonl -o history.jsonl
+  isoscope record memory:snapshot-isolation -o - | isoscope check -
+
+The history is isoscope's own JSON Lines; `isoscope convert` has other formats. It grows while sessions run:
+^C stops them after the transaction they are at, and what was recorded is kept.")]
+pub(crate) struct RecordArgs {
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
+    #[command(flatten)]
+    pub(crate) load: LoadArgs,
+    /// Where to write the history; `-` is standard output
+    #[arg(short, long, value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
+}
+
+/// Arguments of `script`.
+#[derive(clap::Args, Debug)]
+#[command(after_long_help = "Examples:
+  isoscope script write-skew.script postgres://localhost/db --isolation repeatable-read
+  isoscope script write-skew.script --start mariadb
+
+docs/scripts.md tells how a script is written. Exit code 1 means that the anomaly happened.")]
+pub(crate) struct ScriptArgs {
+    /// The script; `-` is standard input
+    #[arg(value_name = "SCRIPT", value_hint = ValueHint::FilePath)]
+    pub(crate) script: PathBuf,
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
+    /// The isolation level, by the database's own name for it [default: the database's default]
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) isolation: Option<String>,
+}
+
+/// Arguments of `hermitage`.
+#[derive(clap::Args, Debug)]
+#[command(after_long_help = "Examples:
+  isoscope hermitage --start postgres
+  isoscope hermitage mysql://root@localhost/test --isolation repeatable-read --isolation serializable
+  isoscope hermitage                                 SQLite
+
+docs/hermitage.md tells what each scenario does.")]
+pub(crate) struct HermitageArgs {
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
+    /// Only these isolation levels [default: all that the database has]
+    #[arg(short, long, value_name = "NAME", action = ArgAction::Append)]
+    pub(crate) isolation: Vec<String>,
+}

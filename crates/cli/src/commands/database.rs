@@ -1,0 +1,93 @@
+//! What all commands that talk to a database share: which one, and a server of our own where none is at hand.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use isoscope_record::{Database, Monitor, OpenError, Options, Server, ServerError, Target};
+
+use crate::args::DatabaseArgs;
+use crate::exit::Exit;
+use crate::terminal::Terminal;
+
+/// A database to work on.
+pub(crate) struct Chosen {
+    pub(crate) target: Target,
+    /// The server, if it was started for this; it stops when this is dropped.
+    pub(crate) server: Option<Server>,
+    pub(crate) options: Options,
+}
+
+impl Chosen {
+    /// The database that the arguments name. Says itself what is wrong with them.
+    pub(crate) fn new(args: &DatabaseArgs, terminal: &Terminal) -> Result<Chosen, Exit> {
+        let options = Options { lock_limit: args.lock_timeout, ..Options::default() };
+        let server = match args.start {
+            None => None,
+            Some(kind) => {
+                terminal.detail(&format!("starting {}", kind.0.name()));
+                let started = Server::start(kind.0, &args.set).map_err(|error| {
+                    terminal.error(&error.to_string());
+                    if matches!(error, ServerError::Setting(_)) { Exit::Usage } else { Exit::Failed }
+                });
+                Some(started?)
+            }
+        };
+        if let Some(pid) = server.as_ref().and_then(Server::pid) {
+            SERVER.store(pid, Ordering::Relaxed);
+        }
+        let url = match (&args.url, &server) {
+            (Some(url), _) => url.clone(),
+            (None, Some(server)) => server.url(),
+            (None, None) => "sqlite:".to_owned(),
+        };
+        let target = Target::parse(&url).map_err(|error| {
+            terminal.error(&error.to_string());
+            Exit::Usage
+        })?;
+        Ok(Chosen { target, server, options })
+    }
+
+    /// Opens it at an isolation level. Says itself why it cannot.
+    pub(crate) fn open(
+        &self,
+        isolation: Option<&str>,
+        terminal: &Terminal,
+    ) -> Result<Arc<dyn Database>, Exit> {
+        self.target.open(isolation, &self.options).map(Arc::from).map_err(|error| refuse(&error, terminal))
+    }
+}
+
+/// Says why a database cannot be opened.
+pub(crate) fn refuse(error: &OpenError, terminal: &Terminal) -> Exit {
+    terminal.error(&error.to_string());
+    match error {
+        OpenError::Failure(_) => Exit::Failed,
+        OpenError::Target(_) | OpenError::Isolation(_) | OpenError::Memory => Exit::Usage,
+    }
+}
+
+/// The process of the server that was started, for the last ^C.
+static SERVER: AtomicU32 = AtomicU32::new(0);
+
+/// Lets the first ^C stop a run after the transactions it is at, and the second one end everything.
+pub(crate) fn stop_on_interrupt(monitor: &Arc<Monitor>, terminal: &Terminal) {
+    static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+    static MONITOR: OnceLock<Arc<Monitor>> = OnceLock::new();
+    if MONITOR.set(Arc::clone(monitor)).is_err() {
+        return;
+    }
+    let handler = || {
+        if !INTERRUPTED.swap(true, Ordering::Relaxed) {
+            crate::terminal::say("\nstopping after the transactions under way; ^C again ends at once\n");
+            if let Some(monitor) = MONITOR.get() {
+                monitor.stop();
+            }
+            return;
+        }
+        Server::kill_process(SERVER.load(Ordering::Relaxed));
+        std::process::exit(255);
+    };
+    if let Err(error) = ctrlc::set_handler(handler) {
+        terminal.warning(&format!("^C will not stop the run in an orderly way: {error}"));
+    }
+}

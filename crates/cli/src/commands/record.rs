@@ -1,0 +1,297 @@
+//! `isoscope record`: a workload against a database, written down as a history.
+//!
+//! [`Load`] is what `record` and `test` have in common: from the arguments to a recording, the recording itself with its
+//! progress, and the figures at the end.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use indicatif::ProgressBar;
+use isoscope_levels::Level;
+use isoscope_record::workload::{Application, Bank, BankSpec, Hotspot, SmallBank, SmallBankSpec};
+use isoscope_record::{
+    Bug, Figures, Limits, Memory, Monitor, Output, Plan, Recording, Subject, Summary, Target, Trouble,
+    Workload,
+};
+use isoscope_workload::{Distribution, Store};
+
+use crate::args::{LoadArgs, RecordArgs, WorkloadArg};
+use crate::commands::database::{Chosen, stop_on_interrupt};
+use crate::commands::generate::chosen_seed;
+use crate::exit::Exit;
+use crate::terminal::{BOLD, Terminal, styled};
+use crate::words::{count, counted};
+
+pub(crate) fn run(args: &RecordArgs, terminal: &Terminal) -> Exit {
+    match record(args, terminal) {
+        Ok(exit) | Err(exit) => exit,
+    }
+}
+
+fn record(args: &RecordArgs, terminal: &Terminal) -> Result<Exit, Exit> {
+    let mut load = Load::new(Chosen::new(&args.database, terminal)?, &args.load, terminal)?;
+    let to_stdout = args.output.as_os_str() == "-";
+    let history: Output =
+        if to_stdout { Box::new(std::io::stdout()) } else { Box::new(create(&args.output, terminal)?) };
+    let recorded = load.record(history, &args.load, terminal)?;
+    terminal.note(&recorded.text());
+    if !to_stdout {
+        terminal.note(&format!("the history is in {}", args.output.display()));
+    }
+    Ok(recorded.exit(terminal))
+}
+
+/// Creates a file for a recording.
+pub(crate) fn create(path: &Path, terminal: &Terminal) -> Result<File, Exit> {
+    File::create(path).map_err(|error| {
+        terminal.error(&format!("cannot write {}: {error}", path.display()));
+        Exit::Failed
+    })
+}
+
+/// A recording about to begin.
+pub(crate) struct Load {
+    pub(crate) recording: Recording,
+}
+
+/// What a recording came to.
+pub(crate) struct Recorded {
+    pub(crate) summary: Summary,
+    pub(crate) figures: Figures,
+    sessions: u32,
+}
+
+impl Load {
+    /// Opens the database and plans the workload.
+    pub(crate) fn new(chosen: Chosen, args: &LoadArgs, terminal: &Terminal) -> Result<Load, Exit> {
+        let usage = |message: String| {
+            terminal.error(&message);
+            Exit::Usage
+        };
+        let seed = chosen_seed(args.seed, terminal);
+        let workload = workload(args, seed).map_err(usage)?;
+        let unstarted = args.fault.iter().find(|fault| fault.kind.needs_server());
+        if let (Some(fault), None) = (unstarted, &chosen.server) {
+            let name = fault.kind.name();
+            return Err(usage(format!("--fault {name} works only on a server that --start started")));
+        }
+        let subject = match &chosen.target {
+            Target::Memory(memory) => store(memory, args.isolation.as_deref()).map_err(usage)?,
+            _ => Subject::Database(chosen.open(args.isolation.as_deref(), terminal)?),
+        };
+        let txns = args.txns.or(if args.duration.is_none() { Some(250) } else { None });
+        let limits = Limits { txns, duration: args.duration, retries: args.retries, ..Limits::default() };
+        let recording = Recording {
+            subject,
+            workload,
+            sessions: args.sessions,
+            seed,
+            limits,
+            faults: args.fault.clone(),
+            server: chosen.server,
+            keep_tables: args.keep_tables,
+        };
+        Ok(Load { recording })
+    }
+
+    /// Records, with progress on the terminal.
+    pub(crate) fn record(
+        &mut self,
+        history: Output,
+        args: &LoadArgs,
+        terminal: &Terminal,
+    ) -> Result<Recorded, Exit> {
+        let log: Option<Output> = match &args.log {
+            None => None,
+            Some(path) => Some(Box::new(create(path, terminal)?)),
+        };
+        let monitor = Arc::new(Monitor::new(args.sessions as usize));
+        stop_on_interrupt(&monitor, terminal);
+        let total = match (args.duration, self.recording.limits.txns) {
+            (Some(duration), None) => Progress::Time(duration),
+            (_, txns) => Progress::Count(txns.unwrap_or(0) * u64::from(args.sessions)),
+        };
+        let bar = terminal.rate("recording", total.length());
+        let done = AtomicBool::new(false);
+        let summary = std::thread::scope(|scope| {
+            scope.spawn(|| watch(&monitor, total, &bar, &done));
+            let summary = self.recording.run(history, log, &monitor);
+            done.store(true, Ordering::Relaxed);
+            summary
+        });
+        bar.finish_and_clear();
+        Ok(Recorded { summary, figures: monitor.figures(), sessions: args.sessions })
+    }
+}
+
+/// What the bar measures.
+#[derive(Clone, Copy)]
+enum Progress {
+    Time(Duration),
+    Count(u64),
+}
+
+impl Progress {
+    fn length(self) -> u64 {
+        match self {
+            Progress::Time(time) => time.as_millis() as u64,
+            Progress::Count(count) => count,
+        }
+    }
+}
+
+/// Keeps the bar up to date.
+fn watch(monitor: &Monitor, progress: Progress, bar: &ProgressBar, done: &AtomicBool) {
+    let began = Instant::now();
+    while !done.load(Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_millis(100));
+        let figures = monitor.figures();
+        bar.set_position(match progress {
+            Progress::Time(_) => began.elapsed().as_millis() as u64,
+            Progress::Count(_) => figures.transactions(),
+        });
+        let rate = figures.transactions() as f64 / began.elapsed().as_secs_f64();
+        let (half, most) = (latency(figures.latency(0.5)), latency(figures.latency(0.99)));
+        let aborted = figures.aborted();
+        bar.set_message(format!("{rate:.0} transactions/s, {half} (99 %: {most}), {aborted} aborted"));
+    }
+}
+
+/// A latency, which is known up to a factor of two.
+fn latency(time: Duration) -> String {
+    match time.as_micros() {
+        micros @ ..1000 => format!("{micros} µs"),
+        micros @ 1000..1_000_000 => format!("{} ms", micros / 1000),
+        micros => format!("{:.1} s", micros as f64 / 1e6),
+    }
+}
+
+impl Recorded {
+    /// What was recorded, for people.
+    pub(crate) fn text(&self) -> String {
+        let Recorded { summary, figures, sessions } = self;
+        let seconds = summary.elapsed.as_secs_f64();
+        let mut text = format!(
+            "recorded {} ({}) of {} in {seconds:.1} s",
+            styled(BOLD, counted(figures.transactions(), "transaction")),
+            counted(figures.operations, "operation"),
+            counted((*sessions).into(), "session"),
+        );
+        let mut parts = vec![format!("{} committed", count(figures.committed))];
+        let failed = figures.failed.iter().map(|(class, n)| (class.name(), *n));
+        for (name, n) in
+            [("rolled back", figures.rolled_back), ("unknown", figures.unknown)].into_iter().chain(failed)
+        {
+            if n > 0 {
+                parts.push(format!("{} {name}", count(n)));
+            }
+        }
+        if figures.retried > 0 {
+            parts.push(format!("{} tried again", count(figures.retried)));
+        }
+        let _ = write!(text, ": {}", parts.join(", "));
+        if seconds > 0.0 {
+            let _ = write!(
+                text,
+                "\n      {:.0} transactions a second; half took {} at most, 99 % {}",
+                figures.transactions() as f64 / seconds,
+                latency(figures.latency(0.5)),
+                latency(figures.latency(0.99)),
+            );
+        }
+        if !summary.strikes.is_empty() {
+            let strikes: Vec<String> =
+                summary.strikes.iter().map(|(kind, n)| format!("{} × {}", kind.name(), count(*n))).collect();
+            let _ = write!(
+                text,
+                "\n      faults: {}; {} replaced",
+                strikes.join(", "),
+                counted(figures.reconnects, "connection")
+            );
+        }
+        text
+    }
+
+    /// Says what went wrong, and what that means for the exit code.
+    pub(crate) fn exit(&self, terminal: &Terminal) -> Exit {
+        let mut exit = Exit::Holds;
+        for trouble in &self.summary.trouble {
+            match trouble {
+                Trouble::End(_) => terminal.warning(&trouble.to_string()),
+                _ => {
+                    terminal.error(&trouble.to_string());
+                    exit = Exit::Failed;
+                }
+            }
+        }
+        exit
+    }
+}
+
+/// The in-memory store at a level, with its bugs.
+fn store(memory: &Memory, isolation: Option<&str>) -> Result<Subject, String> {
+    let names = || Store::LEVELS.map(Level::name).join(", ");
+    let level = match (isolation, memory.level.as_deref()) {
+        (Some(name), _) | (None, Some(name)) => Level::parse(name).map_err(|unknown| unknown.to_string())?,
+        (None, None) => Level::Serializable,
+    };
+    if !Store::LEVELS.contains(&level) {
+        return Err(format!("the in-memory store cannot run {level}; it runs {}", names()));
+    }
+    let mut bugs = Vec::new();
+    for (name, value) in &memory.params.0 {
+        match name.as_str() {
+            "bug" => bugs.push(value.parse::<Bug>()?),
+            _ => return Err(format!("`{name}` is no parameter of the in-memory store; there is only `bug`")),
+        }
+    }
+    Ok(Subject::Memory(level, bugs))
+}
+
+fn workload(args: &LoadArgs, seed: u64) -> Result<Workload, String> {
+    let application: Arc<dyn Application> = match args.workload {
+        WorkloadArg::KeyValue(kind) => {
+            let plan = Plan::new(
+                kind,
+                args.sessions,
+                args.ops,
+                args.keys,
+                args.reads,
+                args.distribution,
+                args.duplicates,
+                args.retries,
+                seed,
+            );
+            return plan.map(Workload::KeyValue).map_err(|error| error.to_string());
+        }
+        WorkloadArg::Bank => {
+            let accounts = args.keys.next_multiple_of(4);
+            let spec = BankSpec { accounts, hotspot: hotspot(args)?, ..BankSpec::default() };
+            Arc::new(Bank::new(spec).map_err(|error| error.to_string())?)
+        }
+        WorkloadArg::SmallBank => {
+            let spec =
+                SmallBankSpec { customers: args.keys, hotspot: hotspot(args)?, ..SmallBankSpec::default() };
+            Arc::new(SmallBank::new(spec).map_err(|error| error.to_string())?)
+        }
+    };
+    if args.sessions == 0 {
+        return Err("there must be at least one session".to_owned());
+    }
+    Ok(Workload::Application(application))
+}
+
+/// Applications know hot spots only.
+fn hotspot(args: &LoadArgs) -> Result<Hotspot, String> {
+    match args.distribution {
+        Distribution::Uniform => Ok(Hotspot::NONE),
+        Distribution::Hotspot { keys, ops } => Ok(Hotspot { part: keys, draws: ops }),
+        Distribution::Zipfian { .. } => {
+            Err("applications choose accounts by `uniform` or `hotspot`, not by `zipfian`".to_owned())
+        }
+    }
+}

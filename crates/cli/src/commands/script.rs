@@ -1,0 +1,96 @@
+//! `isoscope script`: sessions interleaved step by step, as a script says.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use isoscope_explain::visible;
+use isoscope_formats::{Place, Problem, Severity};
+use isoscope_record::script::{self, Script, ScriptError, StepDone, StepResult, Verdict};
+
+use crate::args::ScriptArgs;
+use crate::commands::database::Chosen;
+use crate::exit::Exit;
+use crate::problems;
+use crate::terminal::{BOLD, DIM, ERROR, GOOD, Terminal, WARNING, styled};
+
+pub(crate) fn run(args: &ScriptArgs, terminal: &Terminal) -> Exit {
+    match play(args, terminal) {
+        Ok(exit) | Err(exit) => exit,
+    }
+}
+
+fn play(args: &ScriptArgs, terminal: &Terminal) -> Result<Exit, Exit> {
+    let text = read(&args.script).map_err(|error| {
+        terminal.error(&format!("cannot read {}: {error}", args.script.display()));
+        Exit::Failed
+    })?;
+    let script = script::parse(&text).map_err(|error| {
+        problems::show(&[problem(&args.script, &text, &error)], None, terminal);
+        Exit::Failed
+    })?;
+    let chosen = Chosen::new(&args.database, terminal)?;
+    let database = chosen.open(args.isolation.as_deref(), terminal)?;
+    let isolation = database.isolation().map_or("", |isolation| isolation.name);
+    terminal.print(&heading(&script, database.version(), isolation));
+    let transcript = script
+        .run(database.as_ref(), &script::Options::default(), &mut |step| terminal.print(&line(step)))
+        .map_err(|failure| {
+            terminal.error(&failure.to_string());
+            Exit::Failed
+        })?;
+    let mut exit = match &transcript.verdict {
+        None | Some(Verdict::Prevented(_)) => Exit::Holds,
+        Some(Verdict::Happened) => Exit::Violated,
+        Some(Verdict::Undecided(_)) => Exit::Unknown,
+    };
+    if let Some(verdict) = &transcript.verdict {
+        let style = if exit == Exit::Holds { GOOD } else { ERROR };
+        terminal.print(&format!("\n  {}\n", styled(style, verdict)));
+    } else if transcript.unexpected().next().is_some() {
+        exit = Exit::Violated;
+    }
+    Ok(if terminal.lost_output() { exit.and(Exit::Failed) } else { exit })
+}
+
+fn read(path: &Path) -> std::io::Result<String> {
+    if path.as_os_str() != "-" {
+        return std::fs::read_to_string(path);
+    }
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text)?;
+    Ok(text)
+}
+
+fn heading(script: &Script, version: &str, isolation: &str) -> String {
+    let name = if script.name.is_empty() { "script" } else { &script.name };
+    let about = if script.about.is_empty() { String::new() } else { format!("  {}\n", script.about) };
+    format!("{}  {}\n{about}\n", styled(BOLD, name), styled(DIM, format!("{version}, {isolation}")))
+}
+
+/// A step and what came of it.
+fn line(step: &StepDone) -> String {
+    let text = step.to_string();
+    let styled_text = match (&step.result, &step.expected) {
+        (_, Some(_)) | (StepResult::Failed(_), _) => styled(ERROR, text),
+        (StepResult::Waits, _) => styled(WARNING, text),
+        (StepResult::Skipped, _) => styled(DIM, text),
+        (StepResult::Done(_), _) => text,
+    };
+    format!("  {styled_text}\n")
+}
+
+/// A mistake in a script, as other mistakes in inputs are shown.
+fn problem(path: &Path, text: &str, error: &ScriptError) -> Problem {
+    let excerpt = text.lines().nth(error.line.saturating_sub(1) as usize).unwrap_or_default();
+    let place = Place {
+        file: path.display().to_string(),
+        line: error.line.into(),
+        column: error.column.into(),
+        offset: 0,
+        excerpt: visible(excerpt).into(),
+        caret: error.column.saturating_sub(1) as usize,
+        binary: false,
+    };
+    let (message, help) = (error.message.clone(), error.help.clone());
+    Problem { severity: Severity::Error, place: Some(place), message, help }
+}

@@ -1,0 +1,324 @@
+//! A recording from beginning to end: make the tables, let the sessions run, break what is to be broken, look whether
+//! the application's rules still hold, and clean up.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use isoscope_levels::Level;
+use serde_json::json;
+
+use crate::client::Client;
+use crate::database::{Database, Failure, Scalar, Vendor};
+use crate::fault::{Fault, FaultKind, Victim};
+use crate::isolation::Isolation;
+use crate::keyvalue::{Bug, KeyValueClient, MemoryStore, Plan, Tables};
+use crate::line::{self, Header};
+use crate::log::{self, LogHeader};
+use crate::monitor::Monitor;
+use crate::record::Record;
+use crate::run::{Limits, run};
+use crate::server::{Server, ServerError};
+use crate::sink::{Output, Sink};
+use crate::workload::{self, Application};
+
+/// What to record from.
+pub enum Subject {
+    /// A database that speaks SQL.
+    Database(Arc<dyn Database>),
+    /// The in-memory store, at a level it knows, with bugs.
+    Memory(Level, Vec<Bug>),
+}
+
+/// What sessions do.
+pub enum Workload {
+    /// Single operations on keys.
+    KeyValue(Plan),
+    /// An application's transactions.
+    Application(Arc<dyn Application>),
+}
+
+/// A recording; see the module.
+pub struct Recording {
+    /// What to record from.
+    pub subject: Subject,
+    /// What sessions do.
+    pub workload: Workload,
+    /// How many sessions there are.
+    pub sessions: u32,
+    /// What all statements depend on.
+    pub seed: u64,
+    /// How long to run.
+    pub limits: Limits,
+    /// What goes wrong meanwhile.
+    pub faults: Vec<Fault>,
+    /// The server, if isoscope started it.
+    pub server: Option<Server>,
+    /// Whether the tables stay.
+    pub keep_tables: bool,
+}
+
+/// What a database promises about a recording, and where that is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Promise {
+    /// The level of the catalogue.
+    pub level: Level,
+    /// The row it comes from; `None` where the store is our own.
+    pub isolation: Option<&'static Isolation>,
+}
+
+/// What came of a recording.
+#[derive(Debug)]
+pub struct Summary {
+    /// How long the sessions ran.
+    pub elapsed: Duration,
+    /// Rules of the application that are broken, a sentence each.
+    pub broken: Vec<String>,
+    /// How often each fault struck.
+    pub strikes: Vec<(FaultKind, u64)>,
+    /// What went wrong. What was recorded before is in the files all the same.
+    pub trouble: Vec<Trouble>,
+}
+
+/// What can go wrong with a recording.
+#[derive(Debug)]
+pub enum Trouble {
+    /// The database said no before the sessions began.
+    Setup(Failure),
+    /// A session met something that no other try would mend.
+    Run(Failure),
+    /// A fault could not be made to happen.
+    Fault(ServerError),
+    /// A file could not be written.
+    Output(io::Error),
+    /// The tables could not be looked at or removed at the end.
+    End(Failure),
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Trouble::Setup(failure) => write!(f, "cannot prepare the database: {failure}"),
+            Trouble::Run(failure) => write!(f, "the run was cut short: {failure}"),
+            Trouble::Fault(error) => write!(f, "a fault could not be made to happen: {error}"),
+            Trouble::Output(error) => write!(f, "cannot write what was recorded: {error}"),
+            Trouble::End(failure) => write!(f, "cannot clean up: {failure}"),
+        }
+    }
+}
+
+impl std::error::Error for Trouble {}
+
+impl Recording {
+    /// What the database's documentation promises for this workload.
+    pub fn promise(&self) -> Option<Promise> {
+        let isolation = match &self.subject {
+            Subject::Memory(level, _) => return Some(Promise { level: *level, isolation: None }),
+            Subject::Database(database) => database.isolation()?,
+        };
+        let computed = matches!(&self.workload, Workload::KeyValue(plan) if plan.kind.is_list());
+        let level = if computed { isolation.computed } else { isolation.registers };
+        Some(Promise { level, isolation: Some(isolation) })
+    }
+
+    /// What the database says of itself.
+    pub fn version(&self) -> &str {
+        match &self.subject {
+            Subject::Database(database) => database.version(),
+            Subject::Memory(..) => Vendor::Memory.name(),
+        }
+    }
+
+    /// The isolation level by the database's own name.
+    pub fn isolation(&self) -> &str {
+        match &self.subject {
+            Subject::Database(database) => database.isolation().map_or("", |isolation| isolation.name),
+            Subject::Memory(level, _) => level.name(),
+        }
+    }
+
+    /// The name of the workload.
+    pub fn workload_name(&self) -> &'static str {
+        match &self.workload {
+            Workload::KeyValue(plan) => plan.kind.name(),
+            Workload::Application(application) => application.name(),
+        }
+    }
+
+    /// Records. `monitor` is for so many sessions as there are, and can stop it.
+    pub fn run(&mut self, history: Output, log: Option<Output>, monitor: &Monitor) -> Summary {
+        let mut summary =
+            Summary { elapsed: Duration::ZERO, broken: Vec::new(), strikes: Vec::new(), trouble: Vec::new() };
+        let sink = Sink::new(Some(history), log);
+        let mut server = self.server.take();
+        match self.prepare(&sink) {
+            Ok(clients) => {
+                let began = Instant::now();
+                self.drive(clients, server.as_mut(), &sink, monitor, &mut summary);
+                summary.elapsed = began.elapsed();
+            }
+            Err(failure) => summary.trouble.push(Trouble::Setup(failure)),
+        }
+        self.server = server;
+        self.clean_up(&mut summary);
+        if let Err(error) = sink.finish() {
+            summary.trouble.push(Trouble::Output(error));
+        }
+        summary
+    }
+
+    /// Makes the tables, writes the headers, and connects the sessions.
+    fn prepare(&self, sink: &Sink) -> Result<Vec<Box<dyn Client + '_>>, Failure> {
+        let mut load = Record::new(sink.has_log());
+        match (&self.subject, &self.workload) {
+            (Subject::Database(database), Workload::KeyValue(plan)) => {
+                Tables::create(database.as_ref(), plan, &mut load)?;
+            }
+            (Subject::Database(database), Workload::Application(application)) => {
+                application.load(database.vendor(), database.connect()?.as_mut(), &mut load)?;
+            }
+            (Subject::Memory(..), _) => {}
+        }
+        sink.lane().push(|lines| {
+            line::write_header(&mut lines.history, &self.header());
+            if sink.has_log() {
+                log::write_header(&mut lines.log, &self.log_header());
+                log::write_load(&mut lines.log, sink.epoch(), &load.events);
+            }
+        });
+        self.clients()
+    }
+
+    fn clients(&self) -> Result<Vec<Box<dyn Client + '_>>, Failure> {
+        let sessions = 0..self.sessions;
+        match (&self.subject, &self.workload) {
+            (Subject::Database(database), Workload::KeyValue(plan)) => sessions
+                .map(|session| {
+                    let tables = Box::new(Tables::connect(database.as_ref())?);
+                    Ok(Box::new(KeyValueClient::new(plan, session, tables)) as Box<dyn Client>)
+                })
+                .collect(),
+            (Subject::Database(database), Workload::Application(application)) => sessions
+                .map(|session| -> Result<Box<dyn Client>, Failure> {
+                    workload::client(application, session, self.seed, database)
+                })
+                .collect(),
+            (Subject::Memory(level, bugs), Workload::KeyValue(plan)) => {
+                let store = MemoryStore::new(*level, bugs.clone(), plan);
+                let client = |session| {
+                    let store = Box::new(store.session(session));
+                    Ok(Box::new(KeyValueClient::new(plan, session, store)) as Box<dyn Client>)
+                };
+                sessions.map(client).collect()
+            }
+            (Subject::Memory(..), Workload::Application(application)) => Err(Failure {
+                class: crate::Class::Other,
+                code: None,
+                message: format!(
+                    "{} knows no SQL, which the workload {} needs",
+                    Vendor::Memory,
+                    application.name()
+                ),
+            }),
+        }
+    }
+
+    /// Lets the sessions run, and meanwhile breaks what is to be broken.
+    fn drive(
+        &self,
+        clients: Vec<Box<dyn Client + '_>>,
+        server: Option<&mut Server>,
+        sink: &Sink,
+        monitor: &Monitor,
+        summary: &mut Summary,
+    ) {
+        let over = AtomicBool::new(false);
+        let control = || match &self.subject {
+            Subject::Database(database) => database.control(),
+            Subject::Memory(..) => Ok(None),
+        };
+        let mut victim = Victim { control: &control, server, monitor };
+        thread::scope(|scope| {
+            let harassed = (!self.faults.is_empty()).then(|| {
+                let over = &over;
+                let victim = &mut victim;
+                scope.spawn(move || victim.harass(&self.faults, self.seed, &|| over.load(Ordering::Relaxed)))
+            });
+            if let Err(failure) = run(clients, &self.limits, sink, monitor) {
+                summary.trouble.push(Trouble::Run(failure));
+            }
+            over.store(true, Ordering::Relaxed);
+            match harassed.map(thread::ScopedJoinHandle::join) {
+                Some(Ok(Ok(strikes))) => {
+                    let kinds = self.faults.iter().map(|fault| fault.kind);
+                    summary.strikes = kinds.zip(strikes).collect();
+                }
+                Some(Ok(Err(error))) => summary.trouble.push(Trouble::Fault(error)),
+                Some(Err(_)) | None => {}
+            }
+        });
+    }
+
+    /// Looks at the tables and removes them.
+    fn clean_up(&self, summary: &mut Summary) {
+        let Subject::Database(database) = &self.subject else { return };
+        if summary.trouble.iter().any(|trouble| matches!(trouble, Trouble::Setup(_))) {
+            return;
+        }
+        let mut end = || -> Result<(), Failure> {
+            match &self.workload {
+                Workload::Application(application) => {
+                    let mut connection = database.connect()?;
+                    summary.broken = application.invariant(connection.as_mut())?;
+                    if !self.keep_tables {
+                        application.drop_tables(connection.as_mut())?;
+                    }
+                }
+                Workload::KeyValue(_) if self.keep_tables => {}
+                Workload::KeyValue(_) => Tables::remove(database.as_ref())?,
+            }
+            Ok(())
+        };
+        if let Err(failure) = end() {
+            summary.trouble.push(Trouble::End(failure));
+        }
+    }
+
+    fn header(&self) -> Header {
+        let (initial, initials): (Option<i64>, Vec<(Scalar, i64)>) = match &self.workload {
+            Workload::KeyValue(plan) => (plan.kind.initial(), Vec::new()),
+            Workload::Application(application) => (None, application.initials()),
+        };
+        Header {
+            initial,
+            initials,
+            workload: json!({ "name": self.workload_name(), "sessions": self.sessions, "seed": self.seed }),
+            recorder: json!({
+                "isoscope": env!("CARGO_PKG_VERSION"),
+                "database": self.version(),
+                "isolation": self.isolation(),
+            }),
+        }
+    }
+
+    fn log_header(&self) -> LogHeader {
+        let vendor = match &self.subject {
+            Subject::Database(database) => database.vendor(),
+            Subject::Memory(..) => Vendor::Memory,
+        };
+        LogHeader {
+            database: self.version().to_owned(),
+            vendor,
+            isolation: self.isolation().to_owned(),
+            workload: self.workload_name().to_owned(),
+            seed: Some(self.seed),
+            schema: match &self.workload {
+                Workload::KeyValue(plan) => vec![Tables::schema(vendor, plan.kind)],
+                Workload::Application(application) => application.schema(vendor),
+            },
+        }
+    }
+}

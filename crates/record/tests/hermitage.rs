@@ -1,0 +1,191 @@
+//! What each level of real databases prevents: equal to what is published, to what was observed before, and to what our
+//! own documentation shows.
+
+use std::time::Duration;
+
+use isoscope_record::hermitage::{Outcome, SCENARIOS, SNAPSHOTS, Scenario, Table, hermitage};
+use isoscope_record::script::{self, Prevention};
+use isoscope_record::{Class, Database, OpenError, Options, Server, ServerKind, Target};
+
+const DOCUMENT: &str = include_str!("../../../docs/hermitage.md");
+const SCRIPTS: &str = include_str!("../../../docs/scripts.md");
+const LEVELS: [&str; 4] = ["read-uncommitted", "read-committed", "repeatable-read", "serializable"];
+
+fn open(url: &str, level: &str) -> Result<Box<dyn Database>, OpenError> {
+    // SQLite does not wait unless it is told to, and nobody here could end its wait; the others need not wait long.
+    let lock_limit = if url.starts_with("sqlite") { Duration::ZERO } else { Duration::from_secs(10) };
+    Target::parse(url)?.open(Some(level), &Options { lock_limit, ..Options::default() })
+}
+
+fn table(url: &str, scenarios: &[Scenario], levels: &[&str]) -> Table {
+    let open = |level: &str| open(url, level);
+    let mut told = 0;
+    let result = hermitage(scenarios, levels, open, &script::Options::default(), &mut |cell| {
+        assert_eq!((cell.number, cell.total), (told, scenarios.len() * levels.len()));
+        told += 1;
+    });
+    let table = result.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(told, scenarios.len() * levels.len());
+    table
+}
+
+fn server(kind: ServerKind, settings: &[&str]) -> Server {
+    Server::start(kind, settings).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// What a level prevents, in the columns of Hermitage's published results: `+` prevents, `-` does not, `r` only where
+/// nothing is written.
+fn assert_published(table: &Table, level: &str, published: &str) {
+    let columns: [&[&str]; 10] = [
+        &["G0"],
+        &["G1a"],
+        &["G1b"],
+        &["G1c"],
+        &["OTV"],
+        &["PMP", "PMP-write"],
+        &["P4"],
+        &["G-single", "G-single-predicate", "G-single-write"],
+        &["G2-item"],
+        &["G2", "G2-two-edges"],
+    ];
+    for (codes, published) in columns.iter().zip(published.split_whitespace()) {
+        for code in *codes {
+            let is_prevented = match published {
+                "+" => true,
+                "-" => false,
+                _ => !code.ends_with("-write"),
+            };
+            let outcome = table.outcome(code, level).unwrap();
+            assert_eq!(outcome.is_prevented(), is_prevented, "{code} at {level}: {outcome}\n{table}");
+        }
+    }
+}
+
+/// The blocks of a document that are marked as this.
+fn blocks<'a>(document: &'a str, mark: &str) -> Vec<&'a str> {
+    let marked = document.split(mark).skip(1);
+    marked.filter_map(|block| block.strip_prefix('\n')?.split("```").next()).collect()
+}
+
+/// The block of that title, without the title.
+fn block<'a>(document: &'a str, title: &str) -> &'a str {
+    let found = blocks(document, "```text")
+        .into_iter()
+        .find_map(|block| block.strip_prefix(title)?.strip_prefix('\n'));
+    found.unwrap_or_else(|| panic!("there is no `{title}`"))
+}
+
+/// The example of the documentation comes out as shown there, if the database is of the version that is shown.
+fn assert_example(url: &str, level: &str, version: &str, title: &str) {
+    let script = script::parse(blocks(SCRIPTS, "```script")[0]).unwrap_or_else(|error| panic!("{error}"));
+    let database = open(url, level).unwrap_or_else(|error| panic!("{error}"));
+    let found = script.run(database.as_ref(), &script::Options::default(), &mut |_| {});
+    let found = found.unwrap_or_else(|failure| panic!("{failure}"));
+    if database.version().starts_with(version) {
+        assert_eq!(found.to_string(), block(SCRIPTS, title), "{title}");
+    }
+}
+
+/// The table is in the documentation, under this title, if it is of the version that is documented.
+fn assert_documented(table: &Table, version: &str, title: &str) {
+    let documented = block(DOCUMENT, title);
+    if table.version.starts_with(version) {
+        assert_eq!(table.to_string(), documented, "{title}");
+    } else {
+        eprintln!("not compared with the documentation: {} is not {version}", table.version);
+    }
+}
+
+#[test]
+fn postgres() {
+    let server = server(ServerKind::Postgres, &[]);
+    let found = table(&server.url(), SCENARIOS, &LEVELS);
+    assert_published(&found, "read-uncommitted", "+ + + + + - - - - -");
+    assert_published(&found, "read-committed", "+ + + + + - - - - -");
+    assert_published(&found, "repeatable-read", "+ + + + + + + + - -");
+    assert_published(&found, "serializable", "+ + + + + + + + + +");
+    assert_documented(&found, "PostgreSQL 15.", "PostgreSQL 15");
+    let more = table(&server.url(), SNAPSHOTS, &LEVELS);
+    assert_documented(&more, "PostgreSQL 15.", "PostgreSQL 15, snapshots");
+    assert_example(&server.url(), "repeatable-read", "PostgreSQL 15.", "PostgreSQL 15, repeatable-read");
+    let at = |code, level| more.outcome(code, level).unwrap();
+    let refused = Outcome::Prevented(Prevention::Failed(Class::Serialization));
+    let unseen = Outcome::Prevented(Prevention::Unseen);
+    assert_eq!(at("P2", "read-committed"), Outcome::Allowed);
+    assert_eq!(at("own-update", "read-committed"), Outcome::Allowed);
+    assert_eq!(at("own-update-vanishes", "read-committed"), unseen);
+    assert_eq!(at("own-update-phantom", "read-committed"), Outcome::Allowed);
+    for level in ["repeatable-read", "serializable"] {
+        assert_eq!(at("P2", level), unseen);
+        assert_eq!(at("own-update", level), refused);
+        assert_eq!(at("own-update-vanishes", level), refused);
+        assert_eq!(at("own-update-phantom", level), unseen);
+    }
+}
+
+#[test]
+fn mariadb() {
+    let server = server(ServerKind::MariaDb, &["innodb_snapshot_isolation=OFF"]);
+    let found = table(&server.url(), SCENARIOS, &LEVELS);
+    assert_published(&found, "read-uncommitted", "+ - - - - - - - - -");
+    assert_published(&found, "read-committed", "+ + + + + - - - - -");
+    assert_published(&found, "repeatable-read", "+ + + + + r - r - -");
+    assert_published(&found, "serializable", "+ + + + + + + + + +");
+    assert_documented(&found, "MariaDB 10.11.", "MariaDB 10.11");
+    let more = table(&server.url(), SNAPSHOTS, &LEVELS);
+    assert_documented(&more, "MariaDB 10.11.", "MariaDB 10.11, snapshots");
+    assert_example(&server.url(), "repeatable-read", "MariaDB 10.11.", "MariaDB 10.11, repeatable-read");
+    let at = |code, level| more.outcome(code, level).unwrap();
+    assert_eq!(at("P2", "repeatable-read"), Outcome::Prevented(Prevention::Unseen));
+    assert_eq!(at("own-update", "repeatable-read"), Outcome::Allowed);
+    assert_eq!(at("own-update-vanishes", "read-committed"), Outcome::Prevented(Prevention::Unseen));
+    assert_eq!(at("own-update-vanishes", "repeatable-read"), Outcome::Allowed);
+    assert_eq!(at("own-update-phantom", "repeatable-read"), Outcome::Allowed);
+}
+
+#[test]
+fn mariadb_with_snapshot_isolation() {
+    let server = server(ServerKind::MariaDb, &["innodb_snapshot_isolation=ON"]);
+    let levels = ["repeatable-read", "serializable"];
+    let found = table(&server.url(), SCENARIOS, &levels);
+    assert_published(&found, "repeatable-read", "+ + + + + + + + - -");
+    assert_published(&found, "serializable", "+ + + + + + + + + +");
+    assert_documented(&found, "MariaDB 10.11.", "MariaDB 10.11, innodb_snapshot_isolation=ON");
+    let more = table(&server.url(), SNAPSHOTS, &levels);
+    assert_documented(&more, "MariaDB 10.11.", "MariaDB 10.11, innodb_snapshot_isolation=ON, snapshots");
+    for code in ["own-update", "own-update-vanishes", "own-update-phantom"] {
+        let refused = Outcome::Prevented(Prevention::Failed(Class::Serialization));
+        assert_eq!(more.outcome(code, "repeatable-read"), Some(refused), "{code}");
+    }
+}
+
+#[test]
+fn sqlite() {
+    for journal in ["wal", "delete"] {
+        let url = format!("sqlite:?journal={journal}");
+        let found = table(&url, SCENARIOS, &["serializable"]);
+        assert_published(&found, "serializable", "+ + + + + + + + + +");
+        assert_documented(&found, "SQLite 3.", &format!("SQLite, journal={journal}"));
+        let more = table(&url, SNAPSHOTS, &["serializable"]);
+        assert!(more.rows.iter().all(|row| row.cells[0].outcome.is_prevented()), "{more}");
+    }
+}
+
+#[test]
+fn the_example_of_the_documentation() {
+    assert_example("sqlite:", "serializable", "SQLite 3.", "SQLite, serializable");
+}
+
+#[test]
+fn every_scenario_says_what_it_is() {
+    for scenario in SCENARIOS.iter().chain(SNAPSHOTS) {
+        let script = scenario.script().unwrap_or_else(|error| panic!("{}: {error}", scenario.code));
+        assert!(
+            !script.name.is_empty() && !script.about.is_empty() && script.anomaly.is_some(),
+            "{}",
+            scenario.code
+        );
+        let row = format!("**{}**, {}", scenario.code, script.name);
+        assert!(DOCUMENT.contains(&row), "{row} is not in docs/hermitage.md");
+    }
+}

@@ -1,6 +1,7 @@
 //! Applications against real databases: what each level promises holds, and what it does not promise goes wrong.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -8,12 +9,14 @@ use std::time::Duration;
 
 use isoscope_formats::{Input, ReadOptions};
 use isoscope_levels::{Anomaly, Level};
-use isoscope_record::log::{self, LOADER};
+use isoscope_record::log::{self, Entry, LOADER};
 use isoscope_record::workload::{Application, Bank, BankSpec, Hotspot, SmallBank, SmallBankSpec, client};
 use isoscope_record::{
-    Address, Class, Database, Header, Limits, Monitor, Options, Record, Scalar, Server, ServerKind, Sink,
-    Statement, Target, isolations, run as recorded, write_header,
+    Address, Answer, Class, Database, Header, Limits, Monitor, Options, Output, Record, Recording, Scalar,
+    Server, ServerKind, Sink, Statement, Subject, Target, Workload, isolations, run as recorded,
+    write_header,
 };
+use serde_json::{Value, json};
 
 mod support;
 
@@ -89,11 +92,100 @@ fn the_seed_says_how_transactions_begin(url: &str, isolation: &str) {
     }
 }
 
+/// A file in memory.
+#[derive(Clone, Default)]
+struct Page(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Page {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Page {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+/// The operations of a statement that was answered, as the history spells them.
+fn operations(entry: &Entry) -> Vec<Value> {
+    let tables = ["account", "savings", "checking"];
+    let Some(table) = tables.into_iter().find(|table| entry.sql.contains(&format!("isoscope_{table} ")))
+    else {
+        return Vec::new();
+    };
+    let int = |scalar: &Scalar| if let Scalar::Int(n) = scalar { *n } else { panic!("{scalar:?}") };
+    let key = |row: &Scalar| format!("{table}/{}", int(row));
+    match &entry.answer {
+        Err(_) => Vec::new(),
+        Ok(Answer::Count(_)) => vec![json!(["w", key(&entry.params[1]), int(&entry.params[0])])],
+        Ok(Answer::Rows(rows)) => rows
+            .iter()
+            .map(|row| match &row[..] {
+                [value] => json!(["read", key(&entry.params[0]), int(value)]),
+                [id, value] => json!(["read", key(id), int(value)]),
+                other => panic!("{other:?}"),
+            })
+            .collect(),
+    }
+}
+
+/// Files as `isoscope record` writes them: the history follows from the log, transaction by transaction.
+fn the_log_says_what_the_history_says(url: &str, isolation: &str) {
+    for application in [bank(), small_bank()] {
+        let (history, log) = (Page::default(), Page::default());
+        let mut recording = Recording {
+            subject: Subject::Database(open(url, isolation)),
+            workload: Workload::Application(application),
+            sessions: 4,
+            seed: 1,
+            limits: Limits { txns: Some(50), retries: 1, ..Limits::default() },
+            faults: Vec::new(),
+            server: None,
+            keep_tables: false,
+        };
+        let outputs: [Output; 2] = [Box::new(history.clone()), Box::new(log.clone())];
+        let [history_file, log_file] = outputs;
+        let summary = recording.run(history_file, Some(log_file), &Monitor::new(4));
+        assert!(summary.trouble.is_empty(), "{:?}", summary.trouble);
+        let log = log::read(log.text().as_bytes()).unwrap();
+        assert_eq!(log.warnings, []);
+        let mut statements: BTreeMap<(String, String), Vec<Entry>> = BTreeMap::new();
+        for entry in log.entries.into_iter().filter(|entry| entry.session != Scalar::from(LOADER)) {
+            let name = (format!("{:?}", entry.session), format!("{:?}", entry.txn));
+            statements.entry(name).or_default().push(entry);
+        }
+        let name = |value: &Value| match value {
+            Value::String(text) => format!("{:?}", Scalar::Text(text.clone())),
+            other => format!("{:?}", Scalar::Int(other.as_i64().unwrap())),
+        };
+        for line in history.text().lines().skip(1) {
+            let txn: Value = serde_json::from_str(line).unwrap();
+            let entries = statements.remove(&(name(&txn["session"]), name(&txn["txn"]))).unwrap();
+            assert!((0..).zip(&entries).all(|(number, entry)| entry.number == number));
+            let derived: Vec<Value> = entries.iter().flat_map(operations).collect();
+            assert_eq!(txn["ops"], Value::from(derived));
+            let outcome = txn.get("outcome").map_or("committed", |outcome| outcome.as_str().unwrap());
+            assert_eq!(entries.last().unwrap().ending.map(|ending| ending.outcome.name()), Some(outcome));
+            let times = [entries[0].sent, entries.last().unwrap().answered].map(|time| time.cast_signed());
+            let [invoked, returned] = [0, 1].map(|end| txn["times"][end].as_i64().unwrap());
+            assert!(invoked <= times[0] && times[1] <= returned, "{invoked} {times:?} {returned}");
+        }
+        assert!(statements.is_empty(), "in the log alone: {:?}", statements.keys());
+    }
+}
+
 #[test]
 fn sqlite_is_serializable() {
     every_level_keeps_its_promise("sqlite:");
     every_level_keeps_its_promise("sqlite:?journal=wal");
     the_seed_says_how_transactions_begin("sqlite:?transactions=immediate", "serializable");
+    the_log_says_what_the_history_says("sqlite:?transactions=immediate", "serializable");
 }
 
 /// Alone on a database nothing fails, and the log has everything.
@@ -128,6 +220,7 @@ fn postgres() {
     let url = server.url();
     every_level_keeps_its_promise(&url);
     the_seed_says_how_transactions_begin(&url, "read-committed");
+    the_log_says_what_the_history_says(&url, "repeatable-read");
     write_skew_is_found(&url);
     killed_connections_break_nothing(&url);
     a_missing_privilege_is_said(&url);
@@ -181,6 +274,7 @@ fn mariadb() {
     let url = server.url();
     every_level_keeps_its_promise(&url);
     the_seed_says_how_transactions_begin(&url, "read-committed");
+    the_log_says_what_the_history_says(&url, "repeatable-read");
     lost_updates_are_found(&url);
     killed_connections_break_nothing(&url);
 }
@@ -200,20 +294,6 @@ fn lost_updates_are_found(url: &str) {
     panic!("no update was lost");
 }
 
-/// A file in memory.
-#[derive(Clone, Default)]
-struct Page(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Page {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 /// Connections that die wherever their transactions are, also while they commit: the history is right all the same,
 /// and the books excuse what nobody knows and nothing else.
 fn killed_connections_break_nothing(url: &str) {
@@ -222,7 +302,7 @@ fn killed_connections_break_nothing(url: &str) {
         load(&application, &database);
         let client = |session| client(&application, session, 1, &database).unwrap();
         let page = Page::default();
-        let (workload, recorder) = (serde_json::Value::Null, serde_json::Value::Null);
+        let (workload, recorder) = (Value::Null, Value::Null);
         let header = Header { initial: None, initials: application.initials(), workload, recorder };
         write_header(&mut page.0.lock().unwrap(), &header);
         let sink = Sink::new(Some(Box::new(page.clone())), None);
@@ -235,7 +315,7 @@ fn killed_connections_break_nothing(url: &str) {
             assert!(killer.join().unwrap() > 0);
         });
         sink.finish().unwrap();
-        let text = String::from_utf8(page.0.lock().unwrap().clone()).unwrap();
+        let text = page.text();
         let history =
             isoscope_formats::read(&Input::text("recorded", &text), &ReadOptions::default()).unwrap().history;
         assert_eq!(holds(&history, Level::Serializable), Some(true));

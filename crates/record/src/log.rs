@@ -35,7 +35,7 @@
 //!
 //! **Values** are JSON's scalars. Integers are those of 64 bits; a number with a point or an exponent is a
 //! floating-point number, and one that is not finite is `{"float":"7ff0000000000000"}`, its bits. Exact decimals, dates
-//! and bytes are texts, as in [`Scalar`](crate::Scalar).
+//! and bytes are texts, as in [`Scalar`].
 //!
 //! **Damage.** A last line that is cut off, as by a crash of the recorder, is left out with a warning; all else that is
 //! wrong is an error. Fields that are not understood are ignored with a warning, so that version 1 can grow; another

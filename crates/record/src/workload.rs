@@ -1,7 +1,7 @@
 //! Applications: workloads with tables, transactions and rules of their own, in SQL.
 //!
-//! [`application`](Application) says what one is and drives it; [`Bank`] and [`SmallBank`] are two. `docs/workloads.md`
-//! describes them, and how to add another.
+//! An [`Application`] says what its tables and transactions are, and a [`client()`] runs them; [`Bank`] and [`SmallBank`] are
+//! two. `docs/workloads.md` describes them, and how to add another.
 
 mod application;
 mod bank;

@@ -1,16 +1,23 @@
 //! Applications against real databases: what each level promises holds, and what it does not promise goes wrong.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
 
-use std::sync::Arc;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
 
-use isoscope_levels::Level;
+use isoscope_formats::{Input, ReadOptions};
+use isoscope_levels::{Anomaly, Level};
 use isoscope_record::log::{self, LOADER};
-use isoscope_record::workload::{Application, Bank, BankSpec, Hotspot, SmallBank, SmallBankSpec};
-use isoscope_record::{Database, Options, Scalar, Target, isolations};
+use isoscope_record::workload::{Application, Bank, BankSpec, Hotspot, SmallBank, SmallBankSpec, client};
+use isoscope_record::{
+    Address, Class, Database, Header, Limits, Monitor, Options, Record, Scalar, Server, ServerKind, Sink,
+    Statement, Target, isolations, run as recorded, write_header,
+};
 
 mod support;
 
-use support::{Ended, history, holds, load, run, run_session};
+use support::{Ended, anomalies, history, holds, load, run, run_session};
 
 const SESSIONS: u32 = 6;
 const TXNS: u64 = 60;
@@ -95,7 +102,7 @@ fn a_log_of_sqlite_has_everything() {
     for application in [bank(), small_bank()] {
         let database = open("sqlite:", "serializable");
         let loaded = load(&application, &database);
-        let mut client = isoscope_record::workload::client(&application, 0, 1, &database).unwrap();
+        let mut client = client(&application, 0, 1, &database).unwrap();
         let run = run_session(&mut *client, 0, 40);
         let log = log::read(&support::log(&*application, &*database, 1, &loaded, &run)[..]).unwrap();
         let (load, rest): (Vec<_>, Vec<_>) =
@@ -106,4 +113,149 @@ fn a_log_of_sqlite_has_everything() {
         assert_eq!(rest.iter().filter(|entry| entry.ending.is_some()).count(), 40);
         assert_eq!(broken(&application, &database), [""; 0]);
     }
+}
+
+fn start(kind: ServerKind) -> Server {
+    match Server::start::<&str>(kind, &[]) {
+        Ok(server) => server,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn postgres() {
+    let server = start(ServerKind::Postgres);
+    let url = server.url();
+    every_level_keeps_its_promise(&url);
+    the_seed_says_how_transactions_begin(&url, "read-committed");
+    write_skew_is_found(&url);
+    killed_connections_break_nothing(&url);
+    a_missing_privilege_is_said(&url);
+}
+
+/// Two overdrafts of one pair, each of which saw the cover that the other one takes away: the history shows it, and
+/// so do the accounts.
+fn write_skew_is_found(url: &str) {
+    let application = crowded_bank();
+    let database = open(url, "repeatable-read");
+    let (mut skewed, mut below_zero) = (false, false);
+    for seed in 0..100 {
+        let history = history(&*application, &run(&application, &database, SESSIONS, TXNS, seed));
+        assert_eq!(holds(&history, Level::Snapshot), Some(true));
+        skewed |= anomalies(&history, Level::Serializable).contains(&Anomaly::WriteSkew);
+        below_zero |= broken(&application, &database).iter().any(|rule| rule.contains("went below zero"));
+        if skewed && below_zero {
+            return;
+        }
+    }
+    panic!("write skew: {skewed}; overdrawn: {below_zero}");
+}
+
+fn a_missing_privilege_is_said(url: &str) {
+    let database = open(url, "read-committed");
+    let mut owner = database.connect().unwrap();
+    for sql in ["REVOKE CREATE ON SCHEMA public FROM PUBLIC", "CREATE ROLE guest LOGIN PASSWORD 'guest'"] {
+        owner.execute(Statement::plain(sql)).unwrap();
+    }
+    let Target::Postgres(address) = Target::parse(url).unwrap() else { panic!("{url}") };
+    let (user, password) = (Some("guest".to_owned()), Some("guest".to_owned()));
+    let guest = Target::Postgres(Address { user, password, ..address });
+    let guest = guest.open(None, &Options::default()).unwrap();
+    let application = bank();
+    application.drop_tables(&mut *owner).unwrap();
+    let mut connection = guest.connect().unwrap();
+    let failure = application.load(guest.vendor(), &mut *connection, &mut Record::new(false)).unwrap_err();
+    assert_eq!(failure.class, Class::Denied);
+    let message = "cannot create the table isoscope_account: the user lacks a privilege: ";
+    assert!(failure.message.starts_with(message), "{failure}");
+    // The tables of somebody else are not dropped either.
+    load(&application, &database);
+    let failure = application.drop_tables(&mut *connection).unwrap_err();
+    assert_eq!(failure.class, Class::Denied);
+    assert!(failure.message.starts_with("cannot drop the table isoscope_account"), "{failure}");
+}
+
+#[test]
+fn mariadb() {
+    let server = start(ServerKind::MariaDb);
+    let url = server.url();
+    every_level_keeps_its_promise(&url);
+    the_seed_says_how_transactions_begin(&url, "read-committed");
+    lost_updates_are_found(&url);
+    killed_connections_break_nothing(&url);
+}
+
+/// A deposit that another one overwrites: the history shows it, and so does the money.
+fn lost_updates_are_found(url: &str) {
+    let application = crowded_bank();
+    let database = open(url, "repeatable-read");
+    for seed in 0..100 {
+        let history = history(&*application, &run(&application, &database, SESSIONS, TXNS, seed));
+        let is_lost = anomalies(&history, Level::Snapshot).contains(&Anomaly::LostUpdate);
+        let money = broken(&application, &database).iter().any(|rule| rule.starts_with("the accounts hold "));
+        if is_lost && money {
+            return;
+        }
+    }
+    panic!("no update was lost");
+}
+
+/// A file in memory.
+#[derive(Clone, Default)]
+struct Page(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Page {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Connections that die wherever their transactions are, also while they commit: the history is right all the same,
+/// and the books excuse what nobody knows and nothing else.
+fn killed_connections_break_nothing(url: &str) {
+    for application in [bank(), small_bank()] {
+        let database = open(url, "serializable");
+        load(&application, &database);
+        let client = |session| client(&application, session, 1, &database).unwrap();
+        let page = Page::default();
+        let (workload, recorder) = (serde_json::Value::Null, serde_json::Value::Null);
+        let header = Header { initial: None, initials: application.initials(), workload, recorder };
+        write_header(&mut page.0.lock().unwrap(), &header);
+        let sink = Sink::new(Some(Box::new(page.clone())), None);
+        let monitor = Monitor::new(SESSIONS as usize);
+        let limits = Limits { txns: Some(100), retries: 2, ..Limits::default() };
+        thread::scope(|scope| {
+            let killer = scope.spawn(|| kill_until_stopped(&*database, &monitor));
+            recorded((0..SESSIONS).map(client).collect(), &limits, &sink, &monitor).unwrap();
+            monitor.stop();
+            assert!(killer.join().unwrap() > 0);
+        });
+        sink.finish().unwrap();
+        let text = String::from_utf8(page.0.lock().unwrap().clone()).unwrap();
+        let history =
+            isoscope_formats::read(&Input::text("recorded", &text), &ReadOptions::default()).unwrap().history;
+        assert_eq!(holds(&history, Level::Serializable), Some(true));
+        assert_eq!(broken(&application, &database), [""; 0]);
+        application.drop_tables(&mut *database.connect().unwrap()).unwrap();
+    }
+}
+
+/// Kills one session after the other; how many.
+fn kill_until_stopped(database: &dyn Database, monitor: &Monitor) -> u32 {
+    let mut control = database.control().unwrap().unwrap();
+    let mut killed = 0;
+    for session in (0..monitor.sessions()).cycle() {
+        if monitor.stopped() {
+            break;
+        }
+        // A connection that is gone already cannot be killed.
+        let connection = monitor.connection(session);
+        killed += u32::from(connection.is_some_and(|connection| control.kill(connection).is_ok()));
+        thread::sleep(Duration::from_millis(3));
+    }
+    killed
 }

@@ -1,6 +1,6 @@
 //! Hermitage: what each isolation level of a database prevents, found by trying.
 //!
-//! One scenario an anomaly, each a [script](crate::script) that would bring it about if nothing stood in the way; the
+//! One scenario an anomaly, each a [script] that would bring it about if nothing stood in the way; the
 //! scripts are in `scenarios/` and written from the definitions. Kleppmann's Hermitage did this first, by hand, and its
 //! published results are what ours are compared with (`docs/hermitage.md`); the anomalies are those of Adya (*Weak
 //! Consistency*, 1999, chapters 3 and 4) and of Bailis et al. (*Highly Available Transactions*, 2014, appendix A).
@@ -11,6 +11,7 @@
 use std::fmt;
 
 use crate::database::{Class, Database, Failure, Vendor};
+use crate::isolation::isolations;
 use crate::script::{self, Options, Prevention, Script, ScriptError, Transcript, Verdict};
 
 /// One anomaly and the script that would bring it about.
@@ -142,6 +143,14 @@ impl Table {
         let row = self.rows.iter().find(|row| row.code == code)?;
         row.cells.get(column).map(|cell| cell.outcome)
     }
+}
+
+/// The isolation levels that a database has names for, weaker ones first.
+pub fn levels(vendor: Vendor) -> Vec<&'static str> {
+    let mut names: Vec<&str> = isolations(vendor).iter().map(|row| row.name).collect();
+    // The same name is there twice where a setting of the server matters; the server has it or not.
+    names.dedup();
+    names
 }
 
 /// Runs scenarios at every level. `open` opens the database at a level; `on_cell` hears of every result.

@@ -218,7 +218,7 @@ impl Session<'_> {
     /// that only tries again would be done with all its transactions before the other is with one.
     fn give_way(&mut self) {
         const LEAST: Duration = Duration::from_micros(50);
-        const DOUBLINGS: u32 = 6;
+        const DOUBLINGS: u32 = 8;
         thread::sleep(LEAST * 2u32.pow(self.unlucky.min(DOUBLINGS)));
         self.unlucky += 1;
     }

@@ -77,8 +77,9 @@ mod transcript;
 mod words;
 
 use std::fmt;
+use std::time::Duration;
 
-use crate::database::{Class, Database, Failure, Scalar};
+use crate::database::{Class, Database, Failure, Scalar, Vendor};
 
 pub use condition::Condition;
 pub use parse::parse;
@@ -118,6 +119,13 @@ impl Script {
     ) -> Result<Transcript, Failure> {
         run::run(self, database, options, on_step)
     }
+}
+
+/// The limits to open a database with for scripts. Waits are the scripts' affair, so locks are given time; but who
+/// waits in SQLite waits in vain, since nobody can see it and nobody else moves.
+pub fn connection_limits(vendor: Vendor) -> crate::Options {
+    let lock_limit = if vendor == Vendor::Sqlite { Duration::ZERO } else { Duration::from_secs(20) };
+    crate::Options { lock_limit, ..crate::Options::default() }
 }
 
 /// One step of a script.

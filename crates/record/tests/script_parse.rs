@@ -11,8 +11,8 @@ fn expected(text: &str) -> Option<Expected> {
     steps(&format!("  T1: SELECT 1 {text}")).steps[0].expected.clone()
 }
 
-fn rows(rows: &[&[i64]]) -> Option<ExpectedResult> {
-    Some(ExpectedResult::Rows(rows.iter().map(|row| row.iter().map(|&n| Scalar::Int(n)).collect()).collect()))
+fn rows(rows: &[&[i64]]) -> ExpectedResult {
+    ExpectedResult::Rows(rows.iter().map(|row| row.iter().map(|&n| Scalar::Int(n)).collect()).collect())
 }
 
 #[test]
@@ -61,20 +61,17 @@ fn sessions_are_numbered_as_they_appear() {
 
 #[test]
 fn what_is_expected() {
-    let only = |then| Some(Expected { waits: false, then });
+    let only = |then| Some(Expected { waits: false, then: Some(then) });
     assert_eq!(expected(""), None);
     assert_eq!(expected("=> 10"), only(rows(&[&[10]])));
     assert_eq!(expected("=> 10, -20"), only(rows(&[&[10], &[-20]])));
     assert_eq!(expected("=> (1, 10), (2, 20)"), only(rows(&[&[1, 10], &[2, 20]])));
     assert_eq!(expected("=> none"), only(rows(&[])));
-    assert_eq!(expected("=> fails"), only(Some(ExpectedResult::Fails(None))));
-    assert_eq!(expected("=> fails with deadlock"), only(Some(ExpectedResult::Fails(Some(Class::Deadlock)))));
-    assert_eq!(
-        expected("=> fails with lock-timeout"),
-        only(Some(ExpectedResult::Fails(Some(Class::LockTimeout))))
-    );
+    assert_eq!(expected("=> fails"), only(ExpectedResult::Fails(None)));
+    assert_eq!(expected("=> fails with deadlock"), only(ExpectedResult::Fails(Some(Class::Deadlock))));
+    assert_eq!(expected("=> fails with lock-timeout"), only(ExpectedResult::Fails(Some(Class::LockTimeout))));
     assert_eq!(expected("=> waits"), Some(Expected { waits: true, then: None }));
-    assert_eq!(expected("=> waits, then 1"), Some(Expected { waits: true, then: rows(&[&[1]]) }));
+    assert_eq!(expected("=> waits, then 1"), Some(Expected { waits: true, then: Some(rows(&[&[1]])) }));
     let values = vec![
         Scalar::Text("it's".to_owned()),
         Scalar::Null,
@@ -82,10 +79,7 @@ fn what_is_expected() {
         Scalar::Bool(false),
         Scalar::Float(1.5),
     ];
-    assert_eq!(
-        expected("=> ('it''s', null, TRUE, false, 1.5)"),
-        only(Some(ExpectedResult::Rows(vec![values])))
-    );
+    assert_eq!(expected("=> ('it''s', null, TRUE, false, 1.5)"), only(ExpectedResult::Rows(vec![values])));
 }
 
 #[test]
@@ -218,8 +212,13 @@ fn nothing_nests_without_end() {
 fn there_are_limits() {
     let long = format!("steps:\n{}", "  T1: SELECT 1\n".repeat(10_001));
     assert!(parse(&long).expect_err("long").message.contains("10000 steps at most"));
-    let wide: String = (0..65).map(|n| format!("  T{n}: SELECT 1\n")).collect();
-    assert!(parse(&format!("steps:\n{wide}")).expect_err("wide").message.contains("64 sessions at most"));
+    let wide: Vec<String> = (0..65).map(|n| format!("  T{n}: SELECT 1\n")).collect();
+    assert!(
+        parse(&format!("steps:\n{}", wide.concat()))
+            .expect_err("wide")
+            .message
+            .contains("64 sessions at most")
+    );
     let big = " ".repeat(2 << 20);
     assert!(parse(&big).expect_err("big").message.contains("bytes at most"));
 }

@@ -15,7 +15,8 @@ use isoscope_record::script::{
 const SETUP: &str = "setup:\n  CREATE TABLE one\n  CREATE TABLE two\n  write x 10\n  write y 20\nsteps:\n";
 
 fn script(steps: &str) -> Script {
-    let steps: String = steps.trim().lines().map(|line| format!("  {}\n", line.trim())).collect();
+    let steps: Vec<String> = steps.trim().lines().map(|line| format!("  {}\n", line.trim())).collect();
+    let steps = steps.concat();
     let text = format!("{SETUP}{steps}").replace("  when ", "anomaly when: ");
     parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
@@ -264,7 +265,8 @@ fn tables_are_dropped_by_the_name_they_were_given() {
     for (sql, _) in setup {
         fake.state().anything.insert(sql.to_owned());
     }
-    let statements: String = setup.iter().map(|(sql, _)| format!("  {sql}\n")).collect();
+    let statements: Vec<String> = setup.iter().map(|(sql, _)| format!("  {sql}\n")).collect();
+    let statements = statements.concat();
     let script = parse(&format!("setup:\n{statements}steps:\n  T1: read x\n")).unwrap();
     let made: Vec<&str> = setup.iter().rev().filter_map(|(_, table)| *table).collect();
     for table in &made {

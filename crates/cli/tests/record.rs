@@ -1,0 +1,179 @@
+//! `record`, `test`, `script` and `hermitage`, as a user would call them, with good and bad input.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
+
+mod support;
+
+use std::fs;
+
+use isoscope_record::{Server, ServerKind};
+use support::{isoscope, isoscope_with_input};
+use tempfile::TempDir;
+
+fn directory() -> TempDir {
+    TempDir::new().unwrap()
+}
+
+#[test]
+fn without_anything_at_hand_test_does_its_whole_job() {
+    let d = directory();
+    let run = isoscope(d.path(), "test --seed 1 --txns 50");
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert!(run.out.contains("kept its promise of serializable"), "{}", run.out);
+    assert!(run.err.contains("workload read-modify-write"), "{}", run.err);
+    assert_eq!(fs::read_dir(d.path()).unwrap().count(), 0, "nothing is left behind");
+}
+
+#[test]
+fn a_store_with_a_bug_is_found_out() {
+    let d = directory();
+    let args = "test memory:serializable?bug=aborted-read:0.5 --seed 1 --keys 5 --retries 3 -o h.jsonl";
+    let run = isoscope(d.path(), args);
+    assert_eq!(run.code, 1, "{}{}", run.out, run.err);
+    assert!(run.out.contains("aborted read") && run.out.contains("broke its promise"), "{}", run.out);
+    // What was recorded is a history like any other, and gets the same verdict every time.
+    for _ in 0..2 {
+        assert_eq!(isoscope(d.path(), "check --level serializable h.jsonl").code, 1);
+    }
+    let run = isoscope(d.path(), "test memory:serializable --seed 1 --level causal,ser --format concise");
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert!(run.out.ends_with("holds: causal, serializable\n"), "{}", run.out);
+}
+
+#[test]
+fn test_speaks_json() {
+    let d = directory();
+    let run = isoscope(d.path(), "test --seed 1 --txns 20 --workload bank --format json");
+    let json: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!(
+        (json["test"]["promise"].as_str(), json["test"]["verdict"].as_str()),
+        (Some("serializable"), Some("kept"))
+    );
+    assert_eq!(json["levels"].as_array().unwrap().len(), 13);
+}
+
+#[test]
+fn record_writes_a_history_and_a_log() {
+    let d = directory();
+    let run = isoscope(d.path(), "record --seed 1 --txns 10 --workload smallbank --log log.jsonl -o h.jsonl");
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert!(run.err.contains("recorded 80 transactions"), "{}", run.err);
+    assert!(fs::read_to_string(d.path().join("log.jsonl")).unwrap().starts_with("{\"isoscope\":\"log\""));
+    assert_eq!(isoscope(d.path(), "check --level ser h.jsonl").code, 0);
+    // A recorder that was killed leaves half a line; the rest counts.
+    let bytes = fs::read(d.path().join("h.jsonl")).unwrap();
+    fs::write(d.path().join("cut.jsonl"), &bytes[..bytes.len() - 20]).unwrap();
+    let run = isoscope(d.path(), "check --level ser cut.jsonl");
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert!(run.err.starts_with("warning"), "{}", run.err);
+    let run = isoscope(d.path(), "-q record memory: --seed 1 --txns 3 -o -");
+    assert!(run.out.starts_with("{\"isoscope\":\"history\"") && run.err.is_empty(), "{}{}", run.out, run.err);
+}
+
+/// What cannot work says why, and what to write instead.
+#[test]
+fn what_cannot_work_says_why() {
+    let d = directory();
+    for (args, code, message) in [
+        ("test oracle://x/y", 254, "no database isoscope knows"),
+        ("test nonsense", 254, "does not say which kind of database"),
+        ("test sqlite: --isolation snapshot", 254, "it has only `serializable`"),
+        ("test memory:strict-serializable", 254, "cannot run strict-serializable"),
+        ("test memory:?bug=heisenbug", 254, "there is no bug `heisenbug`"),
+        ("test memory: --workload bank", 255, "knows no SQL"),
+        ("test --sessions 0", 254, "at least one session"),
+        ("test --reads 2", 254, "between 0 and 1"),
+        ("test --fault restart=1s", 254, "--start"),
+        ("test --fault fire=1s", 254, "there is no fault `fire`"),
+        ("test --set a=b", 254, "--start"),
+        ("test --start postgres --set nonsense", 254, "name=value"),
+        ("test postgres://localhost:1/x", 255, "localhost:1"),
+        ("test mysql://root@127.0.0.1:1/x", 255, "127.0.0.1:1"),
+        ("test sqlite:/nowhere/to/be/found.db", 255, "/nowhere/to/be/found.db"),
+        ("record -o /nowhere/h.jsonl", 255, "cannot write /nowhere/h.jsonl"),
+        ("record --txns 2000 memory: -o /dev/full", 255, "cannot write what was recorded"),
+        ("record", 254, "--output"),
+        ("script nothing.script", 255, "cannot read nothing.script"),
+        ("script - memory:", 254, "no SQL"),
+    ] {
+        let run = isoscope_with_input(d.path(), args, b"steps:\n  T1: BEGIN\n  T1: COMMIT\n");
+        assert_eq!(run.code, code, "{args}: {}{}", run.out, run.err);
+        assert!(run.err.contains(message), "{args}: {}", run.err);
+    }
+}
+
+#[test]
+fn scripts_run_and_their_mistakes_are_pointed_at() {
+    let d = directory();
+    fs::write(d.path().join("bad.script"), "steps:\n  T1 BEGIN\n").unwrap();
+    let run = isoscope(d.path(), "script bad.script");
+    assert_eq!(run.code, 255);
+    assert!(run.err.contains("--> bad.script:2:") && run.err.contains("T1 BEGIN"), "{}", run.err);
+    let script = "\
+name: two writers
+setup:
+  CREATE TABLE t (v INT)
+  INSERT INTO t VALUES (1)
+steps:
+  T1: BEGIN
+  T1: UPDATE t SET v = 2
+  T2.read: SELECT v FROM t
+  T1: ROLLBACK
+anomaly when:
+  T2.read = 2
+";
+    fs::write(d.path().join("good.script"), script).unwrap();
+    let run = isoscope(d.path(), "script good.script");
+    assert_eq!(run.code, 0, "{}{}", run.out, run.err);
+    assert!(run.out.contains("UPDATE t SET v = 2") && run.out.contains("did not happen"), "{}", run.out);
+}
+
+#[test]
+fn hermitage_prints_a_table() {
+    let d = directory();
+    let run = isoscope(d.path(), "hermitage");
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert!(run.out.contains("G2-item") && !run.out.contains("- allowed "), "{}", run.out);
+    let run = isoscope(d.path(), "hermitage --isolation snapshot");
+    assert_eq!(run.code, 254, "{}", run.err);
+}
+
+/// A server that is there and says no.
+#[test]
+fn a_server_that_refuses_is_quoted() {
+    let d = directory();
+    let server = Server::start::<&str>(ServerKind::Postgres, &[]).unwrap_or_else(|error| panic!("{error}"));
+    let url = server.url();
+    let (before, after) = url.split_once("://postgres:").unwrap();
+    let host = after.split_once('@').unwrap().1;
+    let wrong = format!("{before}://postgres:wrong@{host}");
+    let run = isoscope(d.path(), &format!("test {wrong}"));
+    assert_eq!(run.code, 255);
+    assert!(run.err.contains("password authentication failed") && !run.err.contains("wrong@"), "{}", run.err);
+    let run = isoscope(d.path(), &format!("test {url}x"));
+    assert_eq!(run.code, 255);
+    assert!(run.err.contains("does not exist"), "{}", run.err);
+    let run = isoscope(d.path(), &format!("test {url} --isolation repeatable-read --seed 1 --txns 20"));
+    assert_eq!(run.code, 0, "{}{}", run.out, run.err);
+    assert!(run.err.contains("promises snapshot-isolation"), "{}", run.err);
+}
+
+/// ^C ends a run in an orderly way: what was recorded is there, the private server is gone.
+#[test]
+fn an_interrupt_keeps_what_was_recorded() {
+    use std::process::{Command, Stdio};
+    let d = directory();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_isoscope"))
+        .args(["record", "--duration", "1h", "--seed", "1", "-o", "h.jsonl"])
+        .current_dir(d.path())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let path = d.path().join("h.jsonl");
+    while fs::read_to_string(&path).map_or(0, |text| text.lines().count()) < 20 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(isoscope(d.path(), "check --level ser h.jsonl").code, 0);
+}

@@ -1,0 +1,208 @@
+//! Key-value workloads against real databases, at every isolation level they have: what the documentation promises
+//! holds, and what it does not promise is found.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
+
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use isoscope_check::{Checker, Options as CheckOptions, Verdict, Verifier};
+use isoscope_formats::{Format, Input, ReadOptions, read};
+use isoscope_history::{History, Outcome};
+use isoscope_levels::{Anomaly, Level};
+use isoscope_record::{
+    Fault, Kind, Limits, Monitor, Options, Plan, Recording, Server, ServerKind, Subject, Target, Workload,
+    isolations, log,
+};
+use isoscope_workload::Distribution;
+
+/// A file in memory.
+#[derive(Clone, Default)]
+struct Page(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Page {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Page {
+    fn bytes(&self) -> Vec<u8> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+fn start(kind: ServerKind, settings: &[&str]) -> Server {
+    Server::start(kind, settings).unwrap_or_else(|error| panic!("{error}"))
+}
+
+const SESSIONS: u32 = 6;
+
+fn recording(url: &str, isolation: &str, kind: Kind, keys: u32, seed: u64) -> Recording {
+    let database = Target::parse(url).unwrap().open(Some(isolation), &Options::default()).unwrap();
+    let plan = Plan::new(kind, SESSIONS, 4, keys, 0.5, Distribution::Uniform, None, 2, seed).unwrap();
+    Recording {
+        subject: Subject::Database(Arc::from(database)),
+        workload: Workload::KeyValue(plan),
+        sessions: SESSIONS,
+        seed,
+        limits: Limits { txns: Some(100), retries: 2, ..Limits::default() },
+        faults: Vec::new(),
+        server: None,
+        keep_tables: false,
+    }
+}
+
+/// Records, and returns the history and the log.
+fn record(recording: &mut Recording) -> (History, Vec<u8>) {
+    let (history, log) = (Page::default(), Page::default());
+    let monitor = Monitor::new(SESSIONS as usize);
+    let summary = recording.run(Box::new(history.clone()), Some(Box::new(log.clone())), &monitor);
+    assert!(summary.trouble.is_empty(), "{:?}", summary.trouble);
+    let text = String::from_utf8(history.bytes()).unwrap();
+    let options = ReadOptions { format: Some(Format::Native), ..ReadOptions::default() };
+    (read(&Input::text("recorded", &text), &options).unwrap().history, log.bytes())
+}
+
+/// The verdict on a level, which the verifier has confirmed.
+fn verdict(history: &History, level: Level) -> Verdict {
+    let judgement = Checker::new(history, CheckOptions::default()).check(level);
+    Verifier::new(history).verify(&judgement).unwrap();
+    judgement.verdict
+}
+
+fn assert_promises_kept(url: &str) {
+    let vendor = Target::parse(url).unwrap().open(None, &Options::default()).unwrap().vendor();
+    for row in isolations(vendor).iter().filter(|row| row.setting.is_none()) {
+        for kind in [Kind::Register, Kind::ListAppend, Kind::ReadModifyWrite, Kind::BlindWrite] {
+            let mut recording = recording(url, row.name, kind, 12, 1);
+            let promise = recording.promise().unwrap();
+            assert_eq!(promise.level, if kind.is_list() { row.computed } else { row.registers });
+            let (history, _) = record(&mut recording);
+            let verdict = verdict(&history, promise.level);
+            assert!(matches!(verdict, Verdict::Holds(_)), "{vendor} {} {kind:?}: {verdict:?}", row.name);
+        }
+    }
+}
+
+/// Whether a level is violated by an anomaly, within a few runs.
+fn finds(url: &str, isolation: &str, kind: Kind, level: Level, wanted: &[Anomaly]) -> bool {
+    (0..20).any(|seed| {
+        let (history, _) = record(&mut recording(url, isolation, kind, 8, seed));
+        match verdict(&history, level) {
+            Verdict::Violated(findings) => findings.iter().any(|finding| wanted.contains(&finding.anomaly)),
+            _ => false,
+        }
+    })
+}
+
+#[test]
+fn sqlite_keeps_its_promise() {
+    for url in ["sqlite:", "sqlite:?journal=delete", "sqlite:?transactions=immediate"] {
+        assert_promises_kept(url);
+    }
+}
+
+#[test]
+fn postgres_keeps_its_promises_and_write_skew_is_found() {
+    let server = start(ServerKind::Postgres, &[]);
+    assert_promises_kept(&server.url());
+    let find = |isolation, kind, level, wanted| finds(&server.url(), isolation, kind, level, wanted);
+    assert!(find("read-committed", Kind::ReadModifyWrite, Level::Snapshot, &[Anomaly::LostUpdate]));
+    assert!(find("repeatable-read", Kind::ReadModifyWrite, Level::Serializable, &[Anomaly::WriteSkew]));
+    assert!(find("repeatable-read", Kind::ListAppend, Level::Serializable, &[Anomaly::WriteSkew]));
+}
+
+#[test]
+fn mariadb_keeps_its_promises_and_what_it_does_not_promise_is_found() {
+    let server = start(ServerKind::MariaDb, &[]);
+    assert_promises_kept(&server.url());
+    let find = |isolation, kind, level, wanted| finds(&server.url(), isolation, kind, level, wanted);
+    assert!(find("repeatable-read", Kind::ReadModifyWrite, Level::AdyaPl299, &[Anomaly::LostUpdate]));
+    // What one's own UPDATE appended to was not what one had read.
+    let exposed = [Anomaly::NonRepeatableRead, Anomaly::NotMyOwnWrite, Anomaly::FracturedRead];
+    assert!(find("repeatable-read", Kind::ListAppend, Level::ReadAtomic, &exposed));
+}
+
+#[test]
+fn mariadb_with_snapshot_isolation_promises_it() {
+    let server = start(ServerKind::MariaDb, &["innodb_snapshot_isolation=ON"]);
+    for kind in [Kind::ReadModifyWrite, Kind::ListAppend] {
+        let mut recording = recording(&server.url(), "repeatable-read", kind, 8, 1);
+        assert_eq!(recording.promise().unwrap().level, Level::Snapshot);
+        let (history, _) = record(&mut recording);
+        assert!(matches!(verdict(&history, Level::Snapshot), Verdict::Holds(_)), "{kind:?}");
+    }
+}
+
+/// Connections die and the server crashes, and yet no commit that was answered is lost and none that failed is there.
+#[test]
+fn faults_leave_outcomes_that_are_true() {
+    for kind in [ServerKind::Postgres, ServerKind::MariaDb] {
+        let server = start(kind, &[]);
+        let mut recording = recording(&server.url(), "serializable", Kind::ReadModifyWrite, 20, 1);
+        recording.server = Some(server);
+        recording.limits = Limits { txns: None, duration: Some(Duration::from_secs(6)), ..Limits::default() };
+        recording.faults = [("kill", 20), ("pause", 1500), ("restart", 2500)]
+            .map(|(name, ms)| Fault::parse(name, Duration::from_millis(ms)).unwrap())
+            .to_vec();
+        let (history, _) = record(&mut recording);
+        let outcomes = |outcome| history.txns().filter(|&txn| history.outcome(txn) == outcome).count();
+        assert!(outcomes(Outcome::Committed) > 100);
+        assert!(outcomes(Outcome::Aborted) > 10);
+        assert!(matches!(verdict(&history, Level::StrictSerializable), Verdict::Holds(_)), "{kind:?}");
+    }
+}
+
+/// Every statement of the first attempts, by transaction.
+fn statements(log: &[u8]) -> Vec<String> {
+    let log = log::read(log).unwrap();
+    let mut lines: Vec<String> = log
+        .entries
+        .iter()
+        .map(|entry| {
+            format!(
+                "{:?} {:?} {:05} {} {:?}",
+                entry.session, entry.txn, entry.number, entry.sql, entry.params
+            )
+        })
+        .collect();
+    lines.sort();
+    lines
+}
+
+/// Alone, nothing fails and nothing is cut short: then the seed says everything.
+#[test]
+fn the_seed_reproduces_the_statements() {
+    for kind in Kind::ALL {
+        let run = |seed| {
+            let database = Target::parse("sqlite:").unwrap().open(None, &Options::default()).unwrap();
+            let plan = Plan::new(kind, 1, 4, 12, 0.5, Distribution::Uniform, None, 0, seed).unwrap();
+            let mut recording = Recording {
+                subject: Subject::Database(Arc::from(database)),
+                workload: Workload::KeyValue(plan),
+                sessions: 1,
+                ..recording("sqlite:", "serializable", kind, 12, seed)
+            };
+            statements(&record(&mut recording).1)
+        };
+        assert_eq!(run(1), run(1), "{kind:?}");
+        assert_ne!(run(1), run(2), "{kind:?}");
+    }
+}
+
+/// PostgreSQL tells when it committed what wrote, and nothing of what only read.
+#[test]
+fn timestamps_are_recorded() {
+    let server = start(ServerKind::Postgres, &["track_commit_timestamp=on"]);
+    let (history, _) = record(&mut recording(&server.url(), "serializable", Kind::BlindWrite, 12, 1));
+    let stamps = history.timestamps().unwrap();
+    for txn in history.txns().filter(|&txn| history.outcome(txn) == Outcome::Committed) {
+        let writes = history.ops_of(txn).any(|op| op.kind.is_write());
+        assert_eq!(writes, stamps.end[txn.index()] > 0, "{txn:?}");
+    }
+}

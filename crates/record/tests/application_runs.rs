@@ -172,7 +172,7 @@ fn the_log_says_what_the_history_says(url: &str, isolation: &str) {
             assert_eq!(txn["ops"], Value::from(derived));
             let outcome = txn.get("outcome").map_or("committed", |outcome| outcome.as_str().unwrap());
             assert_eq!(entries.last().unwrap().ending.map(|ending| ending.outcome.name()), Some(outcome));
-            let times = [entries[0].sent, entries.last().unwrap().answered].map(|time| time.cast_signed());
+            let times = [entries[0].sent, entries.last().unwrap().answered].map(u64::cast_signed);
             let [invoked, returned] = [0, 1].map(|end| txn["times"][end].as_i64().unwrap());
             assert!(invoked <= times[0] && times[1] <= returned, "{invoked} {times:?} {returned}");
         }

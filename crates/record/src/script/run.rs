@@ -257,7 +257,9 @@ impl<'a> Runner<'a> {
                 return Ok(Some(reply));
             }
             let waits = match (&mut self.control, lane.session.id()) {
-                (Some(control), Some(id)) => control.is_waiting(id)?,
+                (Some(control), Some(id)) => control
+                    .is_waiting(id)
+                    .map_err(|failure| during("asking whether a step waits", failure))?,
                 _ => false,
             };
             if waits {
@@ -349,16 +351,15 @@ impl<'a> Runner<'a> {
     /// All open transactions wait: awaits the one that the database lets go.
     fn await_database(&mut self) -> Result<(), Failure> {
         let end = self.end.min(Instant::now() + self.options.step_limit);
+        let waiting: Vec<usize> = self.lanes.iter().filter_map(|lane| lane.waiting).collect();
         loop {
-            let mut last = None;
-            for lane in 0..self.lanes.len() {
-                let Some(number) = self.lanes[lane].waiting else { continue };
-                if let Some(reply) = self.lanes[lane].session.reply(FIRST_PAUSE) {
-                    return self.resume(number, reply);
+            for &number in &waiting {
+                let lane = &mut self.lanes[self.script.steps[number].session];
+                if let Some(reply) = lane.session.reply(FIRST_PAUSE) {
+                    return self.let_go(number, reply, &waiting);
                 }
-                last = Some(number);
             }
-            let Some(last) = last else { return Ok(()) };
+            let Some(&last) = waiting.last() else { return Ok(()) };
             if self.options.is_stopped() {
                 return Err(stopped());
             }
@@ -366,6 +367,19 @@ impl<'a> Runner<'a> {
                 return Err(self.too_late(last, "waiting for a lock that nobody in the script can release"));
             }
         }
+    }
+
+    /// Goes on with a session that the database let go, and with those that can go on because of it. A failure is why
+    /// the others can, so it is told first, whichever answer was quicker.
+    fn let_go(&mut self, number: usize, reply: Reply, waiting: &[usize]) -> Result<(), Failure> {
+        let mut replies = vec![(number, reply)];
+        for &other in waiting.iter().filter(|&&other| other != number) {
+            if let Some(reply) = self.look(other)? {
+                replies.push((other, reply));
+            }
+        }
+        replies.sort_by_key(|(number, reply)| (reply.is_ok(), self.script.steps[*number].session));
+        replies.into_iter().try_for_each(|(number, reply)| self.resume(number, reply))
     }
 
     fn note(&mut self, number: usize, result: StepResult, waited: bool) {

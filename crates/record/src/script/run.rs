@@ -68,6 +68,12 @@ pub(super) fn run(
     first(result, dropped)
 }
 
+/// When a limit is over. One of more than a year is none, and the clock need not reach that far.
+fn end_of(limit: Duration) -> Instant {
+    const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+    Instant::now() + limit.min(YEAR)
+}
+
 /// What went wrong first is what the user has to know.
 fn first<T>(result: Result<T, Failure>, later: Result<(), Failure>) -> Result<T, Failure> {
     let value = result?;
@@ -192,7 +198,7 @@ impl<'a> Runner<'a> {
             Ok(Lane { session, waiting: None, kept, is_open: false, is_skipping: false, ending: None })
         });
         let lanes = lanes.collect::<Result<Vec<Lane>, Failure>>()?;
-        let end = Instant::now() + options.run_limit;
+        let end = end_of(options.run_limit);
         Ok(Runner { script, options, control, lanes, events: Vec::new(), on_step, end })
     }
 
@@ -250,7 +256,7 @@ impl<'a> Runner<'a> {
     /// Looks at a step that was sent until it is answered, or waits (`None`).
     fn look(&mut self, number: usize) -> Result<Option<Reply>, Failure> {
         let lane = &mut self.lanes[self.script.steps[number].session];
-        let end = self.end.min(Instant::now() + self.options.step_limit);
+        let end = self.end.min(end_of(self.options.step_limit));
         let mut pause = FIRST_PAUSE;
         loop {
             if let Some(reply) = lane.session.reply(pause) {
@@ -350,7 +356,7 @@ impl<'a> Runner<'a> {
 
     /// All open transactions wait: awaits the one that the database lets go.
     fn await_database(&mut self) -> Result<(), Failure> {
-        let end = self.end.min(Instant::now() + self.options.step_limit);
+        let end = self.end.min(end_of(self.options.step_limit));
         let waiting: Vec<usize> = self.lanes.iter().filter_map(|lane| lane.waiting).collect();
         loop {
             for &number in &waiting {

@@ -86,8 +86,9 @@ pub use parse::parse;
 pub use run::Options;
 pub use transcript::{Ending, Prevention, StepDone, StepResult, Transcript, Verdict};
 
-/// A script, ready to run.
+/// A script, ready to run. [`parse`] makes it, and sees to it that what refers to something finds it.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Script {
     /// What it is called; empty if it has no name.
     pub name: String,
@@ -130,6 +131,7 @@ pub fn connection_limits(vendor: Vendor) -> crate::Options {
 
 /// One step of a script.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Step {
     /// Which session, by its place in [`Script::sessions`].
     pub session: usize,

@@ -110,7 +110,7 @@ impl Params {
     }
 }
 
-/// Limits of every connection, so that nothing waits forever.
+/// What every connection keeps to: limits, so that nothing waits forever, and what is asked for besides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// How long connecting may take.
@@ -120,6 +120,8 @@ pub struct Options {
     pub lock_limit: Duration,
     /// How long a statement may take, and with a little to spare how long an answer is waited for.
     pub statement_limit: Duration,
+    /// Whether the database is asked for its own times, where it has them.
+    pub timestamps: bool,
 }
 
 impl Default for Options {
@@ -128,6 +130,7 @@ impl Default for Options {
             connect_limit: Duration::from_secs(5),
             lock_limit: Duration::from_secs(5),
             statement_limit: Duration::from_secs(30),
+            timestamps: true,
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use isoscope_record::hermitage::{Outcome, SCENARIOS, SNAPSHOTS, Scenario, Table, hermitage, levels};
-use isoscope_record::script::{self, Prevention};
+use isoscope_record::script::{self, Prevention, StepDone, StepResult, Verdict};
 use isoscope_record::{Class, Database, OpenError, Server, ServerKind, Target};
 
 const DOCUMENT: &str = include_str!("../../../docs/hermitage.md");
@@ -14,6 +14,26 @@ const LEVELS: [&str; 4] = ["read-uncommitted", "read-committed", "repeatable-rea
 fn open(url: &str, level: &str) -> Result<Box<dyn Database>, OpenError> {
     let target = Target::parse(url)?;
     target.open(Some(level), &script::connection_limits(target.vendor()))
+}
+
+/// Two wait for each other. Whom the database chooses is its affair; the other goes on, and is told of second.
+fn assert_deadlock_ends(url: &str) {
+    let text = "setup:\n  CREATE TABLE dead (id INTEGER PRIMARY KEY, value INTEGER)\n  INSERT INTO dead VALUES (1, 0), (2, 0)\n\
+         steps:\n  T1: BEGIN\n  T2: BEGIN\n  T1: UPDATE dead SET value = 1 WHERE id = 1\n\
+         \x20 T2: UPDATE dead SET value = 2 WHERE id = 2\n  T1.last: UPDATE dead SET value = 1 WHERE id = 2 => waits\n\
+         \x20 T2.last: UPDATE dead SET value = 2 WHERE id = 1\n  T1: COMMIT\n  T2: COMMIT\n\
+         anomaly when:\n  T1 committed and T2 failed with deadlock and T2.last failed and T1.last = 1\n\
+         \x20 or T2 committed and T1 failed with deadlock and T1.last failed and T2.last = 1\n";
+    let script = script::parse(text).unwrap_or_else(|error| panic!("{error}"));
+    let database = open(url, "read-committed").unwrap_or_else(|error| panic!("{error}"));
+    for _ in 0..5 {
+        let found = script.run(database.as_ref(), &script::Options::default(), &mut |_| {});
+        let found = found.unwrap_or_else(|failure| panic!("{failure}"));
+        assert_eq!(found.verdict, Some(Verdict::Happened), "{found}");
+        let ends = |done: &&StepDone| done.label.is_some() && done.result != StepResult::Waits;
+        let first = found.events.iter().find(ends).expect("an end");
+        assert!(matches!(first.result, StepResult::Failed(_)), "{found}");
+    }
 }
 
 /// A step that hangs is killed, and its table is gone, whatever locks it had.
@@ -121,6 +141,7 @@ fn postgres() {
     assert_documented(&found, "PostgreSQL 15.", "PostgreSQL 15");
     let more = table(&server.url(), SNAPSHOTS, &LEVELS);
     assert_documented(&more, "PostgreSQL 15.", "PostgreSQL 15, snapshots");
+    assert_deadlock_ends(&server.url());
     assert_nothing_is_left(&server.url(), "pg_sleep");
     assert_example(&server.url(), "repeatable-read", "PostgreSQL 15.", "PostgreSQL 15, repeatable-read");
     let at = |code, level| more.outcome(code, level).unwrap();
@@ -150,6 +171,7 @@ fn mariadb() {
     assert_documented(&found, "MariaDB 10.11.", "MariaDB 10.11");
     let more = table(&server.url(), SNAPSHOTS, &LEVELS);
     assert_documented(&more, "MariaDB 10.11.", "MariaDB 10.11, snapshots");
+    assert_deadlock_ends(&server.url());
     assert_nothing_is_left(&server.url(), "SLEEP");
     assert_example(&server.url(), "repeatable-read", "MariaDB 10.11.", "MariaDB 10.11, repeatable-read");
     let at = |code, level| more.outcome(code, level).unwrap();

@@ -225,6 +225,12 @@ fn what_hangs_is_killed_and_nothing_is_left() {
 }
 
 #[test]
+fn a_limit_may_be_none() {
+    let options = Options { step_limit: Duration::MAX, run_limit: Duration::MAX, ..Options::default() };
+    assert!(script("T1: slow 3").run(&Fake::default(), &options, &mut |_| {}).is_ok());
+}
+
+#[test]
 fn all_steps_together_have_a_limit() {
     let options = Options { run_limit: Duration::ZERO, ..Options::default() };
     let failure = script("T1: slow 1000").run(&Fake::default(), &options, &mut |_| {}).expect_err("no time");

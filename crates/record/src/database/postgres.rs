@@ -18,15 +18,16 @@ use std::collections::HashMap;
 use std::error::Error as _;
 use std::future::Future;
 use std::pin::pin;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_util::TryStreamExt;
+use futures_util::future::{join3, try_join3};
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::config::SslMode;
 use tokio_postgres::error::Severity;
 use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{Format, IsNull, ToSql, Type, to_sql_checked};
-use tokio_postgres::{Client, Config, Error, SimpleQueryMessage};
+use tokio_postgres::{Client, Config, Error, Row, SimpleQueryMessage};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::database::one_line;
@@ -157,12 +158,17 @@ impl Database for Postgres {
 
     fn connect(&self) -> Result<Box<dyn Connection>, Failure> {
         let (link, id) = self.session()?;
+        let stamped_commit = if self.keeps_timestamps && self.options.timestamps {
+            Some(StampedCommit::prepare(&link)?)
+        } else {
+            None
+        };
         Ok(Box::new(Session {
             link,
             id: ConnectionId(id),
             // The level is said here too: what stands between may not keep the session's settings.
             begin: format!("BEGIN ISOLATION LEVEL {}", self.isolation.sql),
-            keeps_timestamps: self.keeps_timestamps,
+            stamped_commit,
             statements: HashMap::new(),
             has_failed: false,
         }))
@@ -188,10 +194,17 @@ impl Link {
             .build()
             .map_err(|error| other(format!("no event loop can be made: {error}")))?;
         let connecting = async { tokio::time::timeout(options.connect_limit, config.connect(tls)).await };
-        let (client, connection) = match runtime.block_on(connecting) {
-            Ok(Ok(pair)) => pair,
-            Ok(Err(error)) => return Err(failure(&error, false)),
-            Err(_) => return Err(silence(options.connect_limit)),
+        let connected = match runtime.block_on(connecting) {
+            Ok(result) => result.map_err(|error| failure(&error, false)),
+            Err(_) => Err(silence(options.connect_limit)),
+        };
+        let (client, connection) = match connected {
+            Ok(pair) => pair,
+            Err(failure) => {
+                // The name of a host may still be being looked up, which nobody waits for.
+                runtime.shutdown_background();
+                return Err(failure);
+            }
         };
         runtime.spawn(async move {
             // How it ended, whoever waits for an answer is told.
@@ -207,13 +220,24 @@ impl Link {
             return Err(lost("the connection was lost before".to_owned()));
         }
         let timed = async { tokio::time::timeout(self.limit, work).await };
-        let failure = match self.runtime.block_on(timed) {
-            Ok(Ok(answer)) => return Ok(answer),
-            Ok(Err(error)) => failure(&error, true),
-            Err(_) => silence(self.limit),
-        };
-        self.is_gone.set(failure.class == Class::Connection);
-        Err(failure)
+        match self.runtime.block_on(timed) {
+            Ok(result) => self.settle(result),
+            Err(_) => {
+                self.is_gone.set(true);
+                Err(silence(self.limit))
+            }
+        }
+    }
+
+    /// What an answer means for the connection.
+    fn settle<T>(&self, result: Result<T, Error>) -> Result<T, Failure> {
+        result.map_err(|error| {
+            let failure = failure(&error, true);
+            if failure.class == Class::Connection {
+                self.is_gone.set(true);
+            }
+            failure
+        })
     }
 }
 
@@ -221,7 +245,8 @@ struct Session {
     link: Link,
     id: ConnectionId,
     begin: String,
-    keeps_timestamps: bool,
+    /// How to commit, where the server keeps timestamps.
+    stamped_commit: Option<StampedCommit>,
     /// By their text.
     statements: HashMap<String, tokio_postgres::Statement>,
     /// Whether the last statement failed, in the server. A statement that succeeds shows that the transaction is sound,
@@ -262,41 +287,54 @@ impl Session {
         }
         result
     }
+}
 
-    /// The commit, and what is known of its time. Once the server has confirmed the commit, nothing that goes wrong
-    /// behind it can make it a failure.
-    fn commit_with_timestamps(&self) -> Result<Stamps, Failure> {
-        let mut confirmed = 0;
-        let mut stamps = Stamps::default();
-        let result = self.link.wait(async {
-            let mut messages = pin!(self.link.client.simple_query_raw(COMMIT_WITH_TIMESTAMPS).await?);
-            while let Some(message) = messages.try_next().await? {
-                match message {
-                    SimpleQueryMessage::Row(row) if confirmed == 0 => stamps.begin = nanos(row.get(1)),
-                    SimpleQueryMessage::Row(row) => stamps.commit = nanos(row.get(0)),
-                    SimpleQueryMessage::CommandComplete(_) => confirmed += 1,
-                    _ => {}
-                }
-            }
-            Ok(())
-        });
-        match result {
-            Err(failure) if confirmed < 2 => Err(failure),
-            _ => Ok(stamps),
-        }
+/// Statements that commit and say when that was. All three are sent at once, so that they take one round trip. The number
+/// of the transaction is kept in a setting of the session, since nothing else outlives the commit.
+struct StampedCommit {
+    before: tokio_postgres::Statement,
+    commit: tokio_postgres::Statement,
+    after: tokio_postgres::Statement,
+}
+
+impl StampedCommit {
+    fn prepare(link: &Link) -> Result<StampedCommit, Failure> {
+        let (before, commit, after) = link.wait(try_join3(
+            link.client.prepare(
+                "SELECT transaction_timestamp(), \
+                 set_config('isoscope.xid', coalesce(pg_current_xact_id_if_assigned()::xid::text, ''), false)",
+            ),
+            link.client.prepare("COMMIT"),
+            link.client.prepare(
+                "SELECT pg_xact_commit_timestamp(nullif(current_setting('isoscope.xid'), '')::xid)",
+            ),
+        ))?;
+        Ok(StampedCommit { before, commit, after })
+    }
+
+    /// Commits. A failed transaction fails at the first statement, and the second then ends it. Once the server has
+    /// confirmed the commit of a sound one, nothing that goes wrong behind it can make it a failure.
+    fn run(&self, link: &Link) -> Result<Stamps, Failure> {
+        let client = &link.client;
+        let (before, commit, after) = link.wait(async {
+            let all = join3(
+                client.query_one(&self.before, &[]),
+                client.execute(&self.commit, &[]),
+                client.query_one(&self.after, &[]),
+            );
+            Ok(all.await)
+        })?;
+        link.settle(commit)?;
+        let before = link.settle(before)?;
+        let commit = link.settle(after).ok().and_then(|row| nanos(&row));
+        Ok(Stamps { begin: nanos(&before), commit })
     }
 }
 
-/// The number of the transaction is kept in a setting of the session, since nothing else outlives the commit. A failed
-/// transaction fails at the first statement; a commit that fails skips the third.
-const COMMIT_WITH_TIMESTAMPS: &str = "SELECT set_config('isoscope.xid', coalesce(pg_current_xact_id_if_assigned()::xid::text, ''), false), \
-     (extract(epoch FROM transaction_timestamp()) * 1000000)::bigint; \
-     COMMIT; \
-     SELECT (extract(epoch FROM \
-     pg_xact_commit_timestamp(nullif(current_setting('isoscope.xid'), '')::xid)) * 1000000)::bigint";
-
-fn nanos(micros: Option<&str>) -> Option<i64> {
-    micros?.parse::<i64>().ok()?.checked_mul(1000)
+/// The time in the first column, if there is one.
+fn nanos(row: &Row) -> Option<i64> {
+    let time: Option<SystemTime> = row.try_get(0).ok()?;
+    i64::try_from(time?.duration_since(UNIX_EPOCH).ok()?.as_nanos()).ok()
 }
 
 impl Connection for Session {
@@ -339,16 +377,13 @@ impl Connection for Session {
             self.rollback()?;
             return Err(other("the transaction had failed, and was rolled back".to_owned()));
         }
-        if !self.keeps_timestamps {
-            self.link.wait(self.link.client.batch_execute("COMMIT"))?;
-            return Ok(Stamps::default());
-        }
-        self.commit_with_timestamps().inspect_err(|failure| {
-            if failure.class != Class::Connection {
-                // It may have failed before the commit proper, and be open still.
-                let _ = self.link.wait(self.link.client.batch_execute("ROLLBACK"));
+        match &self.stamped_commit {
+            Some(commit) => commit.run(&self.link),
+            None => {
+                self.link.wait(self.link.client.batch_execute("COMMIT"))?;
+                Ok(Stamps::default())
             }
-        })
+        }
     }
 
     fn rollback(&mut self) -> Result<(), Failure> {

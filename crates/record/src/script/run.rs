@@ -68,6 +68,12 @@ pub(super) fn run(
     first(result, dropped)
 }
 
+/// When a limit is over. One of more than a year is none, and the clock need not reach that far.
+fn end_of(limit: Duration) -> Instant {
+    const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+    Instant::now() + limit.min(YEAR)
+}
+
 /// What went wrong first is what the user has to know.
 fn first<T>(result: Result<T, Failure>, later: Result<(), Failure>) -> Result<T, Failure> {
     let value = result?;
@@ -192,7 +198,7 @@ impl<'a> Runner<'a> {
             Ok(Lane { session, waiting: None, kept, is_open: false, is_skipping: false, ending: None })
         });
         let lanes = lanes.collect::<Result<Vec<Lane>, Failure>>()?;
-        let end = Instant::now() + options.run_limit;
+        let end = end_of(options.run_limit);
         Ok(Runner { script, options, control, lanes, events: Vec::new(), on_step, end })
     }
 
@@ -250,14 +256,16 @@ impl<'a> Runner<'a> {
     /// Looks at a step that was sent until it is answered, or waits (`None`).
     fn look(&mut self, number: usize) -> Result<Option<Reply>, Failure> {
         let lane = &mut self.lanes[self.script.steps[number].session];
-        let end = self.end.min(Instant::now() + self.options.step_limit);
+        let end = self.end.min(end_of(self.options.step_limit));
         let mut pause = FIRST_PAUSE;
         loop {
             if let Some(reply) = lane.session.reply(pause) {
                 return Ok(Some(reply));
             }
             let waits = match (&mut self.control, lane.session.id()) {
-                (Some(control), Some(id)) => control.is_waiting(id)?,
+                (Some(control), Some(id)) => control
+                    .is_waiting(id)
+                    .map_err(|failure| during("asking whether a step waits", failure))?,
                 _ => false,
             };
             if waits {
@@ -348,17 +356,16 @@ impl<'a> Runner<'a> {
 
     /// All open transactions wait: awaits the one that the database lets go.
     fn await_database(&mut self) -> Result<(), Failure> {
-        let end = self.end.min(Instant::now() + self.options.step_limit);
+        let end = self.end.min(end_of(self.options.step_limit));
+        let waiting: Vec<usize> = self.lanes.iter().filter_map(|lane| lane.waiting).collect();
         loop {
-            let mut last = None;
-            for lane in 0..self.lanes.len() {
-                let Some(number) = self.lanes[lane].waiting else { continue };
-                if let Some(reply) = self.lanes[lane].session.reply(FIRST_PAUSE) {
-                    return self.resume(number, reply);
+            for &number in &waiting {
+                let lane = &mut self.lanes[self.script.steps[number].session];
+                if let Some(reply) = lane.session.reply(FIRST_PAUSE) {
+                    return self.let_go(number, reply, &waiting);
                 }
-                last = Some(number);
             }
-            let Some(last) = last else { return Ok(()) };
+            let Some(&last) = waiting.last() else { return Ok(()) };
             if self.options.is_stopped() {
                 return Err(stopped());
             }
@@ -366,6 +373,19 @@ impl<'a> Runner<'a> {
                 return Err(self.too_late(last, "waiting for a lock that nobody in the script can release"));
             }
         }
+    }
+
+    /// Goes on with a session that the database let go, and with those that can go on because of it. A failure is why
+    /// the others can, so it is told first, whichever answer was quicker.
+    fn let_go(&mut self, number: usize, reply: Reply, waiting: &[usize]) -> Result<(), Failure> {
+        let mut replies = vec![(number, reply)];
+        for &other in waiting.iter().filter(|&&other| other != number) {
+            if let Some(reply) = self.look(other)? {
+                replies.push((other, reply));
+            }
+        }
+        replies.sort_by_key(|(number, reply)| (reply.is_ok(), self.script.steps[*number].session));
+        replies.into_iter().try_for_each(|(number, reply)| self.resume(number, reply))
     }
 
     fn note(&mut self, number: usize, result: StepResult, waited: bool) {

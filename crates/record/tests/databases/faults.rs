@@ -38,6 +38,17 @@ fn settings_that_make_no_sense() {
     }
 }
 
+#[test]
+fn missing_programs_are_named_with_their_packages() {
+    for (kind, program, package) in [
+        (ServerKind::Postgres, "initdb", "`postgresql`"),
+        (ServerKind::MariaDb, "mariadbd", "`mariadb-server-core`"),
+    ] {
+        let message = ServerError::Missing { kind, program }.to_string();
+        assert!(message.contains(program) && message.contains(package), "{message}");
+    }
+}
+
 fn faults(server: &mut Server) {
     let url = server.url();
     let database = open(&url, None);

@@ -188,13 +188,10 @@ impl Server {
     /// Stops all its processes where they are, until [`Server::resume`]: connections stay and nobody answers.
     pub fn pause(&mut self) -> Result<(), ServerError> {
         let Some(pid) = self.pid() else { return Ok(()) };
-        // The first process makes the others, so it must not make more while they are being counted.
-        process::send(pid, Signal::STOP).map_err(io_error("pausing the server"))?;
         self.is_paused = true;
-        for child in process::children(pid) {
-            process::send(child, Signal::STOP).map_err(io_error("pausing the server"))?;
-        }
-        Ok(())
+        // The first process makes the others, so it must not make more while they are being counted.
+        process::pause(&[pid]).map_err(io_error("pausing the server"))?;
+        process::pause(&process::children(pid)).map_err(io_error("pausing the server"))
     }
 
     /// Lets a paused server go on.

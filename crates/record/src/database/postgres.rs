@@ -220,13 +220,11 @@ impl Link {
             return Err(lost("the connection was lost before".to_owned()));
         }
         let timed = async { tokio::time::timeout(self.limit, work).await };
-        match self.runtime.block_on(timed) {
-            Ok(result) => self.settle(result),
-            Err(_) => {
-                self.is_gone.set(true);
-                Err(silence(self.limit))
-            }
-        }
+        let Ok(result) = self.runtime.block_on(timed) else {
+            self.is_gone.set(true);
+            return Err(silence(self.limit));
+        };
+        self.settle(result)
     }
 
     /// What an answer means for the connection.
@@ -377,13 +375,10 @@ impl Connection for Session {
             self.rollback()?;
             return Err(other("the transaction had failed, and was rolled back".to_owned()));
         }
-        match &self.stamped_commit {
-            Some(commit) => commit.run(&self.link),
-            None => {
-                self.link.wait(self.link.client.batch_execute("COMMIT"))?;
-                Ok(Stamps::default())
-            }
+        if let Some(commit) = &self.stamped_commit {
+            return commit.run(&self.link);
         }
+        self.link.wait(self.link.client.batch_execute("COMMIT")).map(|()| Stamps::default())
     }
 
     fn rollback(&mut self) -> Result<(), Failure> {

@@ -6,7 +6,10 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, geteuid, kill_process, test_kill_process};
 
 use super::ServerKind;
@@ -60,12 +63,39 @@ fn user(name: &str) -> Option<(u32, u32)> {
     Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
 }
 
-/// Sends a signal.
+/// Sends a signal; a process that has gone by itself meanwhile is none to send it to.
 pub(super) fn send(pid: u32, signal: Signal) -> io::Result<()> {
-    match id(pid) {
-        Some(pid) => Ok(kill_process(pid, signal)?),
-        None => Ok(()),
+    match id(pid).map(|pid| kill_process(pid, signal)) {
+        None | Some(Ok(()) | Err(Errno::SRCH)) => Ok(()),
+        Some(Err(error)) => Err(error.into()),
     }
+}
+
+/// How long processes may take to stop where they are.
+const PAUSE_LIMIT: Duration = Duration::from_secs(10);
+
+/// Stops processes where they are, and comes back when they have stopped: a signal reaches one thread of a process, and
+/// until that one runs and stops the others, they go on, which takes milliseconds on a busy machine.
+pub(super) fn pause(pids: &[u32]) -> io::Result<()> {
+    for pid in pids {
+        send(*pid, Signal::STOP)?;
+    }
+    let start = Instant::now();
+    while pids.iter().any(|pid| is_running(*pid)) {
+        if start.elapsed() > PAUSE_LIMIT {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "a process does not stop"));
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
+}
+
+/// Whether a thread of a process is neither stopped nor over. Where that is not told, nobody knows.
+fn is_running(pid: u32) -> bool {
+    fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten().any(|task| {
+        let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+        stat_fields(&stat).is_some_and(|(state, _)| !matches!(state, "T" | "t" | "Z" | "X"))
+    })
 }
 
 fn id(pid: u32) -> Option<Pid> {

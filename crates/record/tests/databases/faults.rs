@@ -72,8 +72,8 @@ fn faults(server: &mut Server) {
 
     // Those who have less patience give up, on statements and on connecting.
     let options = Options {
-        connect_limit: Duration::from_millis(500),
-        statement_limit: Duration::from_millis(100),
+        connect_limit: Duration::from_millis(1500),
+        statement_limit: Duration::from_millis(500),
         ..Options::default()
     };
     let mut hasty = connect(&*open_with(&url, None, &options));

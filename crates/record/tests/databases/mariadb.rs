@@ -7,8 +7,8 @@ use isoscope_record::{Class, Options, Scalar, ServerKind, Vendor, isolations};
 
 use crate::certificates::Certificates;
 use crate::support::{
-    connect, control, deadlock, elsewhere, fails, impatient, meanwhile, one, open, open_with, read, refusal,
-    rows, run, start, try_run, two_rows, until_waiting, write,
+    connect, control, deadlock, elsewhere, fails, impatient, meanwhile, one, open, open_with, patient, read,
+    refusal, rows, run, start, try_run, two_rows, until_waiting, write,
 };
 
 #[test]
@@ -149,7 +149,7 @@ fn client_side_writes_keep_the_snapshot(url: &str) {
 }
 
 fn deadlocks(url: &str) {
-    let database = open(url, None);
+    let database = open_with(url, None, &patient());
     let mut pair = [connect(&*database), connect(&*database)];
     two_rows(&mut pair[0]);
     let [a, b] = &mut pair;
@@ -197,7 +197,7 @@ fn constraints(url: &str) {
 }
 
 fn limits(url: &str) {
-    let options = Options { statement_limit: Duration::from_millis(300), ..Options::default() };
+    let options = Options { statement_limit: Duration::from_millis(500), ..Options::default() };
     let mut c = connect(&*open_with(url, None, &options));
     fails(try_run(&mut c, "SELECT COUNT(*) FROM seq_1_to_1000000000 WHERE SLEEP(1)", &[]), Class::Other);
     assert_eq!(one(&mut c, "SELECT 1"), Scalar::Int(1));
@@ -227,7 +227,7 @@ fn refusals(url: &str) {
 }
 
 fn waiting(url: &str) {
-    let database = open(url, None);
+    let database = open_with(url, None, &patient());
     let (mut a, mut b) = (connect(&*database), connect(&*database));
     let mut control = control(&*database);
     two_rows(&mut a);
@@ -241,8 +241,7 @@ fn waiting(url: &str) {
         &mut b,
         |b| write(b, 1, 2),
         || {
-            let time = until_waiting(&mut control, second, true);
-            assert!(time < Duration::from_secs(3), "{time:?}");
+            until_waiting(&mut control, second, true);
             assert!(!control.is_waiting(first).expect("an answer"), "who has the lock does not wait");
             a.commit().expect("commit");
             until_waiting(&mut control, second, false);
@@ -253,7 +252,7 @@ fn waiting(url: &str) {
 
 /// Who looks often must not see the past: an answer is right at once, again and again.
 fn waiting_again_and_again(url: &str) {
-    let database = open(url, None);
+    let database = open_with(url, None, &patient());
     let (mut a, mut b) = (connect(&*database), connect(&*database));
     let mut control = control(&*database);
     two_rows(&mut a);
@@ -275,7 +274,7 @@ fn waiting_again_and_again(url: &str) {
 }
 
 fn waiting_for_a_table(url: &str) {
-    let database = open(url, None);
+    let database = open_with(url, None, &patient());
     let (mut a, mut b) = (connect(&*database), connect(&*database));
     let mut control = control(&*database);
     two_rows(&mut a);
@@ -294,7 +293,7 @@ fn waiting_for_a_table(url: &str) {
 }
 
 fn killed(url: &str) {
-    let database = open(url, None);
+    let database = open_with(url, None, &patient());
     let mut control = control(&*database);
     let soon = Duration::from_millis(200);
 

@@ -8,8 +8,8 @@ use isoscope_record::{Class, Options, Scalar, ServerKind, Vendor, isolations};
 
 use crate::certificates::Certificates;
 use crate::support::{
-    Conn, connect, control, deadlock, elsewhere, fails, impatient, meanwhile, one, open, open_with, read,
-    refusal, rows, run, start, try_run, two_rows, until_waiting, write,
+    Conn, connect, control, deadlock, elsewhere, fails, impatient, meanwhile, one, open, open_with, patient,
+    read, refusal, rows, run, start, try_run, two_rows, until_waiting, write,
 };
 
 #[test]
@@ -209,7 +209,7 @@ fn serialization(url: &str) {
 }
 
 fn deadlocks_and_lock_timeouts(url: &str) {
-    let database = open_with(url, None, &impatient());
+    let database = open_with(url, None, &patient());
     let (mut a, mut b) = (connect(&*database), connect(&*database));
     two_rows(&mut a);
     let (_, failure) = deadlock(&mut a, &mut b);
@@ -217,6 +217,7 @@ fn deadlocks_and_lock_timeouts(url: &str) {
     a.rollback().expect("rollback");
     b.rollback().expect("rollback");
 
+    let mut b = connect(&*open_with(url, None, &impatient()));
     a.begin().expect("begin");
     write(&mut a, 1, 1).expect("write");
     b.begin().expect("begin");
@@ -276,7 +277,7 @@ fn changed_tables(url: &str) {
 }
 
 fn limits(url: &str) {
-    let options = Options { statement_limit: Duration::from_millis(200), ..Options::default() };
+    let options = Options { statement_limit: Duration::from_millis(500), ..Options::default() };
     let mut c = connect(&*open_with(url, None, &options));
     let failure = fails(try_run(&mut c, "SELECT pg_sleep(20)", &[]), Class::Other);
     assert_eq!(failure.code.as_deref(), Some("57014"));
@@ -350,7 +351,7 @@ fn a_commit_is_one_whatever_comes_after(url: &str) {
 }
 
 fn waiting(url: &str) {
-    let database = open(url, None);
+    let database = open_with(url, None, &patient());
     let (mut a, mut b) = (connect(&*database), connect(&*database));
     let mut control = control(&*database);
     two_rows(&mut a);
@@ -391,7 +392,7 @@ fn sleeps_in_commit(c: &mut Conn) {
 }
 
 fn killed(url: &str) {
-    let database = open(url, None);
+    let database = open_with(url, None, &patient());
     let mut control = control(&*database);
     let soon = Duration::from_millis(200);
 

@@ -1,9 +1,9 @@
 //! What all commands that talk to a database share: which one, and a server of our own where none is at hand.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
 
-use isoscope_record::{Database, Monitor, OpenError, Options, Server, ServerError, Target};
+use isoscope_record::{Database, OpenError, Options, Server, ServerError, Target};
 
 use crate::args::DatabaseArgs;
 use crate::exit::Exit;
@@ -69,25 +69,28 @@ pub(crate) fn refuse(error: &OpenError, terminal: &Terminal) -> Exit {
 /// The process of the server that was started, for the last ^C.
 static SERVER: AtomicU32 = AtomicU32::new(0);
 
-/// Lets the first ^C stop a run after the transactions it is at, and the second one end everything.
-pub(crate) fn stop_on_interrupt(monitor: &Arc<Monitor>, terminal: &Terminal) {
-    static INTERRUPTED: AtomicBool = AtomicBool::new(false);
-    static MONITOR: OnceLock<Arc<Monitor>> = OnceLock::new();
-    if MONITOR.set(Arc::clone(monitor)).is_err() {
-        return;
-    }
-    let handler = || {
-        if !INTERRUPTED.swap(true, Ordering::Relaxed) {
-            crate::terminal::say("\nstopping after the transactions under way; ^C again ends at once\n");
-            if let Some(monitor) = MONITOR.get() {
-                monitor.stop();
-            }
+/// What the first ^C does: it stops a run after the transactions it is at, or a script after its step. The second one ends
+/// everything.
+pub(crate) fn on_interrupt(stop: impl Fn() + Send + 'static, terminal: &Terminal) {
+    let interrupted = AtomicBool::new(false);
+    let handler = move || {
+        if !interrupted.swap(true, Ordering::Relaxed) {
+            crate::terminal::say("\nstopping after what is under way; ^C again ends at once\n");
+            stop();
             return;
         }
         Server::kill_process(SERVER.load(Ordering::Relaxed));
         std::process::exit(255);
     };
     if let Err(error) = ctrlc::set_handler(handler) {
-        terminal.warning(&format!("^C will not stop the run in an orderly way: {error}"));
+        terminal.warning(&format!("^C will not stop in an orderly way: {error}"));
     }
+}
+
+/// A flag that ^C sets.
+pub(crate) fn stop_flag(terminal: &Terminal) -> Arc<AtomicBool> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let other = Arc::clone(&flag);
+    on_interrupt(move || other.store(true, Ordering::Relaxed), terminal);
+    flag
 }

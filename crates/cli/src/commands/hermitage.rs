@@ -1,12 +1,12 @@
 //! `isoscope hermitage`: what each isolation level of a database prevents, as a table.
 
-use isoscope_record::hermitage::{self, Outcome, SCENARIOS, Table};
-use isoscope_record::{OpenError, Vendor, isolation, isolations, script};
+use isoscope_record::hermitage::{self, SCENARIOS, Table};
+use isoscope_record::{OpenError, Vendor, isolation, script};
 
 use crate::args::HermitageArgs;
-use crate::commands::database::{Chosen, refuse};
+use crate::commands::database::{Chosen, refuse, stop_flag};
 use crate::exit::Exit;
-use crate::terminal::{BOLD, DIM, ERROR, GOOD, Terminal, Unit, styled};
+use crate::terminal::{BOLD, DIM, ERROR, Terminal, Unit, styled};
 
 pub(crate) fn run(args: &HermitageArgs, terminal: &Terminal) -> Exit {
     match table(args, terminal) {
@@ -24,8 +24,9 @@ fn table(args: &HermitageArgs, terminal: &Terminal) -> Result<Table, Exit> {
     let vendor = chosen.open(None, terminal)?.vendor();
     let levels = levels(vendor, &args.isolation).map_err(|error| refuse(&error, terminal))?;
     let bar = terminal.progress("trying", Some((SCENARIOS.len() * levels.len()) as u64), Unit::Count);
-    let open = |level: &str| chosen.target.open(Some(level), &chosen.options);
-    let options = script::Options::default();
+    let limits = script::connection_limits(vendor);
+    let open = |level: &str| chosen.target.open(Some(level), &limits);
+    let options = script::Options { stop: Some(stop_flag(terminal)), ..script::Options::default() };
     let result = hermitage::hermitage(SCENARIOS, &levels, open, &options, &mut |cell| {
         bar.set_message(format!("trying {} at {}", cell.code, cell.level));
         bar.inc(1);
@@ -37,31 +38,20 @@ fn table(args: &HermitageArgs, terminal: &Terminal) -> Result<Table, Exit> {
 /// The levels asked for, by the database's own names; all of them if none is.
 fn levels(vendor: Vendor, asked: &[String]) -> Result<Vec<&'static str>, OpenError> {
     if asked.is_empty() {
-        let mut names: Vec<&str> = isolations(vendor).iter().map(|row| row.name).collect();
-        names.dedup();
-        return Ok(names);
+        return Ok(hermitage::levels(vendor));
     }
     asked.iter().map(|name| Ok(isolation(vendor, name)?.name)).collect()
 }
 
+/// The table, with the name of each scenario beside its row.
 fn render(table: &Table) -> String {
-    let first = table.rows.iter().map(|row| row.code.len()).max().unwrap_or(0);
-    let widths: Vec<usize> = table.levels.iter().map(|level| level.len().max(15)).collect();
-    let mut text = format!("{}\n\n{:first$}", styled(BOLD, &table.version), "");
-    for (level, width) in table.levels.iter().zip(&widths) {
-        text.push_str(&format!("  {level:<width$}"));
-    }
-    text.push('\n');
-    for row in &table.rows {
-        text.push_str(&format!("{:<first$}", row.code));
-        for (cell, width) in row.cells.iter().zip(&widths) {
-            let style = match cell.outcome {
-                Outcome::Allowed => ERROR,
-                Outcome::Prevented(_) => GOOD,
-            };
-            text.push_str(&format!("  {}", styled(style, format!("{:<width$}", cell.outcome.to_string()))));
-        }
-        text.push_str(&format!("  {}\n", styled(DIM, &row.name)));
+    let plain = table.to_string();
+    let width = plain.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+    let mut lines = plain.lines();
+    let mut text = format!("{}\n\n{}\n", styled(BOLD, &table.version), lines.next().unwrap_or_default());
+    for (line, row) in lines.zip(&table.rows) {
+        let coloured = format!("{line:<width$}").replace("- allowed", &styled(ERROR, "- allowed"));
+        text.push_str(&format!("{coloured}  {}\n", styled(DIM, &row.name)));
     }
     text.push_str(
         "\n✓ prevented, and how: a transaction fails, a step waits, or the anomaly is not to be seen; - allowed\n",

@@ -20,7 +20,7 @@ use isoscope_record::{
 use isoscope_workload::{Distribution, Store};
 
 use crate::args::{LoadArgs, RecordArgs, WorkloadArg};
-use crate::commands::database::{Chosen, stop_on_interrupt};
+use crate::commands::database::{Chosen, on_interrupt};
 use crate::commands::generate::chosen_seed;
 use crate::exit::Exit;
 use crate::terminal::{BOLD, Terminal, styled};
@@ -110,7 +110,8 @@ impl Load {
             Some(path) => Some(Box::new(create(path, terminal)?)),
         };
         let monitor = Arc::new(Monitor::new(args.sessions as usize));
-        stop_on_interrupt(&monitor, terminal);
+        let interrupted = Arc::clone(&monitor);
+        on_interrupt(move || interrupted.stop(), terminal);
         let total = match (args.duration, self.recording.limits.txns) {
             (Some(duration), None) => Progress::Time(duration),
             (_, txns) => Progress::Count(txns.unwrap_or(0) * u64::from(args.sessions)),
@@ -220,13 +221,12 @@ impl Recorded {
     pub(crate) fn exit(&self, terminal: &Terminal) -> Exit {
         let mut exit = Exit::Holds;
         for trouble in &self.summary.trouble {
-            match trouble {
-                Trouble::End(_) => terminal.warning(&trouble.to_string()),
-                _ => {
-                    terminal.error(&trouble.to_string());
-                    exit = Exit::Failed;
-                }
+            if let Trouble::End(_) = trouble {
+                terminal.warning(&trouble.to_string());
+                continue;
             }
+            terminal.error(&trouble.to_string());
+            exit = Exit::Failed;
         }
         exit
     }

@@ -8,7 +8,7 @@ use isoscope_formats::{Place, Problem, Severity};
 use isoscope_record::script::{self, Script, ScriptError, StepDone, StepResult, Verdict};
 
 use crate::args::ScriptArgs;
-use crate::commands::database::Chosen;
+use crate::commands::database::{Chosen, refuse, stop_flag};
 use crate::exit::Exit;
 use crate::problems;
 use crate::terminal::{BOLD, DIM, ERROR, GOOD, Terminal, WARNING, styled};
@@ -29,11 +29,14 @@ fn play(args: &ScriptArgs, terminal: &Terminal) -> Result<Exit, Exit> {
         Exit::Failed
     })?;
     let chosen = Chosen::new(&args.database, terminal)?;
-    let database = chosen.open(args.isolation.as_deref(), terminal)?;
+    let limits = script::connection_limits(chosen.target.vendor());
+    let opened = chosen.target.open(args.isolation.as_deref(), &limits);
+    let database = opened.map_err(|error| refuse(&error, terminal))?;
+    let options = script::Options { stop: Some(stop_flag(terminal)), ..script::Options::default() };
     let isolation = database.isolation().map_or("", |isolation| isolation.name);
     terminal.print(&heading(&script, database.version(), isolation));
     let transcript = script
-        .run(database.as_ref(), &script::Options::default(), &mut |step| terminal.print(&line(step)))
+        .run(database.as_ref(), &options, &mut |step| terminal.print(&line(step)))
         .map_err(|failure| {
             terminal.error(&failure.to_string());
             Exit::Failed
@@ -87,7 +90,7 @@ fn problem(path: &Path, text: &str, error: &ScriptError) -> Problem {
         line: error.line.into(),
         column: error.column.into(),
         offset: 0,
-        excerpt: visible(excerpt).into(),
+        excerpt: visible(excerpt),
         caret: error.column.saturating_sub(1) as usize,
         binary: false,
     };

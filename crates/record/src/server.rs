@@ -354,6 +354,8 @@ impl Server {
             // Deadlocks are ordinary here, and a second is long.
             ("deadlock_timeout", "20ms"),
             ("max_connections", "200"),
+            // Failures are ordinary too, and clients are told of them; the log is for what ends the server.
+            ("log_min_messages", "log"),
         ];
         let fixed = [("listen_addresses", "127.0.0.1"), ("port", &port), ("unix_socket_directories", "")];
         let theirs = self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));

@@ -358,12 +358,16 @@ impl Server {
         let port = self.port.to_string();
         let ours = [
             ("fsync", "off"),
+            // The path of a socket must be short, and nobody needs it.
+            ("unix_socket_directories", ""),
             ("track_commit_timestamp", "on"),
             // Deadlocks are ordinary here, and a second is long.
             ("deadlock_timeout", "20ms"),
             ("max_connections", "200"),
+            // Failures are ordinary too, and clients are told of them; the log is for what ends the server.
+            ("log_min_messages", "log"),
         ];
-        let fixed = [("listen_addresses", "127.0.0.1"), ("port", &port), ("unix_socket_directories", "")];
+        let fixed = [("listen_addresses", "127.0.0.1"), ("port", &port)];
         let theirs = self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         command.arg("-D").arg(self.data());
         for (name, value) in ours.into_iter().chain(theirs).chain(fixed) {

@@ -91,7 +91,7 @@ impl Database for MySql {
     }
 
     fn control(&self) -> Result<Option<Box<dyn Control>>, Failure> {
-        Ok(Some(Box::new(Watcher { session: self.session()?, vendor: self.vendor, looked: None })))
+        Ok(Some(Box::new(Watcher { session: self.session()?, vendor: self.vendor, looked: Instant::now() })))
     }
 }
 
@@ -161,8 +161,8 @@ const STALE: Duration = Duration::from_millis(120);
 struct Watcher {
     session: Session,
     vendor: Vendor,
-    /// When the table of transactions was last looked at.
-    looked: Option<Instant>,
+    /// When the table of transactions was last looked at; at first, when someone else may have.
+    looked: Instant,
 }
 
 impl Watcher {
@@ -172,7 +172,7 @@ impl Watcher {
     }
 
     /// Waits for a row. The storage engine keeps a copy of its transactions for those who ask, and renews it only when it has not
-    /// been read for 100 ms; who asks more often sees the past forever. The count of waits is always of now, and mostly
+    /// been read for 100 ms; who asks more often sees the past forever (so do two who take turns). The count of waits is always of now, and mostly
     /// zero, so the copy is read only when someone waits, and then never too soon.
     fn waits_for_row(&mut self, id: i64) -> Result<bool, Failure> {
         let waits: Option<(String, u64)> = self
@@ -181,14 +181,12 @@ impl Watcher {
         if waits.is_some_and(|(_, count)| count == 0) {
             return Ok(false);
         }
-        if let Some(left) = self.looked.and_then(|looked| STALE.checked_sub(looked.elapsed())) {
-            thread::sleep(left);
-        }
+        thread::sleep(STALE.saturating_sub(self.looked.elapsed()));
         let found = self.any(format!(
             "SELECT COUNT(*) FROM information_schema.innodb_trx \
              WHERE trx_mysql_thread_id = {id} AND trx_state = 'LOCK WAIT'"
         ));
-        self.looked = Some(Instant::now());
+        self.looked = Instant::now();
         found
     }
 

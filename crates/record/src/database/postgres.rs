@@ -123,7 +123,6 @@ fn config(address: &Address, options: &Options) -> Config {
     };
     config
         .port(address.port)
-        .user(address.user.as_deref().unwrap_or("postgres"))
         .application_name(address.params.get("application_name").unwrap_or("isoscope"))
         .connect_timeout(options.connect_limit)
         .ssl_mode(match address.params.get("sslmode") {
@@ -131,6 +130,10 @@ fn config(address: &Address, options: &Options) -> Config {
             None | Some("prefer") => SslMode::Prefer,
             Some(_) => SslMode::Require,
         });
+    // Without a name it is that of the system's user, as with libpq.
+    if let Some(user) = &address.user {
+        config.user(user);
+    }
     if let Some(password) = &address.password {
         config.password(password);
     }

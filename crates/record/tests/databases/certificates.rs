@@ -51,6 +51,11 @@ impl Certificates {
         self.directory.path().join(name)
     }
 
+    /// Where they are; the server has the directory for its sockets as well.
+    pub(crate) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
     pub(crate) fn root(&self) -> String {
         self.path("root.crt").display().to_string()
     }
@@ -59,12 +64,13 @@ impl Certificates {
         self.path("stranger.crt").display().to_string()
     }
 
-    pub(crate) fn postgres_settings(&self) -> [String; 3] {
+    pub(crate) fn postgres_settings(&self) -> [String; 4] {
         let (certificate, key) = (self.path("server.crt"), self.path("server.key"));
         [
             "ssl=on".to_owned(),
             format!("ssl_cert_file={}", certificate.display()),
             format!("ssl_key_file={}", key.display()),
+            format!("unix_socket_directories={}", self.directory.path().display()),
         ]
     }
 

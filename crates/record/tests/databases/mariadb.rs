@@ -37,6 +37,10 @@ fn mariadb() {
     killed(&url);
     encryption(&url, &certificates);
     snapshot_isolation(&url);
+    let socket = server.directory().join("s");
+    let mut c = connect(&*open(&format!("{url}?socket={}", socket.display()), None));
+    let host = one(&mut c, "SELECT host FROM information_schema.processlist WHERE id = CONNECTION_ID()");
+    assert_eq!(host, text("localhost"), "by a socket");
 }
 
 fn text(text: &str) -> Scalar {

@@ -37,6 +37,9 @@ fn postgres() {
     waiting(&url);
     killed(&url);
     encryption(&url, &certificates);
+    let directory = certificates.directory().display();
+    let mut c = connect(&*open(&format!("{url}?host={directory}"), None));
+    assert_eq!(one(&mut c, "SELECT inet_server_addr() IS NULL"), Scalar::Bool(true), "by a socket");
 }
 
 /// `cargo nextest run -p isoscope-record --release --run-ignored all cost --no-capture`.

@@ -34,7 +34,8 @@ use crate::axiom::{Axiom, Causality, Forced, Ranking, Search, all_reads};
 use crate::certificate::{Against, Edge, Evidence, Finding, Instance, Node, Seen, Through, Why};
 use crate::cycles;
 use crate::resolve::{Link, Resolved};
-use crate::schedule::{Stale, schedule};
+use crate::schedule::schedule;
+use crate::stale::Stale;
 use crate::trace::{Relations, Tracer, Trail};
 
 /// Rounds before all forced edges are made known.
@@ -76,7 +77,7 @@ impl Analysis {
     pub(crate) fn new(history: &History, resolved: &Resolved, upto: Axiom, keep: usize) -> Analysis {
         let severed = sever(history, resolved);
         let causality = Causality { history, resolved: &severed };
-        let Some((causal, _)) = schedule(history, &severed, &Graph::default()) else {
+        let Some(causal) = schedule(history, &severed, &Graph::default(), |_| {}) else {
             unreachable!("without the links on cycles there is an order")
         };
         let search = Search::new(&causality, &causal.order, true);

@@ -20,7 +20,7 @@ use isoscope_levels::Anomaly;
 use rustc_hash::FxHashSet;
 
 use crate::resolve::{Link, Resolved};
-use crate::schedule::Stale;
+use crate::stale::Stale;
 
 /// What "t3 must have seen t2" means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -14,14 +14,16 @@ use isoscope_order::Graph;
 use crate::axiom::{Axiom, Causality, Ranking, Search, all_reads};
 use crate::repair::repair;
 use crate::resolve::Resolved;
-use crate::schedule::{Schedule, schedule};
+use crate::schedule::Schedule;
+use crate::stale::schedule_with_stale;
 
 /// Rounds of mending before all forced edges are looked for.
 const ROUNDS: usize = 16;
 
 /// A commit order that satisfies an axiom, if there is one.
 pub(crate) fn decide(history: &History, resolved: &Resolved, axiom: Axiom) -> Option<Arc<[Txn]>> {
-    let (mut schedule, mut reads) = schedule(history, resolved, &reversed(history, resolved, &[]))?;
+    let (mut schedule, mut reads) =
+        schedule_with_stale(history, resolved, &reversed(history, resolved, &[]))?;
     let causality = Causality { history, resolved };
     let causal_order = schedule.order.clone();
     let search = Search::new(&causality, &causal_order, false);

@@ -32,6 +32,7 @@ mod decide;
 mod repair;
 mod resolve;
 mod schedule;
+mod stale;
 mod strong;
 mod trace;
 mod verify;

@@ -16,7 +16,8 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use crate::resolve::{Link, Resolved};
-use crate::schedule::{Schedule, Stale, UNPLACED};
+use crate::schedule::{Schedule, UNPLACED};
+use crate::stale::Stale;
 
 /// Makes an order respect more edges (reversed: from a transaction to those that must come before it), and
 /// returns the reads an axiom must be asked about again. `None` when no order does.
@@ -32,15 +33,17 @@ pub(crate) fn repair(
         forced,
         old: &schedule.place,
         order: Vec::with_capacity(schedule.order.len()),
-        place: vec![UNPLACED; history.txn_count()],
+        place: vec![UNPLACED; history.txn_count() + 1],
         held: FxHashMap::default(),
         late: vec![0; history.key_count()],
         overtaken: Versions { first: vec![NONE; history.txn_count() + 1], keys: Vec::new() },
     };
+    pass.place[history.txn_count()] = 0;
     for &txn in &schedule.order {
         pass.take(txn);
     }
-    let Pass { order, place, overtaken, .. } = pass;
+    let Pass { order, mut place, overtaken, .. } = pass;
+    place.truncate(history.txn_count());
     if order.len() < schedule.order.len() {
         return None;
     }
@@ -55,6 +58,8 @@ struct Pass<'a> {
     /// The place of each transaction in the old order.
     old: &'a [u32],
     order: Vec<u32>,
+    /// The place of each in the new order, and one row more, of something that is there, for links that lead to no
+    /// transaction.
     place: Vec<u32>,
     /// By the transaction they wait for: those held back.
     held: FxHashMap<u32, Vec<u32>>,
@@ -72,10 +77,11 @@ impl Pass<'_> {
             return;
         }
         let Pass { history, resolved, .. } = *self;
-        let written = |txn: Txn| {
-            let writes = history.op_range(txn).filter(|&op| resolved.links[op].is_write());
-            writes.map(|op| history.key_of(Op::at(op)))
+        let ops = |txn: Txn| {
+            let ops = history.op_range(txn);
+            resolved.links[ops.clone()].iter().zip(ops.map(|op| history.key_of(Op::at(op))))
         };
+        let written = |txn: Txn| ops(txn).filter(|(link, _)| link.is_write()).map(|(_, key)| key);
         let mut todo = vec![txn];
         while let Some(next) = todo.pop() {
             if let Some(missing) = self.missing(Txn(next)) {
@@ -89,8 +95,9 @@ impl Pass<'_> {
                 written(Txn(next)).for_each(|key| self.late[key.index()] -= 1);
             }
             self.append(next);
-            let late = written(Txn(next)).filter(|key| self.late[key.index()] > 0);
-            self.overtaken.add(Txn(next), late);
+            // Whether an operation writes is as good as random, but hardly a key is late: that is asked first.
+            let late = ops(Txn(next)).filter(|(link, key)| self.late[key.index()] > 0 && link.is_write());
+            self.overtaken.add(Txn(next), late.map(|(_, key)| key));
             if let Some(mut freed) = self.held.remove(&next) {
                 // The one that was earliest in the old order is taken first.
                 freed.sort_unstable_by_key(|&txn| std::cmp::Reverse(self.old[txn as usize]));
@@ -107,10 +114,14 @@ impl Pass<'_> {
     /// A predecessor that has not come yet.
     fn missing(&self, txn: Txn) -> Option<Txn> {
         let absent = |before: &Txn| self.place[before.index()] == UNPLACED;
-        let before = self.resolved.before(self.history, txn);
-        let sources = self.resolved.links[self.history.op_range(txn)].iter().filter_map(|link| link.txn());
-        let forced = self.forced.successors(txn.0).iter().copied().map(Txn);
-        before.into_iter().chain(sources).chain(forced).find(absent)
+        if let Some(before) = self.resolved.before(self.history, txn).filter(absent) {
+            return Some(before);
+        }
+        let links = &self.resolved.links[self.history.op_range(txn)];
+        let nothing = Txn::at(self.place.len() - 1);
+        let mut sources = links.iter().map(|link| link.txn().unwrap_or(nothing));
+        let mut forced = self.forced.successors(txn.0).iter().copied().map(Txn);
+        sources.find(absent).or_else(|| forced.find(absent))
     }
 }
 

@@ -19,6 +19,7 @@ mod join;
 mod lists;
 mod presence;
 mod registers;
+mod unique;
 mod wrong;
 
 use std::ops::Range;
@@ -118,12 +119,9 @@ pub(crate) struct Resolved {
 impl Resolved {
     pub(crate) fn new(history: &History) -> Resolved {
         let pieces = pieces(history);
-        let mut links = join::join(history, &pieces);
         let unsupported = lists::unsupported_keys(history);
-        let mut found = split(history, &pieces, &mut links)
-            .into_par_iter()
-            .map(|(txns, links)| registers::resolve(history, &unsupported, txns, links))
-            .reduce(registers::Found::default, registers::Found::join);
+        let mut links: Vec<Link> = rayon::iter::repeat_n(Link::NOTHING, history.op_count()).collect();
+        let mut found = resolve_registers(history, &pieces, &unsupported, &mut links);
         let mut lists = lists::Lists::new(history, &found.list_reads);
         let present = presence::settle(history, &mut links, &lists);
         found.retain(|op| present[history.txn_of(op).index()]);
@@ -179,6 +177,43 @@ impl Resolved {
         let mut earlier = below.iter().rev().take_while(|writer| writer.0 >= start);
         earlier.find(|writer| self.present[writer.index()]).copied()
     }
+}
+
+/// Gives the operations of a piece, which has this number, their links; false when it cannot.
+type HandOut<'a> = dyn Fn(usize, Range<u32>, &mut [Link]) -> bool + Sync + 'a;
+
+/// Fills in the links of registers.
+fn resolve_registers(
+    history: &History,
+    pieces: &[Range<u32>],
+    unsupported: &[bool],
+    links: &mut [Link],
+) -> registers::Found {
+    let mut resolve = |hand_out: &HandOut<'_>| {
+        split(history, pieces, links)
+            .into_par_iter()
+            .enumerate()
+            .map_init(
+                || registers::Memory::new(history),
+                |memory, (i, (txns, links))| {
+                    let linked = hand_out(i, txns.clone(), links);
+                    linked.then(|| registers::resolve(history, unsupported, txns, links, memory))
+                },
+            )
+            .flatten()
+            .reduce(registers::Found::default, registers::Found::join)
+    };
+    if let Some(writers) = unique::Writers::of(history, pieces) {
+        let found = resolve(&|_, txns, links| writers.hand_out(history, txns, links));
+        if writers.are_unique() {
+            return found;
+        }
+    }
+    let dealt = join::join(history, pieces);
+    resolve(&|i, txns, links| {
+        dealt[i].hand_out(history, txns, links);
+        true
+    })
 }
 
 /// What is wrong with a read of a register that nobody can explain.

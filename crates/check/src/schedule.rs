@@ -1,29 +1,17 @@
 //! A commit order by guessing: let the sessions run side by side, each transaction as soon as what it depends
-//! on is there, and note the reads that are not of the latest version.
+//! on is there.
 //!
 //! A topological order of `so`, `wr` and the forced edges found so far, without ever building that graph:
 //! sessions are chains already, and what a transaction reads from stands in its own links. A session whose
 //! next transaction lacks a predecessor waits for it, and is woken by it. All sessions waiting is a cycle.
-//! Every link is looked at once, and links and keys are read in the order they are stored.
-//!
-//! On the way the current writer of every key is kept, so it costs one look to see that a read returns the
-//! version that is current in this order. Such a read satisfies every axiom of the form "whatever the reader
-//! must have seen comes before what it reads from": nobody wrote the key in between. The other reads, the
-//! *stale* ones, are left to the axiom of the level.
+//! Every link is looked at once, and links are read in the order they are stored.
 
 use std::collections::VecDeque;
 
-use isoscope_history::{History, Op, Session, Txn};
+use isoscope_history::{History, Session, Txn};
 use isoscope_order::Graph;
 
 use crate::resolve::{Link, Resolved};
-
-/// A read that is not of the latest version in the order of a schedule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stale {
-    pub(crate) reader: Txn,
-    pub(crate) read: Op,
-}
 
 /// A commit order.
 pub(crate) struct Schedule {
@@ -38,29 +26,31 @@ const NOBODY: u32 = u32::MAX;
 
 /// Sessions whose next transactions are brought into the cache together.
 const BATCH: usize = 16;
+/// Transactions of a part of the order, about.
+const PART: usize = 1 << 10;
 
 /// Runs the sessions. `forced` has the edges beyond `so` and `wr`, reversed: from a transaction to those that
-/// must come before it. Returns the order and the reads that are stale in it, in that order, or `None` when these
-/// relations have a cycle.
+/// must come before it. `None` when these relations have a cycle. While it goes on, `follow` is told every part of
+/// the order, one after the other.
 pub(crate) fn schedule(
     history: &History,
     resolved: &Resolved,
     forced: &Graph,
-) -> Option<(Schedule, Vec<Stale>)> {
+    mut follow: impl FnMut(&[u32]),
+) -> Option<Schedule> {
     let mut run = Run {
         history,
         resolved,
         forced,
         sessions: history.sessions().map(|session| Progress::start(history, session)).collect(),
         waiting_for: vec![NOBODY; history.txn_count()],
-        current: vec![Link::INITIAL; history.key_count()],
         order: Vec::with_capacity(history.txn_count()),
         place: vec![UNPLACED; history.txn_count() + 1],
-        stale: Vec::new(),
     };
     run.place[history.txn_count()] = 0;
     let mut ready: VecDeque<u32> = (0..history.session_count() as u32).collect();
     let mut batch = Vec::with_capacity(BATCH);
+    let mut told = 0;
     while !ready.is_empty() {
         batch.extend(ready.drain(..ready.len().min(BATCH)));
         for &session in &batch {
@@ -69,11 +59,15 @@ pub(crate) fn schedule(
         for session in batch.drain(..) {
             run.advance(session, &mut ready);
         }
+        if run.order.len() - told >= PART || ready.is_empty() {
+            follow(&run.order[told..]);
+            told = run.order.len();
+        }
     }
     let expected = resolved.present.iter().filter(|&&present| present).count();
-    let Run { order, mut place, stale, .. } = run;
+    let Run { order, mut place, .. } = run;
     place.truncate(history.txn_count());
-    (order.len() == expected).then_some((Schedule { order, place }, stale))
+    (order.len() == expected).then_some(Schedule { order, place })
 }
 
 /// How far a session is.
@@ -102,13 +96,10 @@ struct Run<'a> {
     sessions: Vec<Progress>,
     /// For each transaction, one session that waits for it.
     waiting_for: Vec<u32>,
-    /// The current writer of each key.
-    current: Vec<Link>,
     order: Vec<u32>,
     /// As in a [`Schedule`], and one row more, of something that is there: links that lead to no transaction are
     /// as good as random among the others, so they are looked up like them and nothing branches on them.
     place: Vec<u32>,
-    stale: Vec<Stale>,
 }
 
 impl Run<'_> {
@@ -119,7 +110,7 @@ impl Run<'_> {
         if progress.next < progress.end {
             let ops = self.history.op_range(Txn(progress.next));
             for op in (ops.start.max(progress.op)..ops.end).step_by(16).take(4) {
-                std::hint::black_box((self.resolved.links[op], self.history.key_of(Op::at(op))));
+                std::hint::black_box(self.resolved.links[op]);
             }
         }
     }
@@ -140,7 +131,8 @@ impl Run<'_> {
             self.waiting_for[missing.index()] = session;
             return;
         }
-        self.run(txn);
+        self.place[txn.index()] = self.order.len() as u32;
+        self.order.push(txn.0);
         let progress = &mut self.sessions[session as usize];
         (progress.next, progress.op, progress.forced) = (txn.0 + 1, 0, 0);
         ready.push_back(session);
@@ -169,20 +161,5 @@ impl Run<'_> {
         let missing = forced.iter().position(|&before| self.place[before as usize] == UNPLACED);
         progress.forced += missing.unwrap_or(0);
         missing.map(|i| Txn(forced[i]))
-    }
-
-    /// Appends a transaction to the order.
-    fn run(&mut self, txn: Txn) {
-        self.place[txn.index()] = self.order.len() as u32;
-        self.order.push(txn.0);
-        let ops = self.history.op_range(txn);
-        for (&link, op) in self.resolved.links[ops.clone()].iter().zip(ops.map(Op::at)) {
-            let current = &mut self.current[self.history.key_of(op).index()];
-            let stale = link.is_read() && link != *current;
-            *current = if link.is_write() { Link::from(txn) } else { *current };
-            if stale {
-                self.stale.push(Stale { reader: txn, read: op });
-            }
-        }
     }
 }

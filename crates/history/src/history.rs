@@ -105,6 +105,34 @@ impl OpTag {
     pub(crate) const EXTERNAL: u8 = 0x10;
     pub(crate) const FINAL: u8 = 0x20;
 
+    /// Whether the operation makes a new version of its key: a bit for each kind, so that nothing branches on it.
+    #[inline]
+    pub(crate) fn is_write(self) -> bool {
+        const WRITES: u8 = {
+            let (mut writes, mut i) = (0, 0);
+            while i < OpKind::ALL.len() {
+                writes |= (OpKind::ALL[i].is_write() as u8) << i;
+                i += 1;
+            }
+            writes
+        };
+        WRITES >> (self.0 & 7) & 1 == 1
+    }
+
+    /// Whether the operation reads one key.
+    #[inline]
+    pub(crate) fn is_read(self) -> bool {
+        const READS: u8 = {
+            let (mut reads, mut i) = (0, 0);
+            while i < OpKind::ALL.len() {
+                reads |= (OpKind::ALL[i].is_read() as u8) << i;
+                i += 1;
+            }
+            reads
+        };
+        READS >> (self.0 & 7) & 1 == 1
+    }
+
     #[inline]
     pub(crate) fn kind(self) -> OpKind {
         // One row more than there are kinds, so that no number of three bits is out of bounds.
@@ -356,7 +384,7 @@ impl History {
             return self.writers(key).binary_search(&txn).is_ok();
         }
         let mut columns = self.keys[ops.clone()].iter().zip(&self.tags[ops]);
-        columns.any(|(&other, tag)| other == key && tag.kind().is_write())
+        columns.any(|(&other, tag)| other == key && tag.is_write())
     }
 
     /// The transactions of one session that write a key, in session order.

@@ -14,8 +14,6 @@ use crate::draft::scatter::Scatter;
 use crate::history::{History, OpTag};
 use crate::ids::{Key, Txn};
 
-/// Up to this many operations, searching a transaction now and then beats a table of keys.
-const SHORT_TXN: usize = 64;
 /// Each piece of work counts writes in a table of all keys; more pieces, or more than there are operations for
 /// each key, would cost more than they save.
 const MOST_PIECES: usize = 16;
@@ -25,7 +23,7 @@ pub(crate) fn build(history: &mut History) {
     let key_count = history.key_name.len();
     let affordable = (history.tags.len() / key_count.max(1)).clamp(1, MOST_PIECES);
     let pieces = split(&history.txn_ops, rayon::current_num_threads().clamp(1, affordable));
-    let counts: Vec<Vec<u32>> = {
+    let noted: Vec<Vec<Noted>> = {
         let mut tags: &mut [OpTag] = &mut history.tags;
         let mut work = Vec::new();
         for txns in &pieces {
@@ -37,7 +35,7 @@ pub(crate) fn build(history: &mut History) {
         let (keys, txn_ops) = (&history.keys, &history.txn_ops);
         work.into_par_iter().map(|(txns, tags)| mark(txns, txn_ops, keys, tags, key_count)).collect()
     };
-    let (offsets, starts) = lay_out(&counts, key_count);
+    let (offsets, starts) = lay_out(&noted, key_count);
     let writers = Scatter::new(offsets[key_count] as usize);
     pieces.into_par_iter().zip(starts).for_each(|(txns, mut next)| {
         for txn in txns {
@@ -69,78 +67,58 @@ fn split(txn_ops: &[u32], pieces: usize) -> Vec<Range<usize>> {
     (0..pieces).map(|i| cut(i)..cut(i + 1)).collect()
 }
 
+/// What a piece has seen of a key.
+#[derive(Clone, Copy, Default)]
+struct Noted {
+    /// One more than the place in the piece of the last write.
+    written: u32,
+    /// How many transactions write it.
+    writers: u32,
+}
+
 /// Marks one piece and counts its final writes by key. `tags` begins at the piece's first operation.
-fn mark(txns: Range<usize>, txn_ops: &[u32], keys: &[Key], tags: &mut [OpTag], key_count: usize) -> Vec<u32> {
-    let mut counts = vec![0u32; key_count];
-    let mut stamps = Vec::new();
-    let first = txn_ops[txns.start] as usize;
+///
+/// A write is final until its transaction writes the key again. Whether an operation reads or writes, and whether
+/// its key was written before, is as good as random, so nothing branches on it.
+#[allow(clippy::needless_bitwise_bool, reason = "whatever branches here is guessed wrong half the time")]
+fn mark(
+    txns: Range<usize>,
+    txn_ops: &[u32],
+    keys: &[Key],
+    tags: &mut [OpTag],
+    key_count: usize,
+) -> Vec<Noted> {
+    let mut noted = vec![Noted::default(); key_count];
+    let first = txn_ops[txns.start];
+    let keys = &keys[first as usize..];
     for txn in txns {
-        let ops = txn_ops[txn] as usize..txn_ops[txn + 1] as usize;
-        let (keys, tags) = (&keys[ops.clone()], &mut tags[ops.start - first..ops.end - first]);
-        if keys.len() <= SHORT_TXN {
-            mark_short(keys, tags);
-        } else {
-            stamps.resize(key_count, (0, 0));
-            mark_long(keys, tags, txn as u32 + 1, &mut stamps);
-        }
-        for (key, tag) in keys.iter().zip(tags.iter()) {
-            counts[key.index()] += u32::from(tag.0 & OpTag::FINAL != 0);
-        }
-    }
-    counts
-}
-
-/// Only where two keys of a transaction share a bit, which is seldom, is the transaction searched. Whether an
-/// operation reads or writes is as good as random, so nothing branches on it.
-fn mark_short(keys: &[Key], tags: &mut [OpTag]) {
-    let bit = |key: Key| 1u64 << (key.0.wrapping_mul(0x9E37_79B1) >> 26);
-    let writes = |tag: OpTag| tag.kind().is_write();
-    let mut written = 0;
-    for i in 0..keys.len() {
-        let seen = written & bit(keys[i]) != 0
-            && keys[..i].iter().zip(&tags[..i]).any(|(&key, &tag)| key == keys[i] && writes(tag));
-        tags[i].0 |= OpTag::EXTERNAL * u8::from(tags[i].kind().is_read() && !seen);
-        written |= bit(keys[i]) * u64::from(writes(tags[i]));
-    }
-    written = 0;
-    for i in (0..keys.len()).rev() {
-        let later = i + 1..keys.len();
-        let again = written & bit(keys[i]) != 0
-            && keys[later.clone()].iter().zip(&tags[later]).any(|(&key, &tag)| key == keys[i] && writes(tag));
-        tags[i].0 |= OpTag::FINAL * u8::from(writes(tags[i]) && !again);
-        written |= bit(keys[i]) * u64::from(writes(tags[i]));
-    }
-}
-
-/// `stamps[key]` holds the last transaction seen writing the key going forward, and going backward.
-fn mark_long(keys: &[Key], tags: &mut [OpTag], stamp: u32, stamps: &mut [(u32, u32)]) {
-    for (key, tag) in keys.iter().zip(tags.iter_mut()) {
-        let written = &mut stamps[key.index()].0;
-        if tag.kind().is_write() {
-            *written = stamp;
-        } else if tag.kind().is_read() && *written != stamp {
-            tag.0 |= OpTag::EXTERNAL;
+        let (start, end) = (txn_ops[txn] - first, txn_ops[txn + 1] - first);
+        for op in start..end {
+            let key = &mut noted[keys[op as usize].index()];
+            let tag = &mut tags[op as usize];
+            let (reads, writes) = (tag.is_read(), tag.is_write());
+            let again = key.written > start;
+            tag.0 |= OpTag::EXTERNAL * u8::from(reads & !again);
+            tag.0 |= OpTag::FINAL * u8::from(writes);
+            let overwritten = if writes & again { key.written - 1 } else { op };
+            tags[overwritten as usize].0 &= !(OpTag::FINAL * u8::from(writes & again));
+            key.writers += u32::from(writes & !again);
+            key.written = if writes { op + 1 } else { key.written };
         }
     }
-    for (key, tag) in keys.iter().zip(tags.iter_mut()).rev() {
-        let written = &mut stamps[key.index()].1;
-        if tag.kind().is_write() && *written != stamp {
-            *written = stamp;
-            tag.0 |= OpTag::FINAL;
-        }
-    }
+    noted
 }
 
 /// Where each key's writers begin, and where each piece puts its own.
-fn lay_out(counts: &[Vec<u32>], key_count: usize) -> (Vec<u32>, Vec<Vec<u32>>) {
+fn lay_out(noted: &[Vec<Noted>], key_count: usize) -> (Vec<u32>, Vec<Vec<u32>>) {
     let mut offsets = Vec::with_capacity(key_count + 1);
-    let mut starts: Vec<Vec<u32>> = counts.iter().map(|_| Vec::with_capacity(key_count)).collect();
+    let mut starts: Vec<Vec<u32>> = noted.iter().map(|_| Vec::with_capacity(key_count)).collect();
     let mut total = 0;
     for key in 0..key_count {
         offsets.push(total);
-        for (piece, counts) in counts.iter().enumerate() {
-            starts[piece].push(total);
-            total += counts[key];
+        for (starts, noted) in starts.iter_mut().zip(noted) {
+            starts.push(total);
+            total += noted[key].writers;
         }
     }
     offsets.push(total);
@@ -151,20 +129,29 @@ fn lay_out(counts: &[Vec<u32>], key_count: usize) -> (Vec<u32>, Vec<Vec<u32>>) {
 mod tests {
     use super::*;
 
-    /// The two ways to mark a transaction agree on every sequence of five operations over three keys, two of
-    /// which share a bit.
+    /// Two transactions, of every sequence of five operations over two keys, however the five are shared out.
     #[test]
-    fn marking_short_and_long_transactions_agrees() {
+    fn marks_are_what_their_definitions_say() {
         let kinds = [0u8, 1, 2, 6];
-        let names = [0, 1, 56];
-        for code in 0..12usize.pow(5) {
-            let digits: Vec<usize> = (0..5).map(|i| code / 12usize.pow(i) % 12).collect();
-            let keys: Vec<Key> = digits.iter().map(|d| Key(names[d % 3])).collect();
-            let tags: Vec<OpTag> = digits.iter().map(|d| OpTag(kinds[d / 3])).collect();
-            let (mut short, mut long) = (tags.clone(), tags);
-            mark_short(&keys, &mut short);
-            mark_long(&keys, &mut long, 1, &mut [(0, 0); 57]);
-            assert!(short == long, "{digits:?}");
+        for (code, cut) in (0..8usize.pow(5)).flat_map(|code| (0..=5).map(move |cut| (code, cut))) {
+            let digits: Vec<usize> = (0..5).map(|i| code / 8usize.pow(i) % 8).collect();
+            let keys: Vec<Key> = digits.iter().map(|d| Key(*d as u32 % 2)).collect();
+            let mut tags: Vec<OpTag> = digits.iter().map(|d| OpTag(kinds[d / 2])).collect();
+            let noted = mark(0..2, &[0, cut as u32, 5], &keys, &mut tags, 2);
+            for i in 0..5 {
+                let (start, end) = if i < cut { (0, cut) } else { (cut, 5) };
+                let written = |mut ops: Range<usize>| {
+                    ops.any(|other| keys[other] == keys[i] && tags[other].kind().is_write())
+                };
+                let external = tags[i].kind().is_read() && !written(start..i);
+                let last = tags[i].kind().is_write() && !written(i + 1..end);
+                let expected = (OpTag::EXTERNAL * u8::from(external)) | (OpTag::FINAL * u8::from(last));
+                assert!(tags[i].0 == kinds[digits[i] / 2] | expected, "{digits:?} cut at {cut}: {i}");
+            }
+            for key in [Key(0), Key(1)] {
+                let last = |i: &usize| keys[*i] == key && tags[*i].0 & OpTag::FINAL != 0;
+                assert_eq!(noted[key.index()].writers as usize, (0..5).filter(last).count(), "{digits:?}");
+            }
         }
     }
 

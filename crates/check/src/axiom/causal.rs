@@ -15,7 +15,8 @@ use rustc_hash::FxHashSet;
 
 use super::{Forced, Ranking};
 use crate::resolve::{Link, Resolved};
-use crate::schedule::{Stale, UNPLACED};
+use crate::schedule::UNPLACED;
+use crate::stale::Stale;
 
 /// What causally precedes what: sessions, and reads from.
 pub(crate) struct Causality<'a> {
@@ -325,7 +326,7 @@ mod tests {
             let spec = Spec { sessions: 6, txns_per_session: 15, keys: 6, level, seed, ..Spec::default() };
             let history = run(&spec, &mut |_, _| {}).unwrap();
             let resolved = Resolved::new(&history);
-            let (causal, _) = schedule(&history, &resolved, &Graph::default()).unwrap();
+            let causal = schedule(&history, &resolved, &Graph::default(), |_| {}).unwrap();
             let causality = Causality { history: &history, resolved: &resolved };
             let (clocks, walk) =
                 (Past::clocks(&causality, &causal.order), Past::walk(&causality, &causal.order));

@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Axiom, Forced, Ranking};
 use crate::resolve::Resolved;
-use crate::schedule::Stale;
+use crate::stale::Stale;
 
 pub(crate) fn opposing(
     history: &History,

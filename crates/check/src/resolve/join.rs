@@ -1,4 +1,4 @@
-//! Who wrote this value to this key? Matches all external reads of registers with the final writes of
+//! Who wrote this value to this key, whatever the values are. Matches all external reads of registers with the final writes of
 //! transactions that did not abort.
 //!
 //! A hash table of all writes would be far larger than any cache, and every read a miss. So reads and writes are
@@ -6,11 +6,13 @@
 //! hand: everything that is written is written in order, and everything that is looked up at random is near.
 //! Hands do not share keys, so they are played in parallel, and what is found does not depend on who plays
 //! which.
+//!
+//! A hand keeps the order in which it was dealt. So whoever goes through the operations once more, and takes the
+//! next read from the hand of each key, finds its answer there.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, Ordering};
 
-use isoscope_history::{History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
+use isoscope_history::{History, Key, OpKind, OpView, Outcome, Txn, Value};
 use rayon::prelude::*;
 
 use super::Link;
@@ -20,125 +22,165 @@ const HAND: usize = 1 << 15;
 /// Hands that a thread can deal to without losing its own cache.
 const MOST_HANDS: usize = 256;
 
-/// A final write.
+/// A final write or an external read.
 #[derive(Clone, Copy)]
-struct Write {
+struct Card {
     key: Key,
     value: Value,
-    txn: Txn,
+    /// Of a write and of a read that was not played yet: its own transaction. Then, whom it reads from.
+    link: Link,
 }
 
-/// An external read.
+/// The reads and writes of some transactions, dealt out: in one array, the writes of the first hand, its reads, the
+/// writes of the second, and so on. It is made for as many cards as there will be: fresh memory is dear, and arrays
+/// that grow take it twice.
+pub(super) struct Dealt {
+    cards: Vec<Card>,
+    /// Where each of these stacks begins, and where the last ends.
+    starts: Vec<u32>,
+    hands: Hands,
+}
+
+/// How cards are dealt.
 #[derive(Clone, Copy)]
-struct Read {
-    key: Key,
-    value: Value,
-    txn: Txn,
-    op: Op,
+struct Hands {
+    count: usize,
 }
 
-/// The reads and writes of some transactions, dealt out.
-struct Dealt {
-    writes: Hands<Write>,
-    reads: Hands<Read>,
-}
-
-/// Hands in one array, one after the other. It is made for as many cards as there will be: fresh memory is dear,
-/// and arrays that grow take it twice.
-struct Hands<T> {
-    /// Where each hand ends, as far as it is dealt.
-    ends: Vec<u32>,
-    cards: Vec<T>,
-}
-
-impl<T: Copy> Hands<T> {
-    /// Room for so many cards in each hand.
-    fn of(mut counts: Vec<u32>, blank: T) -> Hands<T> {
-        let mut total = 0;
-        for count in &mut counts {
-            (*count, total) = (total, total + *count);
-        }
-        Hands { ends: counts, cards: vec![blank; total as usize] }
+impl Hands {
+    fn of(history: &History) -> Hands {
+        Hands { count: (history.writer_count() / HAND).next_power_of_two().min(MOST_HANDS) }
     }
 
+    /// The stack of the writes to a key; that of its reads follows.
     #[inline]
-    fn deal(&mut self, hand: usize, card: T) {
-        let end = &mut self.ends[hand];
-        self.cards[*end as usize] = card;
-        *end += 1;
+    fn writes(self, key: Key) -> usize {
+        let shift = 32 - self.count.trailing_zeros();
+        2 * (u64::from(key.0.wrapping_mul(0x9E37_79B1)) >> shift) as usize
     }
 
-    /// A hand, when all are dealt.
-    fn hand(&self, hand: usize) -> &[T] {
-        let start = if hand == 0 { 0 } else { self.ends[hand - 1] };
-        &self.cards[start as usize..self.ends[hand] as usize]
+    /// The stack of an operation. What is no card at all has one of its own, the last.
+    #[inline]
+    fn stack(self, op: OpView) -> usize {
+        let writes = self.writes(op.key);
+        let write = if is_write(op) { writes } else { 2 * self.count };
+        if is_read(op) { writes + 1 } else { write }
     }
 }
 
-/// The links of all external reads of registers. Those that no final write explains have none.
-pub(crate) fn join(history: &History, pieces: &[Range<u32>]) -> Vec<Link> {
-    let hands = (history.writer_count() / HAND).next_power_of_two().min(MOST_HANDS);
-    let dealt: Vec<Dealt> = pieces.par_iter().map(|txns| deal(history, txns.clone(), hands)).collect();
-    let links: Vec<AtomicU32> =
-        (0..history.op_count()).into_par_iter().map(|_| AtomicU32::new(Link::NOTHING.0)).collect();
-    (0..hands).into_par_iter().for_each(|hand| {
-        let table = Table::new(dealt.iter().flat_map(|piece| piece.writes.hand(hand)).copied());
-        for read in dealt.iter().flat_map(|piece| piece.reads.hand(hand)) {
-            let link = table.find(read, history.initial(read.key));
-            links[read.op.index()].store(link.0, Ordering::Relaxed);
+/// Whether an operation is an external read of a register.
+pub(super) fn is_read(op: OpView) -> bool {
+    (op.kind == OpKind::Read) & op.external
+}
+
+/// Whether an operation is a final write of a register.
+#[allow(clippy::needless_bitwise_bool, reason = "whatever branches here is guessed wrong half the time")]
+pub(super) fn is_write(op: OpView) -> bool {
+    op.last_write & (op.kind != OpKind::Append)
+}
+
+/// Matches the external reads of registers with final writes. For each piece, what [`Dealt::hand_out`] needs.
+pub(super) fn join(history: &History, pieces: &[Range<u32>]) -> Vec<Dealt> {
+    let hands = Hands::of(history);
+    let mut dealt: Vec<Dealt> = pieces.par_iter().map(|txns| deal(history, txns.clone(), hands)).collect();
+    let mut shares: Vec<Vec<Share<'_>>> = (0..hands.count).map(|_| Vec::new()).collect();
+    for piece in &mut dealt {
+        piece.shares().zip(&mut shares).for_each(|(share, shares)| shares.push(share));
+    }
+    shares.into_par_iter().for_each(|mut hand| {
+        let table = Table::new(hand.iter().flat_map(|share| share.writes.iter()).copied());
+        for read in hand.iter_mut().flat_map(|share| share.reads.iter_mut()) {
+            read.link = table.find(read, history.initial(read.key));
         }
     });
-    links.into_iter().map(|link| Link(link.into_inner())).collect()
+    dealt
 }
 
-/// Deals out the operations of some transactions.
-fn deal(history: &History, txns: Range<u32>, hands: usize) -> Dealt {
-    let shift = 32 - hands.trailing_zeros();
-    let hand_of = |key: Key| (u64::from(key.0.wrapping_mul(0x9E37_79B1)) >> shift) as usize;
-    let is_read = |op: &OpView| op.kind == OpKind::Read && op.external;
-    let is_write = |op: &OpView| op.last_write && op.kind != OpKind::Append;
-    let txns = txns.map(Txn).filter(|&txn| history.outcome(txn) != Outcome::Aborted);
+/// Those of some transactions that did not abort.
+pub(super) fn not_aborted(history: &History, txns: Range<u32>) -> impl Iterator<Item = Txn> + Clone {
+    txns.map(Txn).filter(|&txn| history.outcome(txn) != Outcome::Aborted)
+}
 
-    let (mut writes, mut reads) = (vec![0; hands], vec![0; hands]);
-    for op in txns.clone().flat_map(|txn| history.ops_of(txn)) {
-        writes[hand_of(op.key)] += u32::from(is_write(&op));
-        reads[hand_of(op.key)] += u32::from(is_read(&op));
+/// Deals out the operations of some transactions. What sort an operation is of is as good as random, so nothing
+/// branches on it.
+fn deal(history: &History, txns: Range<u32>, hands: Hands) -> Dealt {
+    let blank = 2 * hands.count;
+    let mut next = vec![0; blank + 1];
+    for op in not_aborted(history, txns.clone()).flat_map(|txn| history.ops_of(txn)) {
+        next[hands.stack(op)] += 1;
     }
-    let no_write = Write { key: Key(0), value: Value::NIL, txn: EMPTY };
-    let no_read = Read { key: Key(0), value: Value::NIL, txn: EMPTY, op: Op(0) };
-    let mut dealt = Dealt { writes: Hands::of(writes, no_write), reads: Hands::of(reads, no_read) };
-    for txn in txns {
+    let mut total = 0;
+    for count in &mut next {
+        (*count, total) = (total, total + *count);
+    }
+    let starts = next.clone();
+    // What is no card is put on one place, again and again.
+    let nothing = Card { key: Key(0), value: Value::NIL, link: Link::NOTHING };
+    let mut cards = vec![nothing; starts[blank] as usize + 1];
+    for txn in not_aborted(history, txns) {
         for op in history.ops_of(txn) {
-            let OpView { id, key, value, .. } = op;
-            if is_read(&op) {
-                dealt.reads.deal(hand_of(key), Read { key, value, txn, op: id });
-            } else if is_write(&op) {
-                dealt.writes.deal(hand_of(key), Write { key, value, txn });
+            let stack = hands.stack(op);
+            cards[next[stack] as usize] = Card { key: op.key, value: op.value, link: Link::from(txn) };
+            next[stack] += u32::from(stack != blank);
+        }
+    }
+    Dealt { cards, starts, hands }
+}
+
+/// What one piece gives to a hand.
+struct Share<'d> {
+    writes: &'d [Card],
+    reads: &'d mut [Card],
+}
+
+impl Dealt {
+    /// Its share in each hand.
+    fn shares(&mut self) -> impl Iterator<Item = Share<'_>> {
+        let mut rest = self.cards.as_mut_slice();
+        self.starts.windows(3).step_by(2).map(move |starts| {
+            let (writes, others) = std::mem::take(&mut rest).split_at_mut((starts[1] - starts[0]) as usize);
+            let (reads, others) = others.split_at_mut((starts[2] - starts[1]) as usize);
+            rest = others;
+            Share { writes, reads }
+        })
+    }
+
+    /// Gives the operations of the piece their links: external reads whom they read from, if a final write
+    /// explains them, and final writes that they are such.
+    pub(super) fn hand_out(&self, history: &History, txns: Range<u32>, links: &mut [Link]) {
+        let mut next = self.starts.clone();
+        let first = history.op_range(Txn(txns.start)).start;
+        for txn in not_aborted(history, txns) {
+            for op in history.ops_of(txn) {
+                let next = &mut next[self.hands.writes(op.key) + 1];
+                let other = if op.last_write { Link::WRITE } else { Link::NOTHING };
+                // There is a card behind the last read.
+                let read = self.cards[*next as usize].link;
+                links[op.id.index() - first] = if is_read(op) { read } else { other };
+                *next += u32::from(is_read(op));
             }
         }
     }
-    dealt
 }
 
 /// The final writes of some keys, by key and value: open addressing, at most half full.
 struct Table {
-    slots: Vec<Write>,
+    slots: Vec<Card>,
     shift: u32,
 }
 
-const EMPTY: Txn = Txn(u32::MAX);
 /// So many writes of one value to one key say as much as more would: even without the reader there are several.
 const ENOUGH: usize = 3;
 
 impl Table {
-    fn new(writes: impl Iterator<Item = Write> + Clone) -> Table {
+    fn new(writes: impl Iterator<Item = Card> + Clone) -> Table {
         let size = (2 * writes.clone().count()).next_power_of_two().max(2);
-        let empty = Write { key: Key(0), value: Value::NIL, txn: EMPTY };
+        let empty = Card { key: Key(0), value: Value::NIL, link: Link::NOTHING };
         let mut table = Table { slots: vec![empty; size], shift: 64 - size.trailing_zeros() };
         for write in writes {
             let mut slot = table.first(write.key, write.value);
             let mut same = 0;
-            while table.slots[slot].txn != EMPTY && same < ENOUGH {
+            while table.slots[slot].link != Link::NOTHING && same < ENOUGH {
                 same +=
                     usize::from((table.slots[slot].key, table.slots[slot].value) == (write.key, write.value));
                 slot = (slot + 1) & (size - 1);
@@ -158,7 +200,7 @@ impl Table {
 
     /// Whom a read reads from.
     #[inline]
-    fn find(&self, read: &Read, initial: Value) -> Link {
+    fn find(&self, read: &Card, initial: Value) -> Link {
         if read.value == Value::UNKNOWN {
             return Link::NOTHING;
         }
@@ -166,14 +208,14 @@ impl Table {
         let mut slot = self.first(read.key, read.value);
         loop {
             let write = self.slots[slot];
-            if write.txn == EMPTY {
+            if write.link == Link::NOTHING {
                 return link;
             }
-            if (write.key, write.value) == (read.key, read.value) && write.txn != read.txn {
+            if (write.key, write.value) == (read.key, read.value) && write.link != read.link {
                 if link != Link::NOTHING {
                     return Link::AMBIGUOUS;
                 }
-                link = Link::from(write.txn);
+                link = write.link;
             }
             slot = (slot + 1) & (self.slots.len() - 1);
         }

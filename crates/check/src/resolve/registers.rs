@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use isoscope_history::{Datum, History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
-use rustc_hash::FxHashMap;
+use rustc_hash::FxHashSet;
 
 use super::Link;
 
@@ -39,16 +39,16 @@ impl Found {
     }
 }
 
-/// Looks at some transactions and marks their final writes.
+/// Looks at some transactions.
 pub(crate) fn resolve(
     history: &History,
     unsupported: &[bool],
     txns: Range<u32>,
     links: &mut [Link],
+    memory: &mut Memory,
 ) -> Found {
     let first = history.op_range(Txn(txns.start)).start;
-    let mut pass =
-        Pass { history, unsupported, first, links, found: Found::default(), memory: Memory::default() };
+    let mut pass = Pass { history, unsupported, first, links, found: Found::default(), memory };
     let took_effect = |txn: &Txn| history.outcome(*txn) != Outcome::Aborted;
     txns.map(Txn).filter(took_effect).for_each(|txn| pass.transaction(txn));
     pass.found
@@ -62,29 +62,35 @@ struct Pass<'a> {
     first: usize,
     links: &'a mut [Link],
     found: Found,
-    memory: Memory,
+    memory: &'a mut Memory,
 }
 
 impl Pass<'_> {
+    /// Most operations are writes, or the first reads of their keys, and nothing is wrong with them. Which of the two
+    /// is as good as random, so nothing branches on it.
     fn transaction(&mut self, txn: Txn) {
         let history = self.history;
         self.memory.forget(history.op_range(txn));
         for op in history.ops_of(txn) {
-            if op.kind == OpKind::RangeRead || self.unsupported.get(op.key.index()) == Some(&true) {
-                self.found.unsupported.push(op.id);
-                self.links[op.id.index() - self.first] = Link::NOTHING;
-                continue;
+            let link = self.links[op.id.index() - self.first];
+            let plain_read = (link.is_read() & op.value.row().is_none()) && self.unsupported.is_empty();
+            let plain_write = op.kind.is_write() && self.unsupported.is_empty();
+            if !self.memory.note(op, plain_read, plain_write) {
+                self.look(op);
             }
-            match op.kind {
-                OpKind::Read => self.read(op),
-                OpKind::ReadList => self.found.list_reads.push(op.id),
-                _ => {
-                    self.memory.write(op);
-                    if op.last_write {
-                        self.links[op.id.index() - self.first] = Link::WRITE;
-                    }
-                }
-            }
+        }
+    }
+
+    fn look(&mut self, op: OpView) {
+        if op.kind == OpKind::RangeRead || self.unsupported.get(op.key.index()) == Some(&true) {
+            self.found.unsupported.push(op.id);
+            self.links[op.id.index() - self.first] = Link::NOTHING;
+            return;
+        }
+        match op.kind {
+            OpKind::Read => self.read(op),
+            OpKind::ReadList => self.found.list_reads.push(op.id),
+            _ => self.memory.write(op),
         }
     }
 
@@ -98,7 +104,7 @@ impl Pass<'_> {
             return;
         }
         if !op.external {
-            if self.memory.last_write(self.history, op) != Some(op.value) {
+            if self.memory.last_write(op).map(|write| self.history.op(write).value) != Some(op.value) {
                 self.found.open.push(op.id);
             }
             return;
@@ -111,73 +117,79 @@ impl Pass<'_> {
             Link::AMBIGUOUS => self.found.ambiguous.push(op.id),
             _ => {}
         }
-        let resolved = |earlier: Op| self.links[earlier.index() - self.first] != Link::NOTHING;
-        if let Some(earlier) = self.memory.other_value(self.history, op, resolved) {
-            self.found.unrepeatable.push((earlier, op.id));
+        if let Some(first) = self.memory.read(op)
+            && self.history.op(first).value != op.value
+            && self.memory.differed.insert(op.key)
+        {
+            self.found.unrepeatable.push((first, op.id));
         }
     }
 }
 
-/// Transactions up to this length are searched; for longer ones a table is kept.
-const SHORT: usize = 64;
-
 /// What a transaction did so far, by key.
-#[derive(Default)]
-struct Memory {
+///
+/// Operations are numbered transaction by transaction, so what was noted of other transactions is not among those
+/// of this one up to now, and nothing needs to be cleared between two.
+pub(crate) struct Memory {
+    /// The operations of the transaction.
     ops: Range<usize>,
-    /// A bit for each key read, by its hash: most transactions read no key twice.
-    read: u64,
-    first_reads: FxHashMap<Key, (OpView, bool)>,
-    last_writes: FxHashMap<Key, Value>,
+    noted: Vec<Noted>,
+    /// Keys of which two reads are known to contradict each other.
+    differed: FxHashSet<Key>,
 }
 
+/// What was last noted of a key.
+#[derive(Clone, Copy)]
+struct Noted {
+    /// The first external read of a transaction that has a link.
+    read: Op,
+    /// The last write.
+    write: Op,
+}
+
+/// Before anything is noted: no history has so many operations.
+const NONE: Op = Op(u32::MAX);
+
 impl Memory {
-    fn forget(&mut self, ops: Range<usize>) {
-        self.ops = ops;
-        self.read = 0;
-        self.first_reads.clear();
-        self.last_writes.clear();
+    pub(crate) fn new(history: &History) -> Memory {
+        let noted = vec![Noted { read: NONE, write: NONE }; history.key_count()];
+        Memory { ops: 0..0, noted, differed: FxHashSet::default() }
     }
 
-    fn is_short(&self) -> bool {
-        self.ops.len() <= SHORT
+    fn forget(&mut self, ops: Range<usize>) {
+        self.ops = ops;
+        if !self.differed.is_empty() {
+            self.differed.clear();
+        }
+    }
+
+    /// Notes an operation if it is a write or the first read of its key; says whether it is.
+    #[inline]
+    fn note(&mut self, op: OpView, read: bool, write: bool) -> bool {
+        let Noted { read: first, write: last } = &mut self.noted[op.key.index()];
+        let is_first = read & !(self.ops.start..op.id.index()).contains(&first.index());
+        *first = if is_first { op.id } else { *first };
+        *last = if write { op.id } else { *last };
+        is_first | write
     }
 
     fn write(&mut self, op: OpView) {
-        if !self.is_short() {
-            self.last_writes.insert(op.key, op.value);
-        }
+        self.noted[op.key.index()].write = op.id;
     }
 
-    /// What the transaction last wrote to the key of a read.
-    fn last_write(&self, history: &History, read: OpView) -> Option<Value> {
-        if !self.is_short() {
-            return self.last_writes.get(&read.key).copied();
-        }
-        let earlier = (self.ops.start..read.id.index()).rev().map(|i| history.op(Op::at(i)));
-        earlier.filter(|op| op.key == read.key).find(|op| op.kind.is_write()).map(|op| op.value)
+    /// The last write of the transaction to the key of a read.
+    fn last_write(&self, read: OpView) -> Option<Op> {
+        let write = self.noted[read.key.index()].write;
+        (self.ops.start..read.id.index()).contains(&write.index()).then_some(write)
     }
 
-    /// The first external read of the same key, if this one is the first to return another value. Wrong reads
-    /// do not count.
-    fn other_value(&mut self, history: &History, read: OpView, resolved: impl Fn(Op) -> bool) -> Option<Op> {
-        let bit = 1u64 << (read.key.0.wrapping_mul(0x9E37_79B1) >> 26);
-        let new = self.read & bit == 0;
-        self.read |= bit;
-        if !self.is_short() {
-            let (first, differed) = self.first_reads.entry(read.key).or_insert((read, false));
-            let differs = first.value != read.value && !*differed;
-            *differed |= differs;
-            return differs.then_some(first.id);
+    /// Notes an external read, and returns the first one of the same key if this is not it.
+    fn read(&mut self, read: OpView) -> Option<Op> {
+        let first = &mut self.noted[read.key.index()].read;
+        if (self.ops.start..read.id.index()).contains(&first.index()) {
+            return Some(*first);
         }
-        if new {
-            return None;
-        }
-        let mut earlier = (self.ops.start..read.id.index())
-            .map(|i| history.op(Op::at(i)))
-            .filter(|op| op.kind == OpKind::Read && op.key == read.key && resolved(op.id));
-        let first = earlier.next()?;
-        let differs = first.value != read.value && earlier.all(|op| op.value == first.value);
-        differs.then_some(first.id)
+        *first = read.id;
+        None
     }
 }

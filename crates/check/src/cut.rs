@@ -217,7 +217,9 @@ impl Search<'_> {
             return None;
         }
         let apart = |read: &&Read| !first.origins.iter().any(|origin| read.origins.contains(origin));
-        let differs = |read: &&Read| read.list != first.list;
+        let value = |read: &Read| self.history.op(read.op).value;
+        let differs =
+            |read: &&Read| read.list != first.list || read.list.is_none() && value(read) != value(first);
         let second = reads[1..].iter().find(apart).or_else(|| reads[1..].iter().find(differs));
         Some(Failure::Pair(first.op, second.map_or(reads[reads.len() - 1].op, |read| read.op)))
     }

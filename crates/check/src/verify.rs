@@ -122,7 +122,8 @@ fn check_unknown(facts: &Facts<'_>, unknown: &Unknown) -> Result<(), Refutation>
             ensure(present(first), || format!("{first:?} is no operation of a present transaction"))?;
             let ambiguous = facts.source(first) == Source::Ambiguous
                 || cut::is_uncertain(facts, first)
-                || worlds::is_open(facts, first);
+                || worlds::is_open(facts, first)
+                || cut::depends(facts);
             ensure(ambiguous && reads > 0, || format!("{} is not ambiguous", facts.text(first)))
         }
         Unknown::Unsupported { operations, first } => {

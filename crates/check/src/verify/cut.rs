@@ -65,12 +65,18 @@ fn agrees(facts: &Facts<'_>) -> bool {
     true
 }
 
+/// Whether it depends on who took effect if a wrong read counts.
+pub(super) fn depends(facts: &Facts<'_>) -> bool {
+    Possible::new(facts).free_read().is_some()
+}
+
 /// Whether two reads of a key by a transaction are among those that show that cut isolation is violated whoever took
 /// effect.
 pub(super) fn is_unrepeatable(facts: &Facts<'_>, reader: Txn, first: OpView, second: OpView) -> bool {
     let possible = Possible::new(facts);
     let counted = |read: OpView| possible.origins(reader, read).is_some();
     possible.failed.is_some()
+        && compare(facts, reader, first, second) != Origins::Agree
         && counted(first)
         && counted(second)
         && !possible.has_one_origin(reader, first.key)
@@ -162,8 +168,13 @@ impl<'a, 'h> Possible<'a, 'h> {
         self.origins(reader, read).is_none_or(|from| !from.must || some(&from.nodes))
     }
 
-    /// Whom a read may be from; none when it is of nobody else.
+    /// Whom a read that counts may be from; none when it is of nobody else.
     fn origins(&self, reader: Txn, read: OpView) -> Option<From> {
+        self.any_origins(reader, read).filter(|from| !self.is_free(from))
+    }
+
+    /// Whom a read may be from, be it that it counts or not.
+    fn any_origins(&self, reader: Txn, read: OpView) -> Option<From> {
         let (facts, history) = (self.facts, self.facts.history);
         if matches!(facts.source(read.id), Source::Nothing | Source::Own) {
             return None;
@@ -189,7 +200,7 @@ impl<'a, 'h> Possible<'a, 'h> {
             nodes = self.others(reader, read.key, read.value, false);
         }
         let from = From { nodes, must: right && !initial };
-        (!from.nodes.is_empty() && !self.is_free(&from)).then_some(from)
+        (!from.nodes.is_empty()).then_some(from)
     }
 
     /// Whether a wrong read, which nobody has to explain, counts only if one of unknown outcome took effect. Such a
@@ -202,17 +213,16 @@ impl<'a, 'h> Possible<'a, 'h> {
         !from.must && !from.nodes.iter().any(certain)
     }
 
-    /// Such a read.
+    /// Such a read, where there is another of the same key.
     fn free_read(&self) -> Option<Op> {
         let history = self.facts.history;
         let possible = history.txns().filter(|txn| self.set[txn.index()]);
         let mut reads = possible.flat_map(|txn| history.ops_of(txn).map(move |op| (txn, op)));
         let is_free = |(txn, op): &(Txn, OpView)| {
+            let others = history.ops_of(*txn).filter(|other| other.kind.is_read() && other.key == op.key);
             op.kind == OpKind::Read
-                && matches!(self.facts.source(op.id), Source::Wrong)
-                && self.origins(*txn, *op).is_none()
-                && !writes_itself(self.facts, *op, *txn)
-                && !self.others(*txn, op.key, op.value, false).is_empty()
+                && self.any_origins(*txn, *op).is_some_and(|from| self.is_free(&from))
+                && others.filter(|other| self.any_origins(*txn, *other).is_some()).count() > 1
         };
         reads.find(is_free).map(|(_, op)| op.id)
     }

@@ -790,6 +790,27 @@ fn is_right(history: &History, txns: &[Txn], txn: Txn, read: OpView, part: &[Val
     can_be_appended(history, txns, read.key, part, &[(txn, part.len())])
 }
 
+/// Whether the rest of a list can be placed, given how many appends of each transaction are.
+fn place(
+    list: &[Value],
+    at: usize,
+    appends: &[Vec<Value>],
+    placed: &mut [usize],
+    fits: &dyn Fn(usize, usize, bool) -> bool,
+) -> bool {
+    let Some(&element) = list.get(at) else { return true };
+    (0..appends.len()).any(|t| {
+        let next = appends[t].get(placed[t]) == Some(&element);
+        let last = placed[t] + 1 == appends[t].len();
+        next && fits(at, t, last) && {
+            placed[t] += 1;
+            let placeable = place(list, at + 1, appends, placed, fits);
+            placed[t] -= 1;
+            placeable
+        }
+    })
+}
+
 /// Whether each element of a list can be one append of a present transaction, so that of each transaction it holds the first
 /// so many appends, in order; and so that each of some beginnings ends with a final append and holds none of its
 /// reader's.
@@ -806,26 +827,6 @@ fn can_be_appended(
         .iter()
         .map(|&txn| history.ops_of(txn).filter(|op| is_write_of(op, key)).map(|op| op.value).collect())
         .collect();
-    // For each transaction how many of its appends are placed.
-    fn place(
-        list: &[Value],
-        at: usize,
-        appends: &[Vec<Value>],
-        placed: &mut [usize],
-        fits: &dyn Fn(usize, usize, bool) -> bool,
-    ) -> bool {
-        let Some(&element) = list.get(at) else { return true };
-        (0..appends.len()).any(|t| {
-            let next = appends[t].get(placed[t]) == Some(&element);
-            let last = placed[t] + 1 == appends[t].len();
-            next && fits(at, t, last) && {
-                placed[t] += 1;
-                let placeable = place(list, at + 1, appends, placed, fits);
-                placed[t] -= 1;
-                placeable
-            }
-        })
-    }
     let fits = |at: usize, t: usize, last: bool| {
         beginnings.iter().all(|&(reader, length)| {
             let at = at + initial;

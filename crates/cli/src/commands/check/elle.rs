@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use isoscope_check::{Edge, Evidence, Finding, Instance, Node, Seen, Through, Unknown, Verdict, Why};
-use isoscope_explain::{Teller, main_cycle};
+use isoscope_explain::Teller;
 use isoscope_formats::Failure;
 use isoscope_history::{Datum, History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
 use isoscope_levels::{Anomaly, Level};

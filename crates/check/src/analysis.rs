@@ -24,7 +24,7 @@
 
 use std::borrow::Cow;
 
-use isoscope_history::{Datum, History, Key, Op, OpKind, Session, Txn};
+use isoscope_history::{Datum, History, Key, Op, OpKind, Session, Txn, Value};
 use isoscope_levels::Anomaly;
 use isoscope_order::{Components, Graph};
 use rayon::prelude::*;
@@ -340,8 +340,9 @@ impl Work<'_> {
     fn list_shows(&self, forced: Forced) -> bool {
         let read = self.history.op(forced.read);
         let Datum::List(list) = self.history.datum(read.value) else { return false };
+        let repeats = |element: &Value| self.resolved.repeated_elements.contains(&(read.key, *element));
         let mut appends = self.history.ops_of(forced.seen).filter(|op| op.kind == OpKind::Append);
-        appends.any(|op| op.key == read.key && list.contains(&op.value))
+        appends.any(|op| op.key == read.key && list.contains(&op.value)) && !list.iter().any(repeats)
     }
 }
 
@@ -387,6 +388,6 @@ fn length(evidence: &Evidence) -> usize {
     };
     match evidence {
         Evidence::Cycle(cycle) => cycle.iter().map(steps).sum(),
-        Evidence::Read { .. } | Evidence::Pair { .. } | Evidence::Cases(_) => 1,
+        Evidence::Read { .. } | Evidence::Pair { .. } | Evidence::Cases(_) | Evidence::Worlds(_) => 1,
     }
 }

@@ -114,6 +114,87 @@ pub enum Evidence {
     Cycle(Vec<Edge>),
     /// Every way to choose writers and version orders leads to a cycle.
     Cases(Proof),
+    /// Whoever appended what lists hold, and whoever took effect, the level is violated.
+    Worlds(Worlds),
+}
+
+impl Evidence {
+    /// What shows an anomaly in the world that it is named after; this itself where there is one world.
+    pub fn main(&self) -> &Evidence {
+        match self {
+            Evidence::Worlds(worlds) => {
+                let instance = worlds.main().and_then(|finding| finding.instances.first());
+                instance.map_or(self, |instance| &instance.evidence)
+            }
+            _ => self,
+        }
+    }
+}
+
+/// A proof that a level is violated whatever is true of what only lists and outcomes leave open.
+///
+/// A tree, like a [`Proof`]: inner nodes go through the answers to a [`Question`], and each answer makes another history of
+/// the one at hand, in which less is open. Leaves say why the level is violated in the history that the answers on the
+/// way from the root have made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Worlds {
+    /// The nodes; the first is the root, and children stand after their parents.
+    pub cases: Vec<World>,
+}
+
+impl Worlds {
+    /// The violation that the whole is named after: that of the last leaf.
+    pub fn main(&self) -> Option<&Finding> {
+        self.cases.iter().rev().find_map(|case| match case {
+            World::Violated(finding) => Some(finding),
+            World::Unfit { .. } | World::Open { .. } => None,
+        })
+    }
+
+    /// How many leaves there are.
+    pub fn leaves(&self) -> usize {
+        self.cases.iter().filter(|case| !matches!(case, World::Open { .. })).count()
+    }
+}
+
+/// A node of [`Worlds`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum World {
+    /// The level is violated here, with one instance to show it.
+    Violated(Finding),
+    /// A list that nothing is wrong with has become one that cannot be, or that contradicts another, so that this is none of
+    /// the possible worlds. For PL-1, to which a wrong list is no violation.
+    Unfit {
+        /// The read that returned the list.
+        read: Op,
+    },
+    /// A question is open, and no answer helps.
+    Open {
+        /// The question.
+        question: Question,
+        /// For each of its answers, in their order, the node that says why it is none.
+        cases: Vec<u32>,
+    },
+}
+
+/// Something that a history leaves open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// Which append an element of a list is. With an answer, the append and the element, wherever it is at this place of a list
+    /// of this key, are set apart from all others of the same value.
+    Element {
+        /// A read that returned the list.
+        read: Op,
+        /// Where in the list the element is.
+        index: u32,
+        /// All appends that it may be.
+        appends: Vec<Op>,
+    },
+    /// Whether a transaction of unknown outcome took effect: it did, or it did not.
+    Outcome {
+        /// The transaction.
+        txn: Txn,
+    },
 }
 
 /// A proof by cases that no choice of writers and version orders satisfies a level.
@@ -247,9 +328,8 @@ pub enum Verdict {
 pub enum Unknown {
     /// No transaction that committed did anything.
     NothingToCheck,
-    /// So many reads have several possible writers, and the level holds or not depending on the choice, in one of the
-    /// two cases that no engine searches: cut isolation where outcomes are unknown too, and lists to which an element
-    /// was appended twice. The first such read.
+    /// So many reads have several possible writers, and there are more choices than are gone through: of who appended the
+    /// elements of lists, or in one corner of cut isolation of who took effect (`cut.rs`). The first such read.
     Ambiguous {
         /// How many.
         reads: u64,

@@ -10,14 +10,16 @@ use crate::analysis::Analysis;
 use crate::axiom::Axiom;
 use crate::certificate::{
     Against, Case, Choice, Edge, Evidence, Finding, Instance, Judgement, Node, Proof, Seen, Through, Unknown,
-    Verdict, Why, Witness,
+    Verdict, Why, Witness, Worlds,
 };
+use crate::cut::{self, Cut};
 use crate::cycles::{self, Cycle};
 use crate::decide::decide;
 use crate::resolve::{self, Resolved, Tally};
 use crate::strong::{self, Answer};
 use crate::trace::Relations;
 use crate::watch::{Nobody, Watch};
+use crate::worlds;
 
 /// How much to report.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +46,8 @@ pub struct Checker<'h> {
     options: Options,
     keep: usize,
     resolved: Resolved,
+    /// Whether what lists leave open is ignored, so that only a violation says something.
+    ignores_open: bool,
     answers: FxHashMap<Level, (Verdict, Option<Level>)>,
     analysis: Option<Analysis>,
 }
@@ -58,7 +62,8 @@ impl<'h> Checker<'h> {
     pub fn watched(history: &'h History, options: Options, watch: &'h dyn Watch) -> Self {
         let resolved = Resolved::new(history);
         let keep = options.max_anomalies.max(1);
-        Checker { history, watch, options, keep, resolved, answers: FxHashMap::default(), analysis: None }
+        let answers = FxHashMap::default();
+        Checker { history, watch, options, keep, resolved, ignores_open: false, answers, analysis: None }
     }
 
     /// Decides a level.
@@ -76,7 +81,7 @@ impl<'h> Checker<'h> {
         if !self.has_operations() {
             return (Verdict::Unknown(Unknown::NothingToCheck), None);
         }
-        if let Some(answer) = self.known(level) {
+        if let Some(answer) = self.known(level).or_else(|| self.by_worlds(level)) {
             return answer;
         }
         if level.engine() != Engine::Solver {
@@ -106,6 +111,36 @@ impl<'h> Checker<'h> {
         let answer =
             strong::decide(self.history, &self.resolved, level, self.options.trust_timestamps, self.watch);
         (self.answered(level, answer), None)
+    }
+
+    /// The verdict where lists leave something open: whatever that is.
+    fn by_worlds(&self, level: Level) -> Option<(Verdict, Option<Level>)> {
+        if self.ignores_open || worlds::questions(self.history, &self.resolved, level).is_empty() {
+            return None;
+        }
+        let Checker { history, options, watch, .. } = *self;
+        let judge = |history: &History, resolved: &Resolved| {
+            Checker::ignoring(history, resolved.clone(), options, watch).check(level).verdict
+        };
+        let Judgement { verdict, implied_by, .. } =
+            Checker::ignoring(history, self.resolved.clone(), options, watch).check(level);
+        if !matches!(verdict, Verdict::Holds(_)) {
+            return Some((verdict, implied_by));
+        }
+        let verdict = match worlds::search(history, &self.resolved, level, watch, &judge) {
+            worlds::Found::Holds(witness) => Verdict::Holds(witness),
+            worlds::Found::Violated(worlds) => self.whoever(worlds),
+            worlds::Found::Stopped(limit) => Verdict::Unknown(Unknown::Limit(limit)),
+            worlds::Found::Open => self.ambiguous(),
+        };
+        Some((verdict, None))
+    }
+
+    /// A violation in all worlds, by the name that it has in one of them.
+    fn whoever(&self, worlds: Worlds) -> Verdict {
+        let Some(&Finding { anomaly, against, through, .. }) = worlds.main() else { return self.ambiguous() };
+        let instance = Instance { evidence: Evidence::Worlds(worlds), component: Some(0) };
+        Verdict::Violated(vec![Finding { against, through, ..self.finding(anomaly, vec![instance]) }])
     }
 
     /// What the answers for other levels say about one.
@@ -141,16 +176,15 @@ impl<'h> Checker<'h> {
     }
 
     fn ambiguous(&self) -> Verdict {
-        let Tally { count, first } = self.resolved.ambiguous.unwrap_or(Tally { count: 0, first: Op(0) });
+        let Resolved { ambiguous, open_lists, .. } = self.resolved;
+        let Tally { count, first } = open_lists.or(ambiguous).unwrap_or(Tally { count: 0, first: Op(0) });
         Verdict::Unknown(Unknown::Ambiguous { reads: count, first })
     }
 
     /// Why no engine can judge a history.
     fn unjudged(&self) -> Option<Verdict> {
-        if let Some(Tally { count, first }) = self.resolved.unsupported {
-            return Some(Verdict::Unknown(Unknown::Unsupported { operations: count, first }));
-        }
-        self.resolved.repeated_elements.then(|| self.ambiguous())
+        let Tally { count, first } = self.resolved.unsupported?;
+        Some(Verdict::Unknown(Unknown::Unsupported { operations: count, first }))
     }
 
     /// The anomalies that proofs show, each proof by the name of the cycle it ends with.
@@ -278,21 +312,18 @@ impl<'h> Checker<'h> {
 
     /// A level that holds as far as can be seen may still fail because of what cannot be seen.
     fn unless_open(&mut self, level: Level, witness: Witness) -> Verdict {
-        let Resolved { ambiguous, uncertain, .. } = self.resolved;
-        if let Some(Tally { count, first }) = self.resolved.unsupported {
-            return Verdict::Unknown(Unknown::Unsupported { operations: count, first });
+        let Resolved { ambiguous, open_lists, uncertain, .. } = self.resolved;
+        if let Some(unsupported) = self.unjudged() {
+            return unsupported;
         }
-        let open = match level {
+        if level == Level::CutIsolation {
             // Whether a transaction of unknown outcome is there at all may depend on who wrote what.
-            Level::CutIsolation => uncertain.or(ambiguous.filter(|_| self.any_left_out())),
-            // Who wrote what was read does not matter to the order of writes, unless lists show it.
-            Level::AdyaPl1 => ambiguous.filter(|_| self.resolved.repeated_elements),
-            _ => ambiguous,
-        };
-        let Some(Tally { count, first }) = open else { return Verdict::Holds(witness) };
-        let unknown = Verdict::Unknown(Unknown::Ambiguous { reads: count, first });
-        if matches!(level, Level::CutIsolation | Level::AdyaPl1) || self.resolved.repeated_elements {
-            return unknown;
+            let depends = ambiguous.or(open_lists).is_some() && self.any_left_out();
+            return if depends || uncertain.is_some() { self.cut() } else { Verdict::Holds(witness) };
+        }
+        // Who wrote what was read does not matter to the order of writes, unless lists show it.
+        if level == Level::AdyaPl1 || ambiguous.is_none() {
+            return Verdict::Holds(witness);
         }
         if let Verdict::Holds(witness) = self.check(Level::Serializable).verdict {
             return Verdict::Holds(self.weakened(&witness, level));
@@ -318,11 +349,32 @@ impl<'h> Checker<'h> {
         }
     }
 
+    /// Cut isolation where it depends on who took effect.
+    fn cut(&self) -> Verdict {
+        match cut::decide(self.history, &self.resolved) {
+            Cut::Holds => Verdict::Holds(Witness::default()),
+            Cut::Violated(first, second) => {
+                violated(self.pairs(Anomaly::NonRepeatableRead, &[(first, second)]).into_iter().collect())
+            }
+            Cut::Open(first) => Verdict::Unknown(Unknown::Ambiguous { reads: 1, first }),
+        }
+    }
+
     /// A checker of a history whose reads are resolved.
     fn of(history: &'h History, resolved: Resolved, keep: usize) -> Checker<'h> {
         let options = Options { max_anomalies: keep, ..Options::default() };
-        let answers = FxHashMap::default();
-        Checker { history, watch: &Nobody, options, keep, resolved, answers, analysis: None }
+        Checker::ignoring(history, resolved, options, &Nobody)
+    }
+
+    /// One that ignores what lists leave open.
+    fn ignoring(
+        history: &'h History,
+        resolved: Resolved,
+        options: Options,
+        watch: &'h dyn Watch,
+    ) -> Checker<'h> {
+        let (keep, answers) = (options.max_anomalies.max(1), FxHashMap::default());
+        Checker { history, watch, options, keep, resolved, ignores_open: true, answers, analysis: None }
     }
 
     /// The simplest cycle that violates a weak level, whoever wrote what is open.

@@ -27,6 +27,7 @@ mod analysis;
 mod axiom;
 mod certificate;
 mod checker;
+mod cut;
 mod cycles;
 mod decide;
 mod repair;
@@ -37,10 +38,11 @@ mod strong;
 mod trace;
 mod verify;
 mod watch;
+mod worlds;
 
 pub use certificate::{
-    Against, Case, Choice, Edge, Evidence, Finding, Instance, Judgement, Limit, Node, Proof, Seen, Through,
-    Unknown, Verdict, Why, Witness,
+    Against, Case, Choice, Edge, Evidence, Finding, Instance, Judgement, Limit, Node, Proof, Question, Seen,
+    Through, Unknown, Verdict, Why, Witness, World, Worlds,
 };
 pub use checker::{Checker, Options};
 pub use verify::{Refutation, Verifier, verify};

@@ -24,11 +24,12 @@ mod wrong;
 
 use std::ops::Range;
 
-use isoscope_history::{History, Key, Op, Session, Txn};
+use isoscope_history::{History, Key, Op, Session, Txn, Value};
 use isoscope_levels::Anomaly;
 use rayon::prelude::*;
+use rustc_hash::FxHashSet;
 
-pub(crate) use lists::VersionEdge;
+pub(crate) use lists::{Repeated, VersionEdge};
 
 /// What an operation has to do with other transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,10 +107,14 @@ pub(crate) struct Resolved {
     pub(crate) incompatible: Vec<(Op, Op)>,
     /// What lists say about the order of versions.
     pub(crate) versions: Vec<VersionEdge>,
-    /// Reads that have several possible writers.
+    /// Reads of registers that have several possible writers.
     pub(crate) ambiguous: Option<Tally>,
-    /// Whether some of them are of lists.
-    pub(crate) repeated_elements: bool,
+    /// Reads of lists that hold an element that was appended more than once.
+    pub(crate) open_lists: Option<Tally>,
+    /// Elements that were appended to one list more than once.
+    pub(crate) repeated_elements: FxHashSet<(Key, Value)>,
+    /// Of lists that were read, the first elements that were appended more than once.
+    pub(crate) repeated: Vec<Repeated>,
     /// Reads of which it is not certain that they repeat an earlier one.
     pub(crate) uncertain: Option<Tally>,
     /// Operations that the engines cannot judge.
@@ -137,8 +142,6 @@ impl Resolved {
         wrong.sort_unstable_by_key(|wrong| (wrong.read, wrong.anomaly));
         found.unrepeatable.extend(listed.unrepeatable);
         found.unrepeatable.sort_unstable();
-        let repeated_elements = !listed.ambiguous.is_empty();
-        found.ambiguous.extend(listed.ambiguous);
         found.unsupported.extend(listed.unsupported);
         repeated.uncertain.extend(listed.uncertain);
         Resolved {
@@ -149,7 +152,9 @@ impl Resolved {
             incompatible: listed.incompatible,
             versions: listed.versions,
             ambiguous: Tally::of(&found.ambiguous),
-            repeated_elements,
+            open_lists: Tally::of(&listed.ambiguous),
+            repeated_elements: lists.repeated_elements(),
+            repeated: listed.repeated,
             uncertain: Tally::of(&repeated.uncertain),
             unsupported: Tally::of(&found.unsupported),
         }

@@ -37,12 +37,13 @@ use cases::Cases;
 use events::{Events, Rules};
 pub(crate) use name::{main_cycle, name, through};
 use problem::Problem;
+pub(crate) use problem::optional_lists;
 use refute::Prover;
 use saturate::{Known, Outcome};
 use search::Axiom;
 use visible::Sight;
 pub(crate) use weak::Leaf;
-pub(crate) use witness::weaken;
+pub(crate) use witness::{names_sources, weaken};
 
 /// What is known about a level in the end.
 pub(crate) enum Answer {
@@ -63,9 +64,6 @@ pub(crate) fn decide(
     let rules = Rules::of(level, trust_timestamps)?;
     let stage = |name, figures| watch.stage(level, &Stage { name, figures });
     let original = Problem::new(history, resolved, false);
-    if original.has_optional_lists {
-        return None;
-    }
     let mut edges = Vec::new();
     let events = Events::new(history, resolved, rules, &mut edges);
     saturate::given(&original, &events, &mut edges);
@@ -80,10 +78,14 @@ pub(crate) fn decide(
     );
     let mut known = Known::new(edges);
     if let Some(read) = original.orphan() {
-        return Some(Answer::Violated(vec![Prover::new(&original, &events, &known).orphan(read)]));
+        let prover = Prover::new(&original, &events, &known, watch);
+        return Some(proved(&prover, vec![prover.orphan(read)]));
     }
     // Histories of read-modify-writes leave no choice: running them is all it takes.
-    let (order, good) = linearise::linearise(&original, &events, &known.edges);
+    let (order, good) = match linearise::linearise(&original, &events, &known.edges, watch) {
+        Ok(run) => run,
+        Err(limit) => return Some(Answer::Stopped(limit)),
+    };
     stage("schedule", vec![("ran", good as u64), ("events", events.nodes.into())]);
     if good == events.nodes as usize {
         return Some(Answer::Holds(witness::of_events(&original, &events, &order, |_| false)));
@@ -102,19 +104,28 @@ pub(crate) fn decide(
     match outcome {
         Outcome::Fixpoint => {}
         Outcome::Contradiction => {
-            let proofs = Prover::new(&original, &events, &known).contradictions();
+            let prover = Prover::new(&original, &events, &known, watch);
+            let proofs = prover.contradictions();
             stage("prove", vec![("proofs", proofs.len() as u64)]);
-            return Some(Answer::Violated(proofs));
+            return Some(proved(&prover, proofs));
         }
         Outcome::Stopped(limit) => return Some(Answer::Stopped(limit)),
     }
-    let (order, good) = linearise::linearise(&problem, &events, &known.edges);
+    let (order, good) = match linearise::linearise(&problem, &events, &known.edges, watch) {
+        Ok(run) => run,
+        Err(limit) => return Some(Answer::Stopped(limit)),
+    };
     stage("linearise", vec![("ran", good as u64), ("events", events.nodes.into())]);
     if good == events.nodes as usize {
         return Some(Answer::Holds(witness::of_events(&problem, &events, &order, |_| false)));
     }
     let search = Search { original: &original, problem: &problem, events: &events, known: &known, watch };
     Some(search.run(level, order))
+}
+
+/// A violation, unless a limit was reached while it was proved.
+fn proved(prover: &Prover<'_>, proofs: Vec<Proof>) -> Answer {
+    prover.turnstile.reached().map_or(Answer::Violated(proofs), Answer::Stopped)
 }
 
 /// What is left when neither running nor saturating has settled a level.
@@ -161,12 +172,12 @@ impl Search<'_> {
 
     /// The proof that no order satisfies some axioms.
     fn prove(&self, axioms: &[Axiom], order: &[u32]) -> Answer {
-        let prover = Prover::new(self.original, self.events, self.known);
+        let prover = Prover::new(self.original, self.events, self.known, self.watch);
         let source = |read: u32| self.problem.reads[read as usize].source;
         let tree = Cases::new(&prover, &source, axioms, &self.known.edges, order).prove();
         match tree {
-            Some(tree) => Answer::Violated(vec![prover.tell(tree)]),
-            None => Answer::Stopped(Limit::Proof),
+            Some(tree) => proved(&prover, vec![prover.tell(tree)]),
+            None => Answer::Stopped(prover.turnstile.reached().unwrap_or(Limit::Proof)),
         }
     }
 }
@@ -189,24 +200,25 @@ pub(crate) fn decide_weak(
     };
     let rules = Rules { sessions, misses: false, ..Rules::of(Level::ParallelSnapshot, false)? };
     let problem = Problem::new(history, resolved, matches!(sight, Sight::Nothing | Sight::Earlier));
-    if problem.has_optional_lists {
-        return None;
-    }
     let mut edges = Vec::new();
     let events = Events::new(history, resolved, rules, &mut edges);
     saturate::given(&problem, &events, &mut edges);
     let known = Known::new(edges);
     if let Some(read) = problem.orphan() {
-        return Some(Answer::Violated(vec![Prover::new(&problem, &events, &known).orphan(read)]));
+        let prover = Prover::new(&problem, &events, &known, watch);
+        return Some(proved(&prover, vec![prover.orphan(read)]));
     }
-    let (order, good) = linearise::linearise(&problem, &events, &known.edges);
+    let (order, good) = match linearise::linearise(&problem, &events, &known.edges, watch) {
+        Ok(run) => run,
+        Err(limit) => return Some(Answer::Stopped(limit)),
+    };
     stage("linearise", vec![("ran", good as u64), ("events", events.nodes.into())]);
     if good == events.nodes as usize {
         return Some(Answer::Holds(witness::of_events(&problem, &events, &order, |_| false)));
     }
-    let mut prove = |axioms: &[Axiom]| match weak::prove(&problem, axioms, leaf) {
-        Some(proof) => Answer::Violated(vec![proof]),
-        None => Answer::Stopped(Limit::Proof),
+    let mut prove = |axioms: &[Axiom]| match weak::prove(&problem, axioms, watch, leaf) {
+        Ok(proof) => Answer::Violated(vec![proof]),
+        Err(limit) => Answer::Stopped(limit),
     };
     if order.len() < events.nodes as usize {
         // What is certain has a cycle already.

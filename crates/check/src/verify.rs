@@ -11,8 +11,9 @@
 //! `facts.rs` says where every read has its value from, and `classify.rs` what is wrong with one. *Holds*:
 //! `witness.rs`, for an order (`order.rs`) with the writers of reads (`sources.rs`, `lists.rs`: then
 //! `direct.rs`, `causal.rs`) or with what each transaction sees (`replay.rs`, `realtime.rs`); cut isolation
-//! has none (`cut.rs`). *Violated*: `findings.rs`, cycles (`cycle.rs`, `shape.rs`), and proofs by cases
-//! (`cases.rs`, `given.rs`). All take about linear time; their files say exactly.
+//! has none (`cut.rs`). *Violated*: `findings.rs`, cycles (`cycle.rs`, `shape.rs`), proofs by cases
+//! (`cases.rs`, `given.rs`), and all worlds of what lists leave open (`worlds.rs`). All take about linear time;
+//! their files say exactly.
 
 mod cases;
 mod causal;
@@ -30,6 +31,7 @@ mod replay;
 mod shape;
 mod sources;
 mod witness;
+mod worlds;
 
 use std::fmt;
 
@@ -118,7 +120,10 @@ fn check_unknown(facts: &Facts<'_>, unknown: &Unknown) -> Result<(), Refutation>
         },
         Unknown::Ambiguous { reads, first } => {
             ensure(present(first), || format!("{first:?} is no operation of a present transaction"))?;
-            let ambiguous = facts.source(first) == Source::Ambiguous || cut::is_uncertain(facts, first);
+            let ambiguous = facts.source(first) == Source::Ambiguous
+                || cut::is_uncertain(facts, first)
+                || worlds::is_open(facts, first)
+                || cut::depends(facts);
             ensure(ambiguous && reads > 0, || format!("{} is not ambiguous", facts.text(first)))
         }
         Unknown::Unsupported { operations, first } => {

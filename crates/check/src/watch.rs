@@ -3,6 +3,8 @@
 //! This crate sees no clock and no memory figures; whoever has them says when enough is enough, and puts times to
 //! the stages.
 
+use std::cell::Cell;
+
 use isoscope_levels::Level;
 
 use crate::certificate::Limit;
@@ -17,6 +19,45 @@ pub trait Watch: Sync {
     /// A stage of deciding a level has ended.
     fn stage(&self, level: Level, stage: &Stage) {
         let _ = (level, stage);
+    }
+}
+
+/// Asks for the limit once in so many steps, and remembers it.
+pub(crate) struct Turnstile<'w> {
+    watch: &'w dyn Watch,
+    steps: Cell<u32>,
+    reached: Cell<Option<Limit>>,
+}
+
+/// Steps between two questions: of the kind that takes about a microsecond.
+const STEPS: u32 = 1 << 12;
+
+impl<'w> Turnstile<'w> {
+    pub(crate) fn new(watch: &'w dyn Watch) -> Self {
+        Turnstile { watch, steps: Cell::new(0), reached: Cell::new(None) }
+    }
+
+    /// Counts a step; whether to go on.
+    #[inline]
+    pub(crate) fn step(&self) -> bool {
+        self.steps.set(self.steps.get().wrapping_add(1));
+        if self.steps.get().is_multiple_of(STEPS) {
+            self.ask();
+        }
+        self.reached.get().is_none()
+    }
+
+    /// Asks now; the limit that has been reached, then or before.
+    pub(crate) fn ask(&self) -> Option<Limit> {
+        if self.reached.get().is_none() {
+            self.reached.set(self.watch.limit());
+        }
+        self.reached.get()
+    }
+
+    /// The limit that was met so far.
+    pub(crate) fn reached(&self) -> Option<Limit> {
+        self.reached.get()
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! cargo bench -p isoscope --bench strong              the published histories, where they are beside the project, and growth
-//! cargo bench -p isoscope --bench strong -- --full    and 100,000 transactions with repeated values, one million without
+//! cargo bench -p isoscope --bench strong -- --full    and 100,000 transactions with repeated values, one million of
+//!                                                     read-modify-writes
 //! ```
 //!
 //! Every check is a fresh process; of three runs the one of least wall time counts. VeriStrong's CPU times were measured on a
@@ -79,8 +80,13 @@ fn grow(directory: &Path) {
     println!("{:>12} {:>9} {:>7} {:>7} {:>8}", "transactions", "sessions", "SER s", "SI s", "peak MB");
     for (txns, sessions) in [(5_000, 25), (10_000, 25), (20_000, 25), (20_000, 50), (20_000, 100)] {
         let file = directory.join(format!("{txns}-{sessions}.txt"));
-        let size =
-            Size { sessions, txns: txns / sessions, ops: 20, keys: txns / 2, duplicates: Some("0.5:100") };
+        let size = Size {
+            sessions,
+            txns: txns / sessions,
+            ops: 20,
+            keys: txns / 2,
+            more: &["--duplicates", "0.5:100"],
+        };
         generate(&file, "serializable", &size);
         let (ser, si) = (best(&file, "serializable", None), best(&file, "snapshot-isolation", None));
         println!(
@@ -101,14 +107,17 @@ fn scale(directory: &Path) {
     };
     for level in ["serializable", "snapshot-isolation"] {
         let file = directory.join(level);
-        let size = Size { sessions: 50, txns: 2_000, ops: 20, keys: 50_000, duplicates: Some("0.5:100") };
+        let more = &["--duplicates", "0.5:100"];
+        let size = Size { sessions: 50, txns: 2_000, ops: 20, keys: 50_000, more };
         generate(&file, level, &size);
         line("100,000 transactions, 2 M operations, repeated values", level, &best(&file, level, None));
     }
     let file = directory.join("million");
-    let size = Size { sessions: 50, txns: 20_000, ops: 6, keys: 200_000, duplicates: None };
+    let more = &["--read-modify-write", "1"];
+    let size = Size { sessions: 50, txns: 20_000, ops: 6, keys: 200_000, more };
     generate(&file, "serializable", &size);
-    line("1,000,000 transactions, 6 M operations", "serializable", &best(&file, "serializable", None));
+    let measured = best(&file, "serializable", None);
+    line("1,000,000 read-modify-write transactions, 6 M ops", "serializable", &measured);
 }
 
 /// How large a generated history is.
@@ -117,7 +126,7 @@ struct Size {
     txns: u32,
     ops: u32,
     keys: u32,
-    duplicates: Option<&'static str>,
+    more: &'static [&'static str],
 }
 
 fn generate(file: &PathBuf, level: &str, size: &Size) {
@@ -128,10 +137,7 @@ fn generate(file: &PathBuf, level: &str, size: &Size) {
     for (option, n) in numbers {
         generate.arg(option).arg(n.to_string());
     }
-    if let Some(duplicates) = size.duplicates {
-        generate.args(["--duplicates", duplicates]);
-    }
-    let status = generate.arg("-o").arg(file).status().expect("isoscope runs");
+    let status = generate.args(size.more).arg("-o").arg(file).status().expect("isoscope runs");
     assert!(status.success(), "isoscope generate failed");
 }
 

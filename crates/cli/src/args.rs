@@ -360,6 +360,10 @@ pub(crate) struct GenerateArgs {
     /// The share of operations that read, from 0 to 1
     #[arg(long, value_name = "SHARE", default_value_t = 0.5)]
     pub(crate) reads: f64,
+    /// The share of transactions in which every key is read before it is written, as in TPC-C; the others
+    /// write blindly
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
+    pub(crate) read_modify_write: f64,
     /// How often each key is chosen: `uniform`, `zipfian[:THETA]` or `hotspot[:KEYS:OPS]`, where the share
     /// KEYS of all keys gets the share OPS of all operations
     #[arg(long, value_name = "LAW", default_value = "uniform", value_parser = distribution)]

@@ -24,6 +24,7 @@ impl Teller<'_> {
             Evidence::Pair { first, second } => self.contradiction(anomaly, *first, *second),
             Evidence::Cycle(edges) => self.impossible(anomaly, edges),
             Evidence::Cases(proof) => self.impossible(anomaly, main_cycle(proof)),
+            Evidence::Worlds(worlds) => self.world_headline(worlds),
         };
         sentence(&text)
     }

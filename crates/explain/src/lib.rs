@@ -24,6 +24,7 @@ mod cycle;
 mod headline;
 mod story;
 mod words;
+mod worlds;
 
 pub use cases::{Line, Outline, Passed};
 pub use story::{Clause, Pointer, Story, Teller, main_cycle};

@@ -67,6 +67,7 @@ impl<'h> Teller<'h> {
         let clauses = match &instance.evidence {
             Evidence::Cycle(edges) => self.cycle_clauses(edges),
             Evidence::Cases(proof) => self.case_clauses(proof),
+            Evidence::Worlds(worlds) => self.world_clauses(worlds),
             Evidence::Read { read, write } => self.read_clauses(anomaly, *read, *write),
             Evidence::Pair { first, second } => self.pair_clauses(*first, *second),
         };
@@ -83,6 +84,7 @@ impl<'h> Teller<'h> {
     /// All operations that the evidence of an anomaly rests on, each once; nothing is left out.
     pub fn operations(&self, anomaly: Anomaly, evidence: &Evidence) -> Vec<Op> {
         let clauses: Vec<Clause> = match evidence {
+            Evidence::Worlds(worlds) => return once(self.world_operations(worlds).into_iter()),
             Evidence::Cycle(edges) => self.all_steps(edges).collect(),
             Evidence::Cases(proof) => {
                 let main = main_cycle(proof);
@@ -136,11 +138,12 @@ impl<'h> Teller<'h> {
 /// The read that is wrong: the one that no order explains, that forces the cycle's first edge, or the first that
 /// missed something.
 fn focus(evidence: &Evidence) -> Option<Op> {
-    let edges = match evidence {
+    let edges: &[Edge] = match evidence.main() {
         Evidence::Read { read, .. } => return Some(*read),
         Evidence::Pair { second, .. } => return Some(*second),
         Evidence::Cycle(edges) => edges,
         Evidence::Cases(proof) => main_cycle(proof),
+        Evidence::Worlds(_) => return None,
     };
     if let Why::Forced { read, .. } = edges.first()?.why {
         return Some(read);

@@ -15,6 +15,7 @@
 
 mod builder;
 mod draft;
+mod edit;
 mod history;
 mod ids;
 mod index;
@@ -25,6 +26,7 @@ mod value;
 
 pub use builder::{Builder, IntoValue, SessionBuilder, TxnBuilder};
 pub use draft::{Draft, DraftTxn, Limit, RawOp};
+pub use edit::Edit;
 pub use history::{Annotation, History, Intervals, NO_EVENT, NO_TIME, OpKind, OpView, Outcome, RangeRow};
 pub use ids::{Key, Op, Session, Txn};
 pub use source::{Position, SourceFile, Sources};

@@ -4,7 +4,7 @@
 //! integers, text, keywords, lists, nil) is a row of the history's [`Values`] table. Rows are interned, so
 //! two values of one history are equal exactly when their four bytes are. Lists are the exception: each
 //! list read has a row of its own, because nobody compares them by identity and hashing them would cost
-//! more than storing them.
+//! more than storing them. (And a copy of a history may hold twins, `edit.rs`.)
 
 use std::hash::{BuildHasher, Hash};
 
@@ -235,6 +235,17 @@ impl Values {
             Datum::List(elements) => elements,
             _ => &[],
         }
+    }
+
+    /// A value that looks like another and is equal to none: a row of its own, as lists have.
+    pub(crate) fn twin(&mut self, value: Value) -> Value {
+        let cell = match value.as_small() {
+            Some(n) => Cell::Int(i64::from(n)),
+            None => self.cells[(value.0 & !ROW) as usize],
+        };
+        let twin = Value::from_row(self.cells.len());
+        self.cells.push(cell);
+        twin
     }
 
     /// How many rows the table has.

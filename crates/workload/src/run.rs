@@ -129,6 +129,8 @@ struct Runner<'a> {
     /// What the store is told about them.
     intent: Vec<Key>,
     appended: FxHashSet<Key>,
+    /// The keys that a transaction of read-modify-writes has read or written.
+    met: FxHashSet<Key>,
 }
 
 /// Transactions between two reports of progress.
@@ -146,6 +148,7 @@ impl<'a> Runner<'a> {
             plan: Vec::new(),
             intent: Vec::new(),
             appended: FxHashSet::default(),
+            met: FxHashSet::default(),
         }
     }
 
@@ -196,22 +199,36 @@ impl<'a> Runner<'a> {
         self.plan.clear();
         self.intent.clear();
         self.appended.clear();
-        let lists = self.spec.shape == Shape::ListAppend;
-        let whole = self.spec.level.implies(Level::Snapshot);
-        for _ in 0..self.spec.ops_per_txn {
+        self.met.clear();
+        // Where no transaction is of read-modify-writes, nothing is drawn for it: a seed means what it always meant.
+        let share = self.spec.read_modify_write;
+        let reads_first = share > 0.0 && self.dice.chance(share);
+        let ops = self.spec.ops_per_txn as usize;
+        while self.plan.len() < ops {
             let reads = self.dice.chance(self.spec.read_ratio);
             let key = self.keys.draw(&mut self.dice);
-            self.plan.push(PlannedOp { key, reads });
-            if whole {
-                if !reads {
-                    self.intent.push(key);
-                }
-            } else if lists {
-                if !reads {
-                    self.appended.insert(key);
-                } else if self.appended.contains(&key) {
-                    self.intent.push(key);
-                }
+            let is_new = reads_first && self.met.insert(key);
+            if is_new && !reads {
+                self.plan_op(key, true);
+            }
+            // The last operation may be a read for which there is no write any more.
+            if self.plan.len() < ops {
+                self.plan_op(key, reads);
+            }
+        }
+    }
+
+    fn plan_op(&mut self, key: Key, reads: bool) {
+        self.plan.push(PlannedOp { key, reads });
+        if self.spec.level.implies(Level::Snapshot) {
+            if !reads {
+                self.intent.push(key);
+            }
+        } else if self.spec.shape == Shape::ListAppend {
+            if !reads {
+                self.appended.insert(key);
+            } else if self.appended.contains(&key) {
+                self.intent.push(key);
             }
         }
     }

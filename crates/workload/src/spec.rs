@@ -23,6 +23,9 @@ pub struct Spec {
     pub ops_per_txn: u32,
     /// The share of operations that read, between 0 and 1.
     pub read_ratio: f64,
+    /// The share of transactions in which every key is read before it is written, as in TPC-C. The reads count among the
+    /// operations. The others write blindly.
+    pub read_modify_write: f64,
     /// Keys to choose from.
     pub keys: u32,
     /// How often each key is chosen.
@@ -52,6 +55,7 @@ impl Default for Spec {
             txns_per_session: 100,
             ops_per_txn: 8,
             read_ratio: 0.5,
+            read_modify_write: 0.0,
             keys: 100,
             distribution: Distribution::Uniform,
             duplication: None,
@@ -245,6 +249,7 @@ impl Spec {
 
     fn validate_numbers(&self) -> Result<(), SpecError> {
         ratio("read ratio", self.read_ratio)?;
+        ratio("read-modify-write share", self.read_modify_write)?;
         ratio("abort rate", self.abort_rate)?;
         ratio("unknown rate", self.unknown_rate)?;
         let sum = self.abort_rate + self.unknown_rate;

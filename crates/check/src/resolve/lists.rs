@@ -8,8 +8,9 @@
 //! wrong in itself when it holds what nobody can have appended, or something twice, or the appends of one
 //! transaction in another order or with a gap.
 //!
-//! A key to which one element is appended twice is ambiguous as a whole: its elements do not name their
-//! transactions.
+//! An element that was appended twice does not name its transaction. What the other elements say holds whoever appended it,
+//! and nothing more is said here: lists that hold one are *open*, and what may be at the first such place is a
+//! [`Repeated`], for `worlds.rs` to go through.
 
 use std::cmp::Reverse;
 
@@ -95,7 +96,19 @@ pub(crate) struct Lists<'h> {
     /// All appends that did not abort, by key.
     by_key: Vec<(Key, Txn, Op)>,
     aborted: FxHashMap<(Key, Value), Op>,
-    ambiguous: FxHashSet<Key>,
+}
+
+/// The first element of the longest list of a key that was appended more than once.
+#[derive(Clone, Debug)]
+pub(crate) struct Repeated {
+    /// The read that returned the list.
+    pub(crate) read: Op,
+    /// Where the element is.
+    pub(crate) index: u32,
+    /// The appends that it may be.
+    pub(crate) appends: Vec<Op>,
+    /// Whether nothing is wrong with the lists of this key, nor do they contradict each other.
+    pub(crate) is_plain: bool,
 }
 
 /// What the lists of a history say.
@@ -105,7 +118,10 @@ pub(crate) struct Listed {
     pub(crate) unrepeatable: Vec<(Op, Op)>,
     pub(crate) incompatible: Vec<(Op, Op)>,
     pub(crate) versions: Vec<VersionEdge>,
+    /// Lists that hold an element that was appended more than once.
     pub(crate) ambiguous: Vec<Op>,
+    /// By key.
+    pub(crate) repeated: Vec<Repeated>,
     /// Reads that may or may not be of the same transaction as an earlier one of the same key.
     pub(crate) uncertain: Vec<Op>,
     pub(crate) unsupported: Vec<Op>,
@@ -120,7 +136,6 @@ impl<'h> Lists<'h> {
             appends: FxHashMap::default(),
             by_key: Vec::new(),
             aborted: FxHashMap::default(),
-            ambiguous: FxHashSet::default(),
         };
         if !reads.is_empty() {
             lists.index_appends();
@@ -144,9 +159,6 @@ impl<'h> Lists<'h> {
                 let entry = self.appends.entry((op.key, op.value));
                 let append = entry.or_insert(Append { op: op.id, txn, times: 0, after });
                 append.times += 1;
-                if append.times > 1 {
-                    self.ambiguous.insert(op.key);
-                }
             }
         }
         self.by_key.sort_unstable();
@@ -185,13 +197,28 @@ impl<'h> Lists<'h> {
         ops.filter(|op| op.kind == OpKind::Append && op.key == key).map(|op| op.value).collect()
     }
 
-    /// The transactions whose elements a transaction saw.
+    /// The transactions whose elements a transaction certainly saw.
     pub(crate) fn writers_read_by(&self, reader: Txn) -> impl Iterator<Item = Txn> + '_ {
         let from = self.reads.partition_point(|read| read.txn < reader);
         let reads = self.reads[from..].iter().take_while(move |read| read.txn == reader);
-        reads.filter(|read| !self.ambiguous.contains(&read.key)).flat_map(|read| {
-            read.part().iter().filter_map(|&element| self.appends.get(&(read.key, element))).map(|a| a.txn)
+        reads.flat_map(|read| {
+            read.part().iter().filter_map(|&element| self.only_append(read.key, element)).map(|a| a.txn)
         })
+    }
+
+    /// The append of an element that was appended once.
+    fn only_append(&self, key: Key, element: Value) -> Option<&Append> {
+        self.appends.get(&(key, element)).filter(|append| append.times == 1)
+    }
+
+    /// Whether an element was appended more than once.
+    fn is_repeated(&self, key: Key, element: Value) -> bool {
+        self.appends.get(&(key, element)).is_some_and(|append| append.times > 1)
+    }
+
+    /// Elements that were appended more than once.
+    pub(crate) fn repeated_elements(&self) -> FxHashSet<(Key, Value)> {
+        self.appends.iter().filter(|(_, append)| append.times > 1).map(|(&place, _)| place).collect()
     }
 
     /// Drops the reads of transactions that did not take effect.
@@ -207,14 +234,47 @@ impl<'h> Lists<'h> {
         for read in &self.reads {
             links[read.op.index()] = self.resolve_read(read, &longest, &mut listed);
         }
-        self.repeated(links, present, &mut listed);
-        let mut keys: Vec<Key> =
-            longest.keys().copied().filter(|key| !self.ambiguous.contains(key)).collect();
+        self.compare(links, present, &mut listed);
+        let mut keys: Vec<Key> = longest.keys().copied().collect();
         keys.sort_unstable();
         for key in keys {
             self.versions(longest[&key], present, &mut listed);
+            let repeated = self.first_repeated(longest[&key]);
+            listed.repeated.extend(repeated);
         }
+        self.set_plain(&mut listed);
         listed
+    }
+
+    /// The first element of a list that was appended more than once.
+    fn first_repeated(&self, longest: &ListRead<'h>) -> Option<Repeated> {
+        let key = longest.key;
+        let place = longest.part().iter().position(|&element| self.is_repeated(key, element))?;
+        let element = longest.part()[place];
+        let appends = self.appends_to(key).iter().map(|&(_, _, op)| op);
+        Some(Repeated {
+            read: longest.op,
+            index: (self.initial(key).len() + place) as u32,
+            appends: appends.filter(|&op| self.history.op(op).value == element).collect(),
+            is_plain: true,
+        })
+    }
+
+    /// Says of which keys the lists are wrong or contradict each other.
+    fn set_plain(&self, listed: &mut Listed) {
+        let key_of = |op: Op| self.history.key_of(op);
+        let wrong = listed.wrong.iter().map(|wrong| key_of(wrong.read));
+        let odd: FxHashSet<Key> =
+            wrong.chain(listed.incompatible.iter().map(|&(first, _)| key_of(first))).collect();
+        for repeated in &mut listed.repeated {
+            repeated.is_plain = !odd.contains(&key_of(repeated.read));
+        }
+    }
+
+    /// All appends to a key that did not abort, by transaction.
+    fn appends_to(&self, key: Key) -> &[(Key, Txn, Op)] {
+        let of_key = &self.by_key[self.by_key.partition_point(|append| append.0 < key)..];
+        &of_key[..of_key.partition_point(|append| append.0 == key)]
     }
 
     /// For each key the longest external part that is not wrong in itself, the first where several are longest.
@@ -247,19 +307,21 @@ impl<'h> Lists<'h> {
         let plain = is_prefix && !self.appends_any(read);
         let wrong = if plain { None } else { self.first_wrong(read) };
         listed.wrong.extend(wrong);
-        if self.ambiguous.contains(&read.key) {
-            listed.ambiguous.push(read.op);
-            return Link::AMBIGUOUS;
-        }
         if wrong.is_some() {
             return Link::NOTHING;
         }
         if let Some(best) = best.filter(|_| !is_prefix) {
             listed.incompatible.push((best.op.min(read.op), best.op.max(read.op)));
         }
+        if external.iter().any(|&element| self.is_repeated(read.key, element)) {
+            listed.ambiguous.push(read.op);
+        }
         let Some(append) = external.last().and_then(|&last| self.appends.get(&(read.key, last))) else {
             return Link::INITIAL;
         };
+        if append.times > 1 {
+            return Link::AMBIGUOUS;
+        }
         if !self.history.op(append.op).last_write {
             let anomaly = Anomaly::IntermediateRead;
             listed.wrong.push(WrongRead { anomaly, read: read.op, write: Some(append.op) });
@@ -281,8 +343,7 @@ impl<'h> Lists<'h> {
         for &element in &list[self.initial(read.key).len()..] {
             *times.entry(element).or_default() += 1;
         }
-        let ambiguous = self.ambiguous.contains(&read.key);
-        let mut passed: FxHashSet<Op> = FxHashSet::default();
+        let mut passed: FxHashSet<Value> = FxHashSet::default();
         read.part().iter().find_map(|&element| {
             let (anomaly, write) = match self.appends.get(&(read.key, element)) {
                 Some(append) if times[&element] > append.times => {
@@ -292,9 +353,10 @@ impl<'h> Lists<'h> {
                     (Anomaly::FutureRead, Some(append.op))
                 }
                 Some(append) => {
-                    passed.insert(append.op);
-                    let skipped = append.after.filter(|before| !ambiguous && !passed.contains(before))?;
-                    let later = times.contains_key(&history.op(skipped).value);
+                    passed.insert(element);
+                    let after = append.after.filter(|_| append.times == 1);
+                    let skipped = after.filter(|&before| !passed.contains(&history.op(before).value))?;
+                    let later = read.part().contains(&history.op(skipped).value);
                     let anomaly = if later { Anomaly::IncompatibleOrder } else { Anomaly::LostAppend };
                     (anomaly, Some(skipped))
                 }
@@ -307,31 +369,41 @@ impl<'h> Lists<'h> {
         })
     }
 
-    /// Reads of one key in one transaction that return the versions of two others.
-    fn repeated(&self, links: &[Link], present: &[bool], listed: &mut Listed) {
-        let mut first: FxHashMap<(Txn, Key), (&ListRead<'h>, Link, bool)> = FxHashMap::default();
-        for read in &self.reads {
-            let link = self.origin(read, links[read.op.index()], present);
-            if link == Link::NOTHING {
-                continue;
-            }
-            let (before, seen, done) = first.entry((read.txn, read.key)).or_insert((read, link, false));
-            let (a, b) = (before.part(), read.part());
-            let ambiguous = *seen == Link::AMBIGUOUS || link == Link::AMBIGUOUS;
-            if *done || (ambiguous && a == b) || (!ambiguous && *seen == link) {
-                continue;
-            }
-            *done = true;
-            // Whoever appended something is not the initial state, but may be the reader or be one with another.
-            let certain =
-                |part: &[Value]| part.last().is_none_or(|&last| self.appends.contains_key(&(read.key, last)));
-            let initial = a.is_empty() || b.is_empty();
-            if !ambiguous || (initial && certain(a) && certain(b) && !self.appends_any(read)) {
-                listed.unrepeatable.push((before.op, read.op));
-            } else {
-                listed.uncertain.push(read.op);
+    /// Reads of one key in one transaction that return the versions of two others: first those that are certain, then, where
+    /// there are none, those that may be.
+    fn compare(&self, links: &[Link], present: &[bool], listed: &mut Listed) {
+        let mut done: FxHashSet<(Txn, Key)> = FxHashSet::default();
+        for only_known in [true, false] {
+            let mut first: FxHashMap<(Txn, Key), (&ListRead<'h>, Link)> = FxHashMap::default();
+            for read in &self.reads {
+                let link = self.origin(read, links[read.op.index()], present);
+                let counts = link != Link::NOTHING && !(only_known && link == Link::AMBIGUOUS);
+                if !counts || done.contains(&(read.txn, read.key)) {
+                    continue;
+                }
+                let &mut (before, seen) = first.entry((read.txn, read.key)).or_insert((read, link));
+                let ambiguous = seen == Link::AMBIGUOUS || link == Link::AMBIGUOUS;
+                let agree = if ambiguous { before.part() == read.part() } else { seen == link };
+                if agree {
+                    continue;
+                }
+                done.insert((read.txn, read.key));
+                if !ambiguous || self.one_is_initial(before, read) {
+                    listed.unrepeatable.push((before.op, read.op));
+                } else {
+                    listed.uncertain.push(read.op);
+                }
             }
         }
+    }
+
+    /// Whether one of two lists is the initial one and the other is not, and not of the reader either. Whoever appended
+    /// something is not the initial state, but may be the reader or be one with another.
+    fn one_is_initial(&self, one: &ListRead<'h>, other: &ListRead<'h>) -> bool {
+        let (a, b) = (one.part(), other.part());
+        let certain =
+            |part: &[Value]| part.last().is_none_or(|&last| self.appends.contains_key(&(one.key, last)));
+        (a.is_empty() || b.is_empty()) && certain(a) && certain(b) && !self.appends_any(one)
     }
 
     /// Whom a list is from, be it wrong or not, as far as that is certain.
@@ -340,6 +412,9 @@ impl<'h> Lists<'h> {
             return link;
         }
         let append = read.part().last().and_then(|&last| self.appends.get(&(read.key, last)));
+        if append.is_some_and(|append| append.times > 1) {
+            return Link::AMBIGUOUS;
+        }
         let other = append.filter(|append| append.txn != read.txn && present[append.txn.index()]);
         other.map_or(Link::NOTHING, |append| Link::from(append.txn))
     }
@@ -347,21 +422,21 @@ impl<'h> Lists<'h> {
     /// The order of versions that the longest list of a key shows.
     fn versions(&self, longest: &ListRead<'h>, present: &[bool], listed: &mut Listed) {
         let (read, key) = (longest.op, longest.key);
-        let appends: Vec<Append> =
-            longest.part().iter().filter_map(|&element| self.appends.get(&(key, element)).copied()).collect();
-        for (i, pair) in appends.windows(2).enumerate().filter(|(_, pair)| pair[0].txn != pair[1].txn) {
-            let index = (self.initial(key).len() + i + 1) as u32;
-            let why = Why::Versions { read, index };
-            let (from, to) = (pair[0].txn, pair[1].txn);
-            listed.versions.push(VersionEdge { from, to, why, reader: longest.txn });
+        let appends: Vec<Option<&Append>> =
+            longest.part().iter().map(|&element| self.only_append(key, element)).collect();
+        for (i, pair) in appends.windows(2).enumerate() {
+            let &[Some(one), Some(other)] = pair else { continue };
+            if one.txn != other.txn {
+                let index = (self.initial(key).len() + i + 1) as u32;
+                let why = Why::Versions { read, index };
+                listed.versions.push(VersionEdge { from: one.txn, to: other.txn, why, reader: longest.txn });
+            }
         }
-        let Some(last) = appends.last() else { return };
-        let seen: FxHashSet<Op> = appends.iter().map(|append| append.op).collect();
-        let of_key = &self.by_key[self.by_key.partition_point(|append| append.0 < key)..];
-        let of_key = &of_key[..of_key.partition_point(|append| append.0 == key)];
-        for appends in of_key.chunk_by(|a, b| a.1 == b.1) {
+        let Some(&Some(last)) = appends.last() else { return };
+        let seen: FxHashSet<Value> = longest.part().iter().copied().collect();
+        for appends in self.appends_to(key).chunk_by(|a, b| a.1 == b.1) {
             let txn = appends[0].1;
-            let missing = appends.iter().find(|(_, _, op)| !seen.contains(op));
+            let missing = appends.iter().find(|(_, _, op)| !seen.contains(&self.history.op(*op).value));
             if let Some(&(_, _, append)) = missing.filter(|_| present[txn.index()] && txn != last.txn) {
                 listed.versions.push(VersionEdge {
                     from: last.txn,

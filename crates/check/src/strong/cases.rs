@@ -133,7 +133,8 @@ impl<'p, 'a> Cases<'p, 'a> {
             }
             solver.add_clause(&clause);
         }
-        if solver.solve(&needed, &mut || false) != Answer::Contradiction {
+        let turnstile = &self.prover.turnstile;
+        if solver.solve(&needed, &mut || turnstile.ask().is_some()) != Answer::Contradiction {
             return self.axioms.clone();
         }
         let failed: FxHashSet<Lit> = solver.failed().into_iter().collect();
@@ -157,7 +158,7 @@ impl<'p, 'a> Cases<'p, 'a> {
 
     fn refute(&mut self, mut assumed: Assumed) -> Option<Tree> {
         self.count += 1;
-        if self.count > MOST_CASES {
+        if self.count > MOST_CASES || self.prover.turnstile.ask().is_some() {
             return None;
         }
         let mut settled: Vec<Settled> = Vec::new();

@@ -20,6 +20,8 @@ use rustc_hash::FxHashMap;
 use super::events::{Clocked, Events};
 use super::problem::{INITIAL, OPEN, Problem};
 use super::reach::topological_order;
+use crate::certificate::Limit;
+use crate::watch::{Turnstile, Watch};
 
 /// How good a moment it is to run something.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,17 +34,23 @@ enum Moment {
     Blocked(Key),
 }
 
-/// A topological order of all events, and how many of them ran before the schedule first got stuck and something had to
+/// A topological order of all events, unless a limit is reached, and how many of them ran before the schedule first got stuck and something had to
 /// run that should not have. When all did, the order explains every read. Where the edges have a cycle, the order ends before
 /// it.
-pub(crate) fn linearise(problem: &Problem<'_>, events: &Events, edges: &[(u32, u32)]) -> (Vec<u32>, usize) {
+pub(crate) fn linearise(
+    problem: &Problem<'_>,
+    events: &Events,
+    edges: &[(u32, u32)],
+    watch: &dyn Watch,
+) -> Result<(Vec<u32>, usize), Limit> {
+    let turnstile = Turnstile::new(watch);
     let mut run = Run::new(problem, events, edges);
-    run.go();
+    run.go(&turnstile);
     let good = run.order.len();
     while run.go_on() {
-        run.go();
+        run.go(&turnstile);
     }
-    (run.order, good)
+    turnstile.reached().map_or(Ok((run.order, good)), Err)
 }
 
 /// Readers of one value of one key whose source is open.
@@ -154,8 +162,8 @@ impl<'a> Run<'a> {
         self.ready.push(Reverse((rank, node)));
     }
 
-    fn go(&mut self) {
-        loop {
+    fn go(&mut self, turnstile: &Turnstile<'_>) {
+        while turnstile.step() {
             if let Some(Reverse((rank, node))) = self.ready.pop() {
                 match self.moment(node) {
                     Moment::Good => self.run(node),

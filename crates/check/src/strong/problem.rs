@@ -53,8 +53,17 @@ pub(crate) struct Problem<'a> {
     /// Transactions of unknown outcome that somebody would have read from, had they not a read that nobody can explain, or
     /// only others of them.
     pub(crate) broken: Broken,
-    /// Whether an optional transaction works on lists, whose versions would change with it.
-    pub(crate) has_optional_lists: bool,
+}
+
+/// The optional transactions that work on lists, whose versions change with them. What is said about such a history is true of
+/// all else; whether they are there is settled elsewhere (`worlds.rs`).
+pub(crate) fn optional_lists(history: &History, resolved: &Resolved) -> Vec<Txn> {
+    if resolved.ambiguous.is_none() || !history.has_lists() {
+        return Vec::new();
+    }
+    let (optional, _) = Writes::new(history, resolved).optional(history, resolved);
+    let lists = |txn: Txn| history.ops_of(txn).any(|op| matches!(op.kind, OpKind::Append | OpKind::ReadList));
+    history.txns().filter(|&txn| optional.get(txn.index()) == Some(&true) && lists(txn)).collect()
 }
 
 impl<'a> Problem<'a> {
@@ -62,8 +71,6 @@ impl<'a> Problem<'a> {
     pub(crate) fn new(history: &'a History, resolved: &'a Resolved, every: bool) -> Problem<'a> {
         let writes = Writes::new(history, resolved);
         let (optional, broken) = writes.optional(history, resolved);
-        let lists =
-            |txn: Txn| history.ops_of(txn).any(|op| matches!(op.kind, OpKind::Append | OpKind::ReadList));
         let is_optional = |txn: Txn| optional.get(txn.index()) == Some(&true);
         let mut problem = Problem {
             history,
@@ -73,16 +80,15 @@ impl<'a> Problem<'a> {
             open: Vec::new(),
             optional: Vec::new(),
             broken,
-            has_optional_lists: history
-                .txns()
-                .any(|txn| optional.get(txn.index()) == Some(&true) && lists(txn)),
         };
         for txn in history.txns() {
             problem.starts.push(problem.reads.len() as u32);
             if resolved.present[txn.index()] {
                 for i in history.op_range(txn) {
                     let (op, link) = (Op::at(i), resolved.links[i]);
-                    let counts = link.is_read() || link == Link::AMBIGUOUS;
+                    // Whom a list is from that ends with what several appended is settled elsewhere (`worlds.rs`).
+                    let is_list = || history.op(op).kind == OpKind::ReadList;
+                    let counts = link.is_read() || link == Link::AMBIGUOUS && !is_list();
                     if !counts || !every && problem.has_read(op) {
                         continue;
                     }
@@ -183,6 +189,7 @@ impl Writes {
         }
         let maybe = |txn: &Txn| !resolved.present[txn.index()] && history.outcome(*txn) == Outcome::Unknown;
         let ambiguous = resolved.links.iter().enumerate().filter(|(_, link)| **link == Link::AMBIGUOUS);
+        let ambiguous = ambiguous.filter(|&(i, _)| history.op(Op::at(i)).kind == OpKind::Read);
         let unknown = history.txns().filter(maybe).flat_map(|txn| external_reads(history, txn));
         let mut keys = vec![false; history.key_count()];
         for op in ambiguous.map(|(i, _)| Op::at(i)).chain(unknown) {

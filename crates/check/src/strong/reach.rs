@@ -8,6 +8,7 @@ use isoscope_order::Graph;
 use rayon::prelude::*;
 
 use super::events::Events;
+use crate::watch::{Turnstile, Watch};
 
 /// Reachability in an event graph; see the module.
 pub(crate) struct Reach {
@@ -30,8 +31,14 @@ impl Reach {
         (events.nodes as usize).saturating_mul(4 * events.chains as usize) <= most
     }
 
-    /// Reachability along edges, or `None` when they have a cycle.
-    pub(crate) fn new(history: &History, events: &Events, edges: &[(u32, u32)]) -> Option<Reach> {
+    /// Reachability along edges, or `None` when they have a cycle. Where a limit is reached on the way it is not complete: who
+    /// asks `watch` afterwards will know.
+    pub(crate) fn new(
+        history: &History,
+        events: &Events,
+        edges: &[(u32, u32)],
+        watch: &dyn Watch,
+    ) -> Option<Reach> {
         let reversed = reversed(events.nodes as usize, edges);
         let order = topological_order(&reversed)?;
         let mut place = vec![0; order.len()];
@@ -42,7 +49,11 @@ impl Reach {
         let width = events.chains.div_ceil(threads).max(1);
         let rows = (0..events.chains.div_ceil(width))
             .into_par_iter()
-            .map(|block| sweep(history, events, &reversed, &order, block * width, width))
+            .map(|block| {
+                let turnstile = Turnstile::new(watch);
+                let order = order.iter().copied().take_while(|_| turnstile.step());
+                sweep(history, events, &reversed, order, block * width, width)
+            })
             .collect();
         Some(Reach { place, width, rows })
     }
@@ -108,14 +119,14 @@ fn sweep(
     history: &History,
     events: &Events,
     reversed: &Graph,
-    order: &[u32],
+    order: impl Iterator<Item = u32>,
     first: u32,
     width: u32,
 ) -> Vec<u32> {
     let wide = width as usize;
     let mut rows = vec![0u32; events.nodes as usize * wide];
     let mut row = vec![0u32; wide];
-    for &node in order {
+    for node in order {
         row.fill(0);
         for &before in reversed.successors(node) {
             let from = before as usize * wide;

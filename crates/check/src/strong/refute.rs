@@ -23,6 +23,7 @@ use super::events::Events;
 use super::problem::{INITIAL, Problem};
 use super::saturate::{Exclusion, Known, Rule, Step};
 use crate::certificate::{Case, Choice, Edge, Proof, Why};
+use crate::watch::{Turnstile, Watch};
 
 /// An edge on a path of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +59,8 @@ pub(super) struct Prover<'a> {
     numbers: Vec<u32>,
     /// By read, how its other sources were excluded.
     exclusions: FxHashMap<u32, Vec<Exclusion>>,
+    /// Where a limit is reached, paths are not found any more and the proof is none.
+    pub(super) turnstile: Turnstile<'a>,
 }
 
 /// How much a step counts on a path, compared with a given edge: it has to be explained in turn.
@@ -66,7 +69,12 @@ const STEP_WEIGHT: u32 = 6;
 const TRIES: usize = 24;
 
 impl<'a> Prover<'a> {
-    pub(super) fn new(problem: &'a Problem<'a>, events: &'a Events, known: &'a Known) -> Prover<'a> {
+    pub(super) fn new(
+        problem: &'a Problem<'a>,
+        events: &'a Events,
+        known: &'a Known,
+        watch: &'a dyn Watch,
+    ) -> Prover<'a> {
         let mut numbers: Vec<u32> = (0..known.edges.len() as u32).collect();
         numbers.sort_by_key(|&i| known.edges[i as usize].0);
         let sorted: Vec<(u32, u32)> = numbers.iter().map(|&i| known.edges[i as usize]).collect();
@@ -75,7 +83,8 @@ impl<'a> Prover<'a> {
             exclusions.entry(exclusion.read).or_default().push(exclusion);
         }
         let graph = Graph::from_edges(events.nodes as usize, &sorted);
-        Prover { problem, events, known, graph, numbers, exclusions }
+        let turnstile = Turnstile::new(watch);
+        Prover { problem, events, known, graph, numbers, exclusions, turnstile }
     }
 
     /// A proof for every part of a contradiction that saturation found, each with the number of its part; the shortest first.
@@ -186,6 +195,9 @@ impl<'a> Prover<'a> {
             if node == to {
                 break;
             }
+            if !self.turnstile.step() {
+                return None;
+            }
             if met.get(&node).is_some_and(|&(known, _)| known < far) {
                 continue;
             }
@@ -270,7 +282,9 @@ impl<'a> Prover<'a> {
         if read.kind != OpKind::ReadList {
             return false;
         }
+        let initial = history.table().elements(history.initial(read.key));
         let elements = history.table().elements(read.value);
+        let elements = elements.strip_prefix(initial).unwrap_or(elements);
         let mut appends =
             history.ops_of(Txn(writer)).filter(|op| op.key == read.key && op.kind == OpKind::Append);
         appends.any(|append| !elements.contains(&append.value))

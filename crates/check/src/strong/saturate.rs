@@ -14,8 +14,12 @@
 //! w reaches only the first. All keys are looked at in parallel against the clocks of the round before; then the clocks
 //! are made anew, until nothing is forced any more.
 //!
+//! Limits are asked for inside a round too; one that was not finished is not used.
+//!
 //! Every step is kept with its round: the reachability it rests on is that of edges of earlier rounds, so that a proof can
 //! be read off later (`refute.rs`).
+
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use isoscope_history::Key;
 use rayon::prelude::*;
@@ -123,13 +127,18 @@ pub(crate) fn saturate(
         if let Some(limit) = watch.limit() {
             return Outcome::Stopped(limit);
         }
-        let Some(reach) = Reach::new(problem.history, events, &known.edges) else {
+        let Some(reach) = Reach::new(problem.history, events, &known.edges, watch) else {
             return Outcome::Contradiction;
         };
         known.rounds += 1;
-        let round = Round { problem, events, index: &index, reach: &reach, number: known.rounds };
+        let stopped = AtomicBool::new(false);
+        let round =
+            Round { problem, events, index: &index, reach: &reach, number: known.rounds, watch, stopped };
         let exclusions = round.exclude();
         let mut steps = round.force(&by_version);
+        if let Some(limit) = watch.limit() {
+            return Outcome::Stopped(limit);
+        }
         if steps.is_empty() && exclusions.is_empty() {
             return Outcome::Fixpoint;
         }
@@ -200,9 +209,20 @@ struct Round<'a> {
     index: &'a Index,
     reach: &'a Reach,
     number: u32,
+    watch: &'a dyn Watch,
+    /// Whether a limit was reached: then the rest of the round is not looked at, and the whole is not used.
+    stopped: AtomicBool,
 }
 
 impl Round<'_> {
+    /// Whether to go on; asked for every open read and every key.
+    fn goes_on(&self) -> bool {
+        if !self.stopped.load(Ordering::Relaxed) && self.watch.limit().is_some() {
+            self.stopped.store(true, Ordering::Relaxed);
+        }
+        !self.stopped.load(Ordering::Relaxed)
+    }
+
     /// Whether an event leads to another.
     #[inline]
     fn precedes(&self, from: u32, to: u32) -> bool {
@@ -247,7 +267,7 @@ impl Round<'_> {
             .par_iter()
             .with_min_len(16)
             .fold(Vec::new, |mut found, open| {
-                if counts(open) {
+                if counts(open) && self.goes_on() {
                     self.exclude_of(open.read, &open.sources, &mut found);
                 }
                 found
@@ -295,7 +315,9 @@ impl Round<'_> {
             .par_iter()
             .with_min_len(4)
             .fold(Vec::new, |mut found, &(key, reads)| {
-                self.force_key(key, reads, &mut found);
+                if self.goes_on() {
+                    self.force_key(key, reads, &mut found);
+                }
                 found
             })
             .collect();

@@ -64,6 +64,7 @@ pub(crate) fn search(
         problem,
         events,
         sight,
+        watch,
         solver: OrderSolver::new(events.nodes as usize, edges, &order),
         place: vec![0; events.nodes as usize],
         lits: FxHashMap::default(),
@@ -78,7 +79,8 @@ pub(crate) fn search(
     let found = loop {
         rounds += 1;
         if rounds > 1 && !search.look(&order) {
-            break search.answer(&order);
+            // What was not looked at to the end is not known to be right.
+            break watch.limit().map_or_else(|| search.answer(&order), Found::Stopped);
         }
         let mut limit = None;
         let answer = search.solver.solve(&[], &mut || {
@@ -107,6 +109,7 @@ struct Search<'a> {
     problem: &'a Problem<'a>,
     events: &'a Events,
     sight: Sight,
+    watch: &'a dyn Watch,
     solver: OrderSolver,
     place: Vec<u32>,
     /// By open read and source.
@@ -255,7 +258,9 @@ impl Search<'_> {
     /// The same where it is all that leads to the reader.
     fn broken_far(&self, links: &Links) -> Vec<(u32, u32)> {
         let (problem, history) = (self.problem, self.problem.history);
-        let Some(reach) = Reach::new(history, self.events, &links.edges) else { return Vec::new() };
+        let Some(reach) = Reach::new(history, self.events, &links.edges, self.watch) else {
+            return Vec::new();
+        };
         let mut broken = Vec::new();
         for (i, read) in problem.reads.iter().enumerate().filter(|(_, read)| self.is_there(read.txn)) {
             let writers = history.writers(read.key);

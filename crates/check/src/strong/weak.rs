@@ -11,8 +11,9 @@ use rustc_hash::FxHashMap;
 use super::broken;
 use super::problem::{INITIAL, OPEN, Problem};
 use super::search::Axiom;
-use crate::certificate::{Against, Case, Edge, Proof};
+use crate::certificate::{Against, Case, Edge, Limit, Proof};
 use crate::resolve::{Link, Resolved};
+use crate::watch::Watch;
 
 /// A cycle that a level forbids, and its name.
 pub(crate) struct Leaf {
@@ -30,12 +31,13 @@ struct Todo {
     place: Option<(usize, usize)>,
 }
 
-/// The proof, unless it has too many cases.
+/// The proof, unless it has too many cases or a limit is reached.
 pub(super) fn prove(
     problem: &Problem<'_>,
     axioms: &[Axiom],
+    watch: &dyn Watch,
     leaf: &mut dyn FnMut(&Resolved) -> Option<Leaf>,
-) -> Option<Proof> {
+) -> Result<Proof, Limit> {
     let mut often: FxHashMap<u32, usize> = FxHashMap::default();
     for axiom in axioms {
         if let Axiom::Sources { read } | Axiom::Between { read, .. } = axiom {
@@ -46,8 +48,11 @@ pub(super) fn prove(
     let mut todo = vec![Todo { resolved: problem.resolved.clone(), place: None }];
     while let Some(Todo { resolved, place }) = todo.pop() {
         let number = cases.len();
+        if let Some(limit) = watch.limit() {
+            return Err(limit);
+        }
         if number > MOST_CASES {
-            return None;
+            return Err(Limit::Proof);
         }
         if let Some(place) = place {
             broken::enter(&mut cases, place, number);
@@ -59,7 +64,8 @@ pub(super) fn prove(
         let is_open =
             |read: &u32| resolved.links[problem.reads[*read as usize].op.index()] == Link::AMBIGUOUS;
         let open = (0..problem.reads.len() as u32).filter(is_open);
-        let next = open.max_by_key(|read| (often.get(read).copied(), std::cmp::Reverse(*read)))?;
+        let next = open.max_by_key(|read| (often.get(read).copied(), std::cmp::Reverse(*read)));
+        let next = next.ok_or(Limit::Proof)?;
         let read = &problem.reads[next as usize];
         let sources = match problem.open.binary_search_by_key(&next, |open| open.read) {
             Ok(place) => &problem.open[place].sources[..],
@@ -71,7 +77,7 @@ pub(super) fn prove(
             todo.push(Todo { resolved, place: Some((split, which)) });
         }
     }
-    Some(Proof { cases })
+    Ok(Proof { cases })
 }
 
 /// The same history where one read has a source, which is there then.

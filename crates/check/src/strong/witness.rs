@@ -78,6 +78,12 @@ pub(super) fn of_sources(problem: &Problem<'_>, order: Vec<Txn>, chosen: &[(Op, 
     Witness { order: Some(order.into()), snapshots: None, sources: sources.into() }
 }
 
+/// Whether a witness of a level names the writers of reads.
+pub(crate) fn names_sources(level: Level) -> bool {
+    !matches!(level, Level::CutIsolation | Level::AdyaPl1)
+        && Rules::of(level, false).is_none_or(|rules| !rules.misses)
+}
+
 /// What a witness of a stronger level says about a weaker one.
 pub(crate) fn weaken(history: &History, resolved: &Resolved, witness: &Witness, level: Level) -> Witness {
     let Some(order) = &witness.order else { return Witness::default() };

@@ -52,18 +52,20 @@ fn list_anomalies(facts: &Facts<'_>, read: OpView, reader: Txn) -> Vec<Anomaly> 
     let Some(external) = facts.external_part(read, reader) else {
         return vec![Anomaly::NotMyOwnWrite];
     };
+    let appended = external.strip_prefix(facts.initial_elements(read.key));
+    let (is_lost, external) = (appended.is_none(), appended.unwrap_or(external));
     let mut found = Vec::new();
     for &element in external {
         found.extend(element_anomaly(facts, read, reader, element));
     }
-    if holds_too_often(facts, read) {
+    if facts.holds_too_often(read) {
         found.push(Anomaly::DuplicateElements);
     }
-    let last = external.last().and_then(|&e| facts.appends.get(&(read.key, e))).and_then(|a| a.live);
-    if last.is_some_and(|append| !facts.is_repeated(read.key) && !facts.history.op(append).last_write) {
+    let last = external.last().and_then(|&element| facts.only_append(read.key, element));
+    if last.is_some_and(|append| !facts.history.op(append).last_write) {
         found.push(Anomaly::IntermediateRead);
     }
-    if !external.starts_with(facts.initial_elements(read.key)) {
+    if is_lost {
         found.push(Anomaly::LostAppend);
     }
     found.extend(order_anomalies(facts, read.key, external));
@@ -72,11 +74,11 @@ fn list_anomalies(facts: &Facts<'_>, read: OpView, reader: Txn) -> Vec<Anomaly> 
 
 /// What is wrong with the order in which a list holds the appends of one transaction.
 fn order_anomalies(facts: &Facts<'_>, key: Key, external: &[Value]) -> Vec<Anomaly> {
-    if facts.is_repeated(key) {
-        return Vec::new();
+    let mut place: FxHashMap<Value, usize> = FxHashMap::default();
+    for (&element, i) in external.iter().zip(0..) {
+        place.entry(element).or_insert(i);
     }
-    let place: FxHashMap<Value, usize> = external.iter().zip(0..).map(|(&e, i)| (e, i)).collect();
-    let after = |element| facts.appends.get(&(key, element)).and_then(|entry| entry.after);
+    let after = |element: Value| facts.appends.get(&(key, element)).filter(|entry| entry.times == 1)?.after;
     let anomaly = |(i, &element)| match place.get(&after(element)?) {
         None => Some(Anomaly::LostAppend),
         Some(&j) if j > i => Some(Anomaly::IncompatibleOrder),
@@ -89,9 +91,6 @@ fn element_anomaly(facts: &Facts<'_>, read: OpView, reader: Txn, element: Value)
     let Some(entry) = facts.appends.get(&(read.key, element)) else {
         return Some(Anomaly::ThinAirRead);
     };
-    if entry.initial {
-        return None;
-    }
     match entry.live {
         None => Some(Anomaly::AbortedRead),
         Some(append) if entry.times > 1 || facts.history.txn_of(append) != reader => None,
@@ -99,33 +98,6 @@ fn element_anomaly(facts: &Facts<'_>, read: OpView, reader: Txn, element: Value)
         Some(append) if append < read.id => Some(Anomaly::DuplicateElements),
         Some(_) => Some(Anomaly::FutureRead),
     }
-}
-
-/// Whether a list holds an element more often than transactions that did not abort appended it.
-fn holds_too_often(facts: &Facts<'_>, read: OpView) -> bool {
-    let mut balance: FxHashMap<Value, i64> = FxHashMap::default();
-    for &element in facts.history.table().elements(read.value) {
-        *balance.entry(element).or_default() += 1;
-    }
-    for &element in facts.initial_elements(read.key) {
-        balance.entry(element).and_modify(|n| *n -= 1);
-    }
-    if !facts.is_repeated(read.key) {
-        return balance.iter().any(|(&element, &n)| {
-            let entry = facts.appends.get(&(read.key, element));
-            entry.is_some_and(|a| (a.live.is_some() || a.initial) && n > i64::from(a.live.is_some()))
-        });
-    }
-    for &writer in facts.history.writers(read.key) {
-        if facts.history.outcome(writer) != Outcome::Aborted {
-            for op in
-                facts.history.ops_of(writer).filter(|op| op.kind == OpKind::Append && op.key == read.key)
-            {
-                balance.entry(op.value).and_modify(|n| *n -= 1);
-            }
-        }
-    }
-    balance.values().any(|&n| n > 0)
 }
 
 /// Whether the write that a certificate names is one that makes the read what it is called.
@@ -143,8 +115,8 @@ pub(super) fn is_write_of(
     let (writer, write) = (facts.history.txn_of(write), facts.history.op(write));
     let returned = match read.kind {
         OpKind::ReadList => {
-            let elements = facts.history.table().elements(read.value);
-            elements.contains(&write.value) != (anomaly == Anomaly::LostAppend)
+            let shown = shown(facts, read, reader).contains(&write.value);
+            shown != (anomaly == Anomaly::LostAppend)
         }
         _ => read.value == write.value,
     };
@@ -157,15 +129,22 @@ pub(super) fn is_write_of(
         Anomaly::NotMyOwnWrite if read.kind == OpKind::ReadList => true,
         Anomaly::NotMyOwnWrite => writer != reader,
         Anomaly::DuplicateElements => !aborted,
-        Anomaly::IncompatibleOrder | Anomaly::LostAppend => holds_later_append(facts, read, write, writer),
+        Anomaly::IncompatibleOrder | Anomaly::LostAppend => holds_later_append(facts, read, reader, write),
         _ => false,
     };
     write.kind.is_write() && write.key == read.key && returned && fits
 }
 
+/// What a list shows of the appends of others; all of it where that cannot be told.
+fn shown<'h>(facts: &Facts<'h>, read: OpView, reader: Txn) -> &'h [Value] {
+    let list = facts.history.table().elements(read.value);
+    let part = facts.external_part(read, reader).unwrap_or(list);
+    part.strip_prefix(facts.initial_elements(read.key)).unwrap_or(part)
+}
+
 /// Whether a list holds a later append of the writer: before the given one, or without it.
-fn holds_later_append(facts: &Facts<'_>, read: OpView, write: OpView, writer: Txn) -> bool {
-    let elements = facts.history.table().elements(read.value);
+fn holds_later_append(facts: &Facts<'_>, read: OpView, reader: Txn, write: OpView) -> bool {
+    let (elements, writer) = (shown(facts, read, reader), facts.history.txn_of(write.id));
     let up_to = elements.iter().rposition(|&element| element == write.value).unwrap_or(elements.len());
     facts
         .history

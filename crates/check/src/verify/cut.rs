@@ -3,12 +3,17 @@
 //!
 //! Whom a read is from is here asked of wrong reads too: of one in place of one's own, and of a value that
 //! its writer overwrote, where no final write has it. Final writes of two values to one key are of two
-//! transactions, whoever they are, so even ambiguous reads may contradict each other.
+//! transactions, whoever they are, so even ambiguous reads may contradict each other. Of a list the last element
+//! counts that is not the reader's.
+//!
+//! A linear look tells nearly always. Where it depends on who took effect, or on who appended an element,
+//! [`Possible`] finds out.
 
-use isoscope_history::{Op, OpKind, OpView, Txn};
+use isoscope_history::{Key, Op, OpKind, OpView, Outcome, Txn, Value};
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::Refutation;
 use super::facts::{Candidates, Facts, Source, Writers};
-use super::{Refutation, ensure};
 use crate::certificate::Node;
 
 /// Whether two reads of one key by one transaction are of one other transaction.
@@ -24,26 +29,237 @@ pub(super) enum Origins {
 
 /// Checks that cut isolation holds.
 pub(super) fn check(facts: &Facts<'_>) -> Result<(), Refutation> {
+    if agrees(facts) {
+        return Ok(());
+    }
+    let possible = Possible::new(facts);
+    match possible.failed.or_else(|| possible.free_read()) {
+        None => Ok(()),
+        Some(read) => {
+            Err(Refutation::new(format!("{} and others may be of two transactions", facts.text(read))))
+        }
+    }
+}
+
+/// Whether all reads agree whoever took effect, as far as a linear look tells.
+fn agrees(facts: &Facts<'_>) -> bool {
+    let left_out = |txn: Txn| facts.history.outcome(txn) == Outcome::Unknown && !facts.is_present(txn);
+    let any_left_out = facts.history.txns().any(left_out);
     let mut first = vec![(u32::MAX, Op(0)); facts.history.key_count()];
     for txn in facts.present() {
         for read in facts.history.ops_of(txn).filter(|op| op.kind.is_read()) {
-            if origin(facts, read, txn) == Candidates::None {
-                continue;
+            match origin(facts, read, txn) {
+                Candidates::None => continue,
+                Candidates::Several if any_left_out => return false,
+                _ => {}
             }
             let entry = &mut first[read.key.index()];
             if entry.0 != txn.0 {
                 *entry = (txn.0, read.id);
-                continue;
+            } else if compare(facts, txn, facts.history.op(entry.1), read) != Origins::Agree {
+                // What agrees with the first of them agrees with all.
+                return false;
             }
-            // What agrees with the first of them agrees with all.
-            let before = facts.history.op(entry.1);
-            ensure(compare(facts, txn, before, read) == Origins::Agree, || {
-                let (before, read) = (facts.text(before.id), facts.text(read.id));
-                format!("{before} and {read} may be of two transactions")
-            })?;
         }
     }
-    Ok(())
+    true
+}
+
+/// Whether it depends on who took effect if a wrong read counts.
+pub(super) fn depends(facts: &Facts<'_>) -> bool {
+    Possible::new(facts).free_read().is_some()
+}
+
+/// Whether two reads of a key by a transaction are among those that show that cut isolation is violated whoever took
+/// effect.
+pub(super) fn is_unrepeatable(facts: &Facts<'_>, reader: Txn, first: OpView, second: OpView) -> bool {
+    let possible = Possible::new(facts);
+    let counted = |read: OpView| possible.origins(reader, read).is_some();
+    possible.failed.is_some()
+        && compare(facts, reader, first, second) != Origins::Agree
+        && counted(first)
+        && counted(second)
+        && !possible.has_one_origin(reader, first.key)
+}
+
+/// Who may have taken effect: the greatest set of transactions that did not abort in which everybody has each read
+/// explained that somebody can explain, and reads each key from one other. Everybody who took effect is in it,
+/// since fewer transactions explain less.
+struct Possible<'a, 'h> {
+    facts: &'a Facts<'h>,
+    /// Who wrote a value to a key, and whether finally, one entry for each write that did not abort.
+    writes: FxHashMap<(Key, Value), Vec<(Txn, bool)>>,
+    set: Vec<bool>,
+    /// A read of one that committed and is not in the set.
+    failed: Option<Op>,
+}
+
+/// Whom a read may be from.
+struct From {
+    nodes: Vec<Node>,
+    /// One of them took effect.
+    must: bool,
+}
+
+impl<'a, 'h> Possible<'a, 'h> {
+    fn new(facts: &'a Facts<'h>) -> Self {
+        let history = facts.history;
+        let mut writes: FxHashMap<(Key, Value), Vec<(Txn, bool)>> = FxHashMap::default();
+        let live = |&txn: &Txn| history.outcome(txn) != Outcome::Aborted;
+        for txn in history.txns().filter(live) {
+            for op in history.ops_of(txn).filter(|op| op.kind.is_write()) {
+                writes.entry((op.key, op.value)).or_default().push((txn, op.last_write));
+            }
+        }
+        let set = history.txns().map(|txn| live(&txn)).collect();
+        let mut possible = Possible { facts, writes, set, failed: None };
+        loop {
+            let fails = |txn: &Txn| possible.set[txn.index()] && possible.failure(*txn).is_some();
+            let failing: Vec<Txn> = history.txns().filter(fails).collect();
+            if failing.is_empty() {
+                return possible;
+            }
+            for txn in failing {
+                if history.outcome(txn) == Outcome::Committed {
+                    possible.failed = possible.failed.or(possible.failure(txn));
+                }
+                possible.set[txn.index()] = false;
+            }
+        }
+    }
+
+    fn is_possible(&self, node: Node) -> bool {
+        match node {
+            Node::Initial => true,
+            Node::Txn(txn) => self.set[txn.index()],
+        }
+    }
+
+    fn others(&self, reader: Txn, key: Key, value: Value, finally: bool) -> Vec<Node> {
+        let writes = self.writes.get(&(key, value)).into_iter().flatten();
+        let others = writes.filter(|&&(txn, last)| txn != reader && (last || !finally));
+        others.map(|&(txn, _)| Node::Txn(txn)).collect()
+    }
+
+    /// The first read of a transaction that says that it did not take effect.
+    fn failure(&self, txn: Txn) -> Option<Op> {
+        let reads = || self.facts.history.ops_of(txn).filter(|op| op.kind.is_read());
+        let unexplained = |read: &OpView| !self.is_explained(txn, *read);
+        let two = |read: &OpView| !self.has_one_origin(txn, read.key);
+        reads().find(unexplained).or_else(|| reads().find(two)).map(|read| read.id)
+    }
+
+    /// Whether one who took effect wrote what was read, if anybody can have; of a list, as many as it holds.
+    fn is_explained(&self, reader: Txn, read: OpView) -> bool {
+        if read.kind == OpKind::ReadList {
+            let part = self.facts.external_part(read, reader).unwrap_or_default();
+            let part = part.strip_prefix(self.facts.initial_elements(read.key)).unwrap_or(part);
+            let mut held: FxHashMap<Value, usize> = FxHashMap::default();
+            for &element in part {
+                *held.entry(element).or_default() += 1;
+            }
+            return held.into_iter().all(|(element, times)| {
+                let appends = self.others(reader, read.key, element, false);
+                let possible = appends.iter().filter(|&&node| self.is_possible(node)).count();
+                possible >= times.min(appends.len())
+            });
+        }
+        let some = |nodes: &[Node]| nodes.iter().any(|&node| self.is_possible(node));
+        self.origins(reader, read).is_none_or(|from| !from.must || some(&from.nodes))
+    }
+
+    /// Whom a read that counts may be from; none when it is of nobody else.
+    fn origins(&self, reader: Txn, read: OpView) -> Option<From> {
+        self.any_origins(reader, read).filter(|from| !self.is_free(from))
+    }
+
+    /// Whom a read may be from, be it that it counts or not.
+    fn any_origins(&self, reader: Txn, read: OpView) -> Option<From> {
+        let (facts, history) = (self.facts, self.facts.history);
+        if matches!(facts.source(read.id), Source::Nothing | Source::Own) {
+            return None;
+        }
+        if read.kind == OpKind::ReadList {
+            let part = facts.external_part(read, reader)?;
+            let nodes = match part.last() {
+                Some(&last) if part != facts.initial_elements(read.key) => {
+                    self.others(reader, read.key, last, false)
+                }
+                _ => vec![Node::Initial],
+            };
+            return (!nodes.is_empty()).then_some(From { nodes, must: true });
+        }
+        let initial = history.is_initial(read.key, read.value);
+        let mut nodes = self.others(reader, read.key, read.value, true);
+        nodes.extend(initial.then_some(Node::Initial));
+        let right = read.external && !nodes.is_empty();
+        if !right && writes_itself(facts, read, reader) {
+            return None;
+        }
+        if nodes.is_empty() {
+            nodes = self.others(reader, read.key, read.value, false);
+        }
+        let from = From { nodes, must: right && !initial };
+        (!from.nodes.is_empty()).then_some(from)
+    }
+
+    /// Whether a wrong read, which nobody has to explain, counts only if one of unknown outcome took effect. Such a
+    /// read shows no violation, and where there is one nothing is known to hold.
+    fn is_free(&self, from: &From) -> bool {
+        let certain = |&node: &Node| match node {
+            Node::Initial => true,
+            Node::Txn(txn) => self.facts.is_present(txn),
+        };
+        !from.must && !from.nodes.iter().any(certain)
+    }
+
+    /// Such a read, where there is another of the same key.
+    fn free_read(&self) -> Option<Op> {
+        let history = self.facts.history;
+        let possible = history.txns().filter(|txn| self.set[txn.index()]);
+        let mut reads = possible.flat_map(|txn| history.ops_of(txn).map(move |op| (txn, op)));
+        let is_free = |(txn, op): &(Txn, OpView)| {
+            let others = history.ops_of(*txn).filter(|other| other.kind.is_read() && other.key == op.key);
+            op.kind == OpKind::Read
+                && self.any_origins(*txn, *op).is_some_and(|from| self.is_free(&from))
+                && others.filter(|other| self.any_origins(*txn, *other).is_some()).count() > 1
+        };
+        reads.find(is_free).map(|(_, op)| op.id)
+    }
+
+    /// Whether all reads of a key by a transaction may be of one other that took effect.
+    fn has_one_origin(&self, reader: Txn, key: Key) -> bool {
+        let of_key = |op: &OpView| op.kind.is_read() && op.key == key;
+        let reads: Vec<(OpView, From)> = self
+            .facts
+            .history
+            .ops_of(reader)
+            .filter(of_key)
+            .filter_map(|read| Some((read, self.origins(reader, read)?)))
+            .collect();
+        let Some((_, first)) = reads.first() else { return true };
+        first.nodes.iter().any(|node| {
+            self.is_possible(*node)
+                && reads.iter().all(|(_, from)| from.nodes.contains(node))
+                && self.ends_all(reader, &reads, *node)
+        })
+    }
+
+    /// Lists of different lengths end with different appends, as far as there are different ones.
+    fn ends_all(&self, reader: Txn, reads: &[(OpView, From)], node: Node) -> bool {
+        let mut lengths: FxHashMap<Value, FxHashSet<usize>> = FxHashMap::default();
+        for (read, _) in reads.iter().filter(|(read, _)| read.kind == OpKind::ReadList) {
+            let part = self.facts.external_part(*read, reader).unwrap_or_default();
+            if let Some(&last) = part.last().filter(|_| part != self.facts.initial_elements(read.key)) {
+                lengths.entry(last).or_default().insert(part.len());
+            }
+        }
+        lengths.iter().all(|(&last, lengths)| {
+            let appends = self.others(reader, reads[0].0.key, last, false);
+            let own = appends.iter().filter(|&&other| other == node).count();
+            own >= lengths.len().min(appends.len())
+        })
+    }
 }
 
 /// Whether a read is of one of several transactions, be it right or wrong.
@@ -62,21 +278,12 @@ pub(super) fn compare(facts: &Facts<'_>, reader: Txn, a: OpView, b: OpView) -> O
         (Candidates::None, _) | (_, Candidates::None) => Origins::Agree,
         (Candidates::One(a), Candidates::One(b)) if a == b => Origins::Agree,
         (Candidates::One(_), Candidates::One(_)) => Origins::Differ,
-        _ if facts.is_list(a.key) => compare_lists(facts, reader, a, b),
+        _ if facts.is_list(a.key) => {
+            let [one, other] = [a, b].map(|read| facts.external_part(read, reader));
+            if one == other { Origins::Agree } else { Origins::Open }
+        }
         _ if a.value == b.value => Origins::Agree,
         _ if final_values => Origins::Differ,
-        _ => Origins::Open,
-    }
-}
-
-/// Compares two reads of a list of which at least one is ambiguous. Who appended nothing but what was there
-/// initially is certain even then.
-fn compare_lists(facts: &Facts<'_>, reader: Txn, a: OpView, b: OpView) -> Origins {
-    let ambiguous = [a, b].iter().all(|read| facts.source(read.id) == Source::Ambiguous);
-    let parts = [a, b].map(|read| facts.external_part(read, reader).unwrap_or_default());
-    match parts {
-        [a, b] if a == b => Origins::Agree,
-        _ if ambiguous && parts.contains(&facts.initial_elements(a.key)) => Origins::Differ,
         _ => Origins::Open,
     }
 }
@@ -114,11 +321,12 @@ fn if_present(facts: &Facts<'_>, candidates: Candidates) -> Candidates {
 /// Who appended the last element of the external part of a wrong list, if it is certain.
 fn last_appender(facts: &Facts<'_>, read: OpView, reader: Txn) -> Candidates {
     let last = facts.external_part(read, reader).and_then(<[_]>::last);
-    let append = last.and_then(|&element| facts.appends.get(&(read.key, element))?.live);
-    match append.map(|append| facts.history.txn_of(append)) {
-        Some(txn) if txn != reader && !facts.is_repeated(read.key) => {
-            if_present(facts, Candidates::One(Node::Txn(txn)))
-        }
+    let entry = last.and_then(|&element| facts.appends.get(&(read.key, element)));
+    if entry.is_some_and(|entry| entry.times > 1) {
+        return Candidates::Several;
+    }
+    match entry.and_then(|entry| entry.only()).map(|append| facts.history.txn_of(append)) {
+        Some(txn) if txn != reader => if_present(facts, Candidates::One(Node::Txn(txn))),
         _ => Candidates::None,
     }
 }

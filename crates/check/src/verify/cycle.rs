@@ -114,30 +114,30 @@ fn check_read_from(given: &Given<'_, '_>, from: Node, to: Node, read: Op) -> Res
 /// tells in which order it holds what was appended once.
 fn external_part<'h>(given: &Given<'_, 'h>, read: Op) -> Result<(Key, &'h [Value]), Refutation> {
     let (facts, (view, reader)) = (given.facts, read_of(given, read)?);
-    let tells = view.kind == OpKind::ReadList && facts.is_list(view.key) && !facts.is_repeated(view.key);
+    let tells = view.kind == OpKind::ReadList && facts.is_list(view.key);
     match facts.external_part(view, reader) {
         Some(part) if tells && view.value != Value::UNKNOWN => Ok((view.key, part)),
         _ => Err(Refutation::new(format!("{} shows no versions", facts.text(read)))),
     }
 }
 
-/// Who appended an element that a list holds once.
-fn appender(facts: &Facts<'_>, key: Key, part: &[Value], element: Value) -> Option<Node> {
-    let entry = facts.appends.get(&(key, element))?;
-    let once = part.iter().filter(|&&other| other == element).count() == 1;
-    match entry.live {
-        Some(append) => once.then(|| Node::Txn(facts.history.txn_of(append))),
-        None => (once && entry.initial).then_some(Node::Initial),
+/// Who made an element of a list that was appended once and stands there once.
+fn appender(facts: &Facts<'_>, key: Key, part: &[Value], index: usize) -> Option<Node> {
+    let initial = facts.initial_elements(key);
+    if index < initial.len() {
+        return part.starts_with(initial).then_some(Node::Initial);
     }
+    let element = *part.get(index)?;
+    let append = facts.only_append(key, element)?;
+    let from = if part.starts_with(initial) { initial.len() } else { 0 };
+    let once = part[from..].iter().filter(|&&other| other == element).count() == 1;
+    once.then(|| Node::Txn(facts.history.txn_of(append)))
 }
 
 fn check_versions(given: &Given<'_, '_>, edge: &Edge, read: Op, index: usize) -> Result<(), Refutation> {
     let (facts, (key, part)) = (given.facts, external_part(given, read)?);
-    let neighbours = index.checked_sub(1).and_then(|before| part.get(before).zip(part.get(index)));
-    let fits = neighbours.is_some_and(|(&before, &after)| {
-        appender(facts, key, part, before) == Some(edge.from)
-            && appender(facts, key, part, after) == Some(edge.to)
-    });
+    let before = index.checked_sub(1).and_then(|before| appender(facts, key, part, before));
+    let fits = before == Some(edge.from) && appender(facts, key, part, index) == Some(edge.to);
     ensure(fits && edge.from != edge.to, || {
         format!("{} does not show one after the other at {index}", facts.text(read))
     })
@@ -145,17 +145,18 @@ fn check_versions(given: &Given<'_, '_>, edge: &Edge, read: Op, index: usize) ->
 
 fn check_missing(given: &Given<'_, '_>, edge: &Edge, read: Op, append: Op) -> Result<(), Refutation> {
     let (facts, (key, part)) = (given.facts, external_part(given, read)?);
-    let last = match part.last() {
-        Some(&element) => appender(facts, key, part, element),
+    let last = match part.len().checked_sub(1) {
+        Some(last) => appender(facts, key, part, last),
         None => Some(Node::Initial),
     };
     ensure(last == Some(edge.from), || format!("{} ends with another's append", facts.text(read)))?;
     ensure(append.index() < facts.history.op_count(), || format!("{append:?} is no operation"))?;
     let view = facts.history.op(append);
+    let appended = part.strip_prefix(facts.initial_elements(key)).unwrap_or(part);
     let fits = view.kind == OpKind::Append
         && view.key == key
         && Node::Txn(facts.history.txn_of(append)) == edge.to
-        && !part.contains(&view.value);
+        && !appended.contains(&view.value);
     ensure(fits, || format!("{} misses no such append", facts.text(read)))
 }
 
@@ -180,13 +181,15 @@ fn check_misses(given: &Given<'_, '_>, edge: &Edge, read: Op) -> Result<(), Refu
     })
 }
 
-/// Whether a list read does not hold the last element that a writer of the list appended.
+/// Whether a list read does not hold something that a writer of the list appended. A version holds all that a
+/// transaction appended, or nothing.
 fn lacks_append(facts: &Facts<'_>, read: OpView, reader: Txn, writer: Txn) -> bool {
-    let is_last = |op: &OpView| op.key == read.key && op.last_write;
-    let last = facts.history.ops_of(writer).rfind(is_last);
     let is_list = read.kind == OpKind::ReadList && facts.is_list(read.key) && read.value != Value::UNKNOWN;
-    let part = facts.external_part(read, reader).filter(|_| is_list);
-    part.zip(last).is_some_and(|(part, append)| !part.contains(&append.value))
+    let Some(part) = facts.external_part(read, reader).filter(|_| is_list) else { return false };
+    let part = part.strip_prefix(facts.initial_elements(read.key)).unwrap_or(part);
+    let mut appends =
+        facts.history.ops_of(writer).filter(|op| op.key == read.key && op.kind == OpKind::Append);
+    appends.any(|append| !part.contains(&append.value))
 }
 
 /// t3 reads x from `to`; `from` writes x too, and t3 must have seen it.

@@ -4,9 +4,10 @@
 //! not abort and whose final write of the key has the value read, or the initial state when it has. One
 //! candidate determines the read; several leave it ambiguous, and nothing follows from it; none makes it
 //! wrong. A list read ends with what its own transaction appended before; the rest is its *external part*,
-//! and it reads from the appender of that part's last element. A list is wrong by itself when it holds what
-//! nobody but the reader or an aborted transaction appended, or one element twice; or when of some
-//! transaction's appends it holds one without those before it, or out of order.
+//! and it reads from the appender of that part's last element, which is ambiguous when several appended it. A
+//! list is wrong by itself when it holds what nobody but the reader or an aborted transaction appended, or an
+//! element more often than it was appended; or when of some transaction's appends it holds one without those
+//! before it, or out of order, as far as they were appended once.
 //!
 //! *Present* are the committed transactions, and those of unknown outcome from which a present one reads (or
 //! an element of whose appends stands in a list it read). The others of unknown outcome may be present or
@@ -116,15 +117,17 @@ pub(super) struct Appended {
     /// What that transaction appended to the list just before.
     pub(super) after: Option<Value>,
     pub(super) aborted: bool,
-    /// It was in the list before any transaction.
-    pub(super) initial: bool,
     /// The list read that was last found to hold it, which tells a second time in one list.
     met: u32,
 }
 
 impl Appended {
-    const NONE: Appended =
-        Appended { live: None, times: 0, after: None, aborted: false, initial: false, met: NOBODY };
+    const NONE: Appended = Appended { live: None, times: 0, after: None, aborted: false, met: NOBODY };
+
+    /// The append, if it was appended once.
+    pub(super) fn only(self) -> Option<Op> {
+        self.live.filter(|_| self.times == 1)
+    }
 }
 
 /// What a history says by itself; see the module.
@@ -134,8 +137,6 @@ pub(super) struct Facts<'h> {
     pub(super) trusts_timestamps: bool,
     /// How each key is used: [`REGISTER`], [`LIST`] or both.
     uses: Vec<u8>,
-    /// Lists to which an element was appended twice: their reads are ambiguous.
-    repeated: Vec<bool>,
     pub(super) finals: FxHashMap<(Key, Value), Writers>,
     pub(super) unreadable: FxHashMap<(Key, Value), Unreadable>,
     pub(super) appends: FxHashMap<(Key, Value), Appended>,
@@ -152,7 +153,6 @@ impl<'h> Facts<'h> {
             history,
             trusts_timestamps: false,
             uses: vec![0; history.key_count()],
-            repeated: vec![false; history.key_count()],
             finals: FxHashMap::default(),
             unreadable: FxHashMap::default(),
             appends: FxHashMap::default(),
@@ -186,8 +186,9 @@ impl<'h> Facts<'h> {
         self.uses[key.index()] == LIST
     }
 
-    pub(super) fn is_repeated(&self, key: Key) -> bool {
-        self.repeated[key.index()]
+    /// Who appended an element, if it was appended once.
+    pub(super) fn only_append(&self, key: Key, element: Value) -> Option<Op> {
+        self.appends.get(&(key, element))?.only()
     }
 
     /// Whether no axiom covers an operation.
@@ -267,11 +268,6 @@ impl<'h> Facts<'h> {
     fn collect_writes(&mut self) {
         let readable = self.ops().filter(|op| op.last_write && self.is_register(op.key)).count();
         self.finals.reserve(readable);
-        for key in self.history.keys() {
-            for &element in self.initial_elements(key) {
-                self.append(key, element, None, None);
-            }
-        }
         let mut own = OwnWrites::new(self.history.key_count());
         for txn in self.history.txns() {
             let aborted = self.history.outcome(txn) == Outcome::Aborted;
@@ -281,7 +277,7 @@ impl<'h> Facts<'h> {
                 if self.is_list(op.key) && aborted {
                     self.appends.entry(place).or_insert(Appended::NONE).aborted = true;
                 } else if self.is_list(op.key) {
-                    self.append(op.key, op.value, Some(op.id), own.latest(op.key));
+                    self.append(op, own.latest(op.key));
                     own.add(op);
                 } else if op.last_write && !aborted {
                     self.finals.entry(place).or_insert(Writers::NONE).add(txn);
@@ -297,14 +293,12 @@ impl<'h> Facts<'h> {
         }
     }
 
-    /// Records an append that did not abort, or without an operation an element that was there initially.
-    fn append(&mut self, key: Key, element: Value, op: Option<Op>, after: Option<Value>) {
-        let entry = self.appends.entry((key, element)).or_insert(Appended::NONE);
-        self.repeated[key.index()] |= entry.live.is_some() || entry.initial;
-        entry.initial |= op.is_none();
-        entry.times += u32::from(op.is_some());
+    /// Records an append that did not abort.
+    fn append(&mut self, append: OpView, after: Option<Value>) {
+        let entry = self.appends.entry((append.key, append.value)).or_insert(Appended::NONE);
+        entry.times += 1;
         if entry.live.is_none() {
-            (entry.live, entry.after) = (op, after);
+            (entry.live, entry.after) = (Some(append.id), after);
         }
     }
 
@@ -350,20 +344,21 @@ impl<'h> Facts<'h> {
                 None => return Source::Wrong,
             }
         }
-        if self.is_repeated(read.key) {
-            return Source::Ambiguous;
-        }
         let Some(appended) = list.strip_prefix(self.initial_elements(read.key)) else {
             return Source::Wrong;
         };
         let mine = self.history.op_range(reader);
-        let mut last = None;
+        let mut repeated = false;
         for &element in appended {
             let Some(entry) = self.appends.get_mut(&(read.key, element)) else { return Source::Wrong };
             let again = std::mem::replace(&mut entry.met, read.id.0) == read.id.0;
             let after = entry.after;
             match entry.live {
-                Some(append) if !again && !mine.contains(&append.index()) => last = Some(append),
+                Some(_) if entry.times > 1 => {
+                    repeated = true;
+                    continue;
+                }
+                Some(append) if !again && !mine.contains(&append.index()) => {}
                 _ => return Source::Wrong,
             }
             // The appends of one transaction stand in its order, and none before this one is left out.
@@ -371,8 +366,12 @@ impl<'h> Facts<'h> {
                 return Source::Wrong;
             }
         }
-        match last {
-            None => Source::From(Node::Initial),
+        if repeated && self.holds_too_often(read) {
+            return Source::Wrong;
+        }
+        let Some(&last) = appended.last() else { return Source::From(Node::Initial) };
+        match self.only_append(read.key, last) {
+            None => Source::Ambiguous,
             Some(append) if self.history.op(append).last_write => {
                 Source::From(Node::Txn(self.history.txn_of(append)))
             }
@@ -380,8 +379,22 @@ impl<'h> Facts<'h> {
         }
     }
 
-    /// From whom a transaction must have read: the only candidates of its reads, and who appended what stands
-    /// in the external parts of its lists, be they right or wrong.
+    /// Whether a list holds an element more often than transactions that did not abort appended it.
+    pub(super) fn holds_too_often(&self, read: OpView) -> bool {
+        let mut balance: FxHashMap<Value, i64> = FxHashMap::default();
+        let list = self.history.table().elements(read.value);
+        for &element in list.strip_prefix(self.initial_elements(read.key)).unwrap_or(list) {
+            *balance.entry(element).or_default() += 1;
+        }
+        let appended = |(&element, &n): (&Value, &i64)| {
+            let times = self.appends.get(&(read.key, element)).map_or(0, |entry| entry.times);
+            times > 0 && n > i64::from(times)
+        };
+        balance.iter().any(appended)
+    }
+
+    /// From whom a transaction must have read: the only candidates of its reads, and who alone appended what
+    /// stands in the external parts of its lists, be they right or wrong.
     pub(super) fn known_writers(&self, reader: Txn) -> Vec<Txn> {
         let mut writers = Vec::new();
         for read in self.history.ops_of(reader) {
@@ -390,9 +403,10 @@ impl<'h> Facts<'h> {
                 Source::From(Node::Txn(writer)) => writers.push(writer),
                 _ => {}
             }
-            if read.kind == OpKind::ReadList && !self.is_repeated(read.key) {
+            if read.kind == OpKind::ReadList {
                 let part = self.external_part(read, reader).unwrap_or_default();
-                let appends = part.iter().filter_map(|&element| self.appends.get(&(read.key, element))?.live);
+                let part = part.strip_prefix(self.initial_elements(read.key)).unwrap_or(part);
+                let appends = part.iter().filter_map(|&element| self.only_append(read.key, element));
                 writers.extend(appends.map(|append| self.history.txn_of(append)));
             }
         }

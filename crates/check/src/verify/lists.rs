@@ -47,6 +47,13 @@ impl Lists {
         list[part.len().checked_sub(1)?].1.map(Node::Txn)
     }
 
+    /// Whether the version that a list read returned holds nothing that the reader appended.
+    fn is_without(&self, facts: &Facts<'_>, reader: Txn, read: Op) -> bool {
+        let view = facts.history.op(read);
+        let length = facts.external_part(view, reader).map_or(0, <[Value]>::len);
+        self.0[view.key.index()][..length].iter().all(|&(_, txn)| txn != Some(reader))
+    }
+
     /// Whose version a list read returned, without what its own transaction appended.
     pub(super) fn source(&self, facts: &Facts<'_>, read: Op) -> Result<Node, Refutation> {
         let view = facts.history.op(read);
@@ -57,43 +64,43 @@ impl Lists {
     }
 }
 
-/// PL-1: the order agrees with what lists show of the order of versions.
-pub(super) fn check_versions(facts: &Facts<'_>, order: &Order<'_>) -> Result<(), Refutation> {
-    let lists = Lists::new(facts, order);
-    for read in longest(facts) {
-        let Source::From(from) = facts.source(read) else { continue };
-        let writer = lists.source(facts, read)?;
-        ensure(writer == from, || format!("{} is not what the order makes of the list", facts.text(read)))?;
-    }
-    Ok(())
-}
-
-/// For each list that nobody read wrongly, and no two in contradiction, the read with the longest external
-/// part: it shows all that is known of the order of versions.
-fn longest(facts: &Facts<'_>) -> impl Iterator<Item = Op> {
-    let mut longest: Vec<Option<(&[Value], Op)>> = vec![None; facts.history.key_count()];
-    let mut contradicted = vec![false; facts.history.key_count()];
-    for txn in facts.present() {
-        for read in facts.history.ops_of(txn).filter(|op| op.kind == OpKind::ReadList) {
-            let key = read.key.index();
-            let part = match (facts.source(read.id), facts.external_part(read, txn)) {
-                (Source::Nothing, _) => continue,
-                (Source::From(_), Some(part)) => part,
-                _ => {
-                    contradicted[key] = true;
-                    continue;
-                }
-            };
-            let (known, _) = *longest[key].get_or_insert((part, read.id));
-            contradicted[key] |= !known.starts_with(part) && !part.starts_with(known);
-            if part.len() > known.len() {
-                longest[key] = Some((part, read.id));
-            }
+/// Whether somebody who is present read a list wrongly, or two of its key in contradiction.
+pub(super) fn contradict(facts: &Facts<'_>, key: Key) -> bool {
+    let reads = facts.present().flat_map(|txn| facts.history.ops_of(txn).map(move |op| (txn, op)));
+    let mut longest: &[Value] = &[];
+    for (txn, read) in reads.filter(|(_, op)| op.kind == OpKind::ReadList && op.key == key) {
+        let part = match facts.source(read.id) {
+            Source::Nothing => continue,
+            Source::Wrong => return true,
+            _ => facts.external_part(read, txn).unwrap_or_default(),
+        };
+        if !longest.starts_with(part) && !part.starts_with(longest) {
+            return true;
+        }
+        if part.len() > longest.len() {
+            longest = part;
         }
     }
-    longest
-        .into_iter()
-        .zip(contradicted)
-        .filter(|&(_, bad)| !bad)
-        .filter_map(|(l, _)| l.map(|(_, read)| read))
+    false
+}
+
+/// PL-1: the order agrees with what lists show of the order of versions, unless they contradict each other.
+pub(super) fn check_versions(facts: &Facts<'_>, order: &Order<'_>) -> Result<(), Refutation> {
+    let lists = Lists::new(facts, order);
+    let contradicted: Vec<bool> =
+        facts.history.keys().map(|key| facts.is_list(key) && contradict(facts, key)).collect();
+    for &reader in order.txns.iter().filter(|&&txn| facts.is_present(txn)) {
+        for read in facts.history.ops_of(reader).filter(|op| op.kind == OpKind::ReadList) {
+            if facts.source(read.id) == Source::Nothing || contradicted[read.key.index()] {
+                continue;
+            }
+            let writer = lists.source(facts, read.id)?;
+            let fits = match facts.source(read.id) {
+                Source::From(from) => writer == from,
+                _ => lists.is_without(facts, reader, read.id),
+            };
+            ensure(fits, || format!("{} is not what the order makes of the list", facts.text(read.id)))?;
+        }
+    }
+    Ok(())
 }

@@ -19,7 +19,8 @@
 //! precedes nobody.
 //!
 //! Lists: the version that `t1` makes of a list is all appends by transactions up to `t1` in `co`, and a read
-//! of that version returns exactly this, followed by what its own transaction appended before.
+//! of that version returns exactly this, followed by what its own transaction appended before. Nobody reads what
+//! it appends itself as another's.
 //!
 //! Number 0 is the initial transaction; sets of transactions are bit masks.
 
@@ -70,7 +71,8 @@ pub(crate) fn judge(history: &History, levels: &[Level]) -> Vec<Option<Explanati
             let asked = |level: Level| level != Level::CutIsolation && Rules::of(level) == rules;
             let mut open: Vec<usize> =
                 (0..levels.len()).filter(|&i| asked(levels[i]) && found[i].is_none()).collect();
-            if open.is_empty() || (world.broken && rules != Rules::Pl1) {
+            let possible = if rules == Rules::Pl1 { !world.unfit } else { !world.broken };
+            if open.is_empty() || !possible {
                 continue;
             }
             world.for_each_order(rules, &mut |co| {
@@ -286,6 +288,8 @@ struct World<'h> {
     causal: Vec<u32>,
     /// A read is wrong in every order: nothing but cut isolation and PL-1 can hold.
     broken: bool,
+    /// A list that is right by itself is of nobody who is present.
+    unfit: bool,
 }
 
 /// A total order, and for each transaction those before it.
@@ -334,12 +338,15 @@ impl<'h> World<'h> {
         let writers_of =
             |key: Key| (0..n).filter(|&t| writes[t] & 1 << key.0 != 0).fold(0, |set, t| set | bit(t));
         let writers: Vec<u32> = history.keys().map(writers_of).collect();
-        let mut broken = false;
+        let (mut broken, mut unfit) = (false, false);
         let mut choices = vec![vec![Vec::new(); n]];
         for (i, &txn) in txns.iter().enumerate() {
             for op in reads_of(history, txn) {
                 let Some(possible) = possible_reads(history, txns, txn, op) else { continue };
                 broken |= possible.is_empty();
+                let part = external_part(history, txn, op).filter(|_| op.kind == OpKind::ReadList);
+                unfit |= possible.is_empty()
+                    && part.is_some_and(|part| is_right(history, &live(history), txn, op, &part));
                 if !possible.is_empty() {
                     choices = choices
                         .iter()
@@ -358,7 +365,7 @@ impl<'h> World<'h> {
             let (so, rt) = (so.clone(), rt.clone());
             let (wr, direct, causal) = (Vec::new(), Vec::new(), Vec::new());
             let mut world =
-                World { history, txns, reads, writes, writers, so, rt, wr, direct, causal, broken };
+                World { history, txns, reads, writes, writers, so, rt, wr, direct, causal, broken, unfit };
             world.relate();
             worlds.push(world);
         }
@@ -405,6 +412,9 @@ impl<'h> World<'h> {
             let upto = co.order.iter().position(|&t| t == read.from).expect("the order is total");
             let mut version = self.history.table().elements(self.history.initial(read.key)).to_vec();
             for &t in co.order[..=upto].iter().filter(|&&t| t > 0) {
+                if self.txns[t - 1] == self.history.txn_of(read.op) && self.writes[t] & 1 << read.key.0 != 0 {
+                    return false;
+                }
                 let appends = self.history.ops_of(self.txns[t - 1]);
                 version.extend(appends.filter(|op| is_write_of(op, read.key)).map(|op| op.value));
             }
@@ -512,40 +522,77 @@ impl<'h> World<'h> {
         for (&txn, key) in self.txns.iter().flat_map(|txn| self.history.keys().map(move |key| (txn, key))) {
             let reads = || reads_of(self.history, txn).filter(|read| read.key == key);
             let counted = || reads().filter(|&read| self.origins(txn, read) != 0);
-            let common = counted().fold(u32::MAX, |common, read| common & self.origins(txn, read));
-            if common == 0 {
+            let all = counted().fold(u32::MAX, |common, read| common & self.origins(txn, read));
+            let ends = |t: usize| t == 0 || self.ends_all(txn, key, &counted().collect::<Vec<_>>(), t);
+            let common = (0..self.reads.len())
+                .filter(|&t| all & bit(t) != 0 && ends(t))
+                .fold(0, |set, t| set | bit(t));
+            if common == 0 && counted().next().is_some() {
                 return None;
             }
             // Of no reads nothing is chosen.
-            let chosen = self.txn(common.trailing_zeros() as usize);
+            let chosen = if common == 0 { None } else { self.txn(common.trailing_zeros() as usize) };
             sources.extend(counted().filter(|&read| self.is_open(read.id)).map(|read| (read.id, chosen)));
         }
         sources.sort_unstable_by_key(|&(op, _)| op);
         Some(sources)
     }
 
+    /// Whether a transaction made the appends that lists of a key end with: lists of different lengths end with
+    /// different appends, as far as others than the reader made so many.
+    fn ends_all(&self, reader: Txn, key: Key, reads: &[OpView], t: usize) -> bool {
+        let history = self.history;
+        let mut ends: Vec<(usize, Value)> = reads
+            .iter()
+            .filter(|read| read.kind == OpKind::ReadList)
+            .filter_map(|&read| external_part(history, reader, read))
+            .filter(|part| part[..] != *history.table().elements(history.initial(key)))
+            .filter_map(|part| Some((part.len(), *part.last()?)))
+            .collect();
+        ends.sort_unstable();
+        ends.dedup();
+        ends.iter().all(|&(_, last)| {
+            let lengths = ends.iter().filter(|end| end.1 == last).count();
+            let appends =
+                |txn: Txn| history.ops_of(txn).filter(|op| is_write_of(op, key) && op.value == last).count();
+            let others = live(history).into_iter().filter(|&txn| txn != reader).map(appends).sum();
+            self.txn(t).map_or(0, appends) >= lengths.min(others)
+        })
+    }
+
     /// The other present transactions whose final write a read returned; when there is none, those that wrote
-    /// the value at all. Of a list the last element counts that is not the reader's.
+    /// the value at all. Of a list, those that appended the last element that is not the reader's.
     fn origins(&self, txn: Txn, read: OpView) -> u32 {
         let history = self.history;
-        let value = match read.kind {
-            OpKind::ReadList => match external_part(history, txn, read).as_deref() {
-                Some([.., last]) => *last,
-                Some([]) => return bit(0),
+        let (value, is_list) = match read.kind {
+            OpKind::ReadList => match external_part(history, txn, read) {
+                Some(part) if part[..] == *history.table().elements(history.initial(read.key)) => {
+                    return bit(0);
+                }
+                Some(part) => match part.last() {
+                    Some(&last) => (last, true),
+                    None => return bit(0),
+                },
                 None => return 0,
             },
-            _ => read.value,
+            _ => (read.value, false),
         };
         // A wrong read of a value that the reader itself writes is of nobody else.
         let own = history.ops_of(txn).any(|op| is_write_of(&op, read.key) && op.value == value);
-        if own && possible_reads(history, &self.txns, txn, read).is_none_or(|possible| possible.is_empty()) {
+        if own
+            && !is_list
+            && possible_reads(history, &self.txns, txn, read).is_none_or(|possible| possible.is_empty())
+        {
             return 0;
         }
         let set_of = |writes: &dyn Fn(Txn) -> bool| {
             let others = self.txns.iter().enumerate().filter(|&(_, &t)| t != txn && writes(t));
             others.fold(0, |set, (i, _)| set | bit(i + 1))
         };
-        let finals = u32::from(is_initial(history, read, value))
+        if is_list {
+            return set_of(&|t| history.ops_of(t).any(|op| is_write_of(&op, read.key) && op.value == value));
+        }
+        let finals = u32::from(history.is_initial(read.key, value))
             | set_of(&|t| final_write(history, t, read.key) == Some(value));
         match finals {
             0 => set_of(&|t| history.ops_of(t).any(|op| is_write_of(&op, read.key) && op.value == value)),
@@ -591,14 +638,6 @@ fn is_write_of(op: &OpView, key: Key) -> bool {
     op.kind.is_write() && op.key == key
 }
 
-/// Whether a value is what the key holds initially: for a list, its last element.
-fn is_initial(history: &History, read: OpView, value: Value) -> bool {
-    match read.kind {
-        OpKind::ReadList => history.table().elements(history.initial(read.key)).last() == Some(&value),
-        _ => history.is_initial(read.key, value),
-    }
-}
-
 /// What the transaction wrote to the key of a read before it.
 fn own_before(history: &History, txn: Txn, read: OpView) -> Vec<Value> {
     history.ops_of(txn).filter(|op| op.id < read.id && is_write_of(op, read.key)).map(|op| op.value).collect()
@@ -630,7 +669,7 @@ fn possible_reads(history: &History, txns: &[Txn], txn: Txn, read: OpView) -> Op
         Some(part) => part == history.table().elements(history.initial(read.key)),
         None => history.is_initial(read.key, read.value),
     };
-    let right = list.as_ref().is_none_or(|part| is_right(history, txns, txn, read, part));
+    let right = list.as_ref().is_none_or(|part| is_right(history, &live(history), txn, read, part));
     if is_initial {
         possible.push(Read { op: read.id, key: read.key, from: 0, list: list.clone(), right });
     }
@@ -666,20 +705,19 @@ fn is_admissible(history: &History, txns: &[Txn]) -> bool {
             values.iter().all(|&value| {
                 let explained =
                     |among: &[Txn]| among.iter().any(|&other| other != txn && writes(other, read.key, value));
-                !explained(&live) || explained(txns)
+                (!explained(&live) || explained(txns))
+                    && (read.kind == OpKind::Read || {
+                        // As many appended an element as a list holds, if as many can have.
+                        let held = values.iter().filter(|&&other| other == value).count();
+                        let appends = |among: &[Txn]| -> usize {
+                            let others = among.iter().filter(|&&other| other != txn);
+                            let of = |op: &OpView| is_write_of(op, read.key) && op.value == value;
+                            others.map(|&other| history.ops_of(other).filter(of).count()).sum()
+                        };
+                        appends(txns) >= held.min(appends(&live))
+                    })
             })
         })
-    })
-}
-
-/// Whether a value is written twice to one key, or is there initially: then a read may have several writers.
-pub(crate) fn values_repeat(history: &History) -> bool {
-    let mut seen: Vec<(Key, Value)> = Vec::new();
-    let ops = history.txns().flat_map(|txn| history.ops_of(txn));
-    ops.filter(|op| op.kind.is_write()).any(|op| {
-        let again = seen.contains(&(op.key, op.value)) || history.is_initial(op.key, op.value);
-        seen.push((op.key, op.value));
-        again
     })
 }
 
@@ -694,46 +732,109 @@ pub(crate) fn elements_repeat(history: &History) -> bool {
     })
 }
 
-/// Whether two list reads of one key by committed transactions contradict each other, or one is wrong by
-/// itself: then the order of versions, which is all PL-1 knows, cannot be told.
-pub(crate) fn lists_contradict(history: &History) -> bool {
-    World::all(history).iter().all(|world| {
-        let mut parts: Vec<(Key, Vec<Value>)> = Vec::new();
-        for &txn in &world.txns {
-            for read in history.ops_of(txn).filter(|op| op.kind == OpKind::ReadList) {
-                match external_part(history, txn, read) {
-                    Some(part) if is_right(history, &world.txns, txn, read, &part) => {
-                        parts.push((read.key, part));
-                    }
-                    _ => return true,
-                }
-            }
-        }
-        parts.iter().any(|(k, a)| {
-            parts.iter().any(|(l, b)| k == l && !a.starts_with(&b[..]) && !b.starts_with(&a[..]))
+/// Whether a register is read, wrongly, in place of one's own write or as its writer overwrote it, and a transaction of unknown
+/// outcome wrote what was read: to cut isolation such a read counts only if that one took effect.
+pub(crate) fn has_free_reads(history: &History) -> bool {
+    let live = live(history);
+    live.iter().any(|&txn| {
+        reads_of(history, txn).filter(|read| read.kind == OpKind::Read).any(|read| {
+            let wrote = |&other: &Txn| {
+                other != txn
+                    && history.outcome(other) == Outcome::Unknown
+                    && history.ops_of(other).any(|op| is_write_of(&op, read.key) && op.value == read.value)
+            };
+            possible_reads(history, &live, txn, read).is_some_and(|possible| possible.is_empty())
+                && live.iter().any(wrote)
         })
     })
 }
 
-/// Whether a list holds each element once, all of others, in their order, and ends with a final append.
-fn is_right(history: &History, txns: &[Txn], txn: Txn, read: OpView, part: &[Value]) -> bool {
-    let distinct = (1..part.len()).all(|i| !part[..i].contains(&part[i]));
-    let of_others = part.iter().all(|&element| {
-        txns.iter().any(|&other| {
-            other != txn && history.ops_of(other).any(|op| is_write_of(&op, read.key) && op.value == element)
+/// Whether two list reads of one key by committed transactions contradict each other, or one is wrong by
+/// itself, be it of one who may not have committed: then the order of versions, which is all PL-1 knows, cannot be
+/// told.
+pub(crate) fn lists_contradict(history: &History) -> bool {
+    let live = live(history);
+    let wrong = |txn: Txn| {
+        reads_of(history, txn).filter(|read| read.kind == OpKind::ReadList).any(|read| {
+            external_part(history, txn, read).is_none_or(|part| !is_right(history, &live, txn, read, &part))
         })
-    });
-    let whole = part
-        .last()
-        .is_none_or(|&last| txns.iter().any(|&other| final_write(history, other, read.key) == Some(last)));
-    // Of each transaction it holds the first so many appends, in order.
-    let in_order = txns.iter().all(|&other| {
-        let appends: Vec<Value> =
-            history.ops_of(other).filter(|op| is_write_of(op, read.key)).map(|op| op.value).collect();
-        let held: Vec<Value> = part.iter().copied().filter(|element| appends.contains(element)).collect();
-        appends.starts_with(&held)
-    });
-    distinct && of_others && whole && in_order
+    };
+    if live.iter().any(|&txn| history.outcome(txn) == Outcome::Unknown && wrong(txn)) {
+        return true;
+    }
+    World::all(history).iter().all(|world| {
+        let lists = world.txns.iter().flat_map(|&txn| {
+            history.ops_of(txn).filter(|op| op.kind == OpKind::ReadList).map(move |read| (txn, read))
+        });
+        let lists: Vec<(Txn, OpView)> = lists.filter(|(_, read)| read.value != Value::UNKNOWN).collect();
+        let is_right = |&(txn, read): &(Txn, OpView)| {
+            external_part(history, txn, read).is_some_and(|part| is_right(history, &live, txn, read, &part))
+        };
+        let contradict = |key: Key| {
+            let of_key: Vec<(Txn, OpView)> =
+                lists.iter().copied().filter(|(_, read)| read.key == key).collect();
+            let parts: Vec<Vec<Value>> =
+                of_key.iter().filter_map(|&(txn, read)| external_part(history, txn, read)).collect();
+            let longest = parts.iter().max_by_key(|part| part.len()).cloned().unwrap_or_default();
+            let beginnings: Vec<(Txn, usize)> =
+                of_key.iter().zip(&parts).map(|(&(txn, _), part)| (txn, part.len())).collect();
+            parts.iter().any(|part| !longest.starts_with(part))
+                || !can_be_appended(history, &live, key, &longest, &beginnings)
+        };
+        !lists.iter().all(is_right) || history.keys().any(contradict)
+    })
+}
+
+/// Whether a list can be what transactions appended, as somebody read it by itself; see [`can_be_appended`].
+fn is_right(history: &History, txns: &[Txn], txn: Txn, read: OpView, part: &[Value]) -> bool {
+    can_be_appended(history, txns, read.key, part, &[(txn, part.len())])
+}
+
+/// Whether the rest of a list can be placed, given how many appends of each transaction are.
+fn place(
+    list: &[Value],
+    at: usize,
+    appends: &[Vec<Value>],
+    placed: &mut [usize],
+    fits: &dyn Fn(usize, usize, bool) -> bool,
+) -> bool {
+    let Some(&element) = list.get(at) else { return true };
+    (0..appends.len()).any(|t| {
+        let next = appends[t].get(placed[t]) == Some(&element);
+        let last = placed[t] + 1 == appends[t].len();
+        next && fits(at, t, last) && {
+            placed[t] += 1;
+            let placeable = place(list, at + 1, appends, placed, fits);
+            placed[t] -= 1;
+            placeable
+        }
+    })
+}
+
+/// Whether each element of a list can be one append of a present transaction, so that of each transaction it holds the first
+/// so many appends, in order; and so that each of some beginnings ends with a final append and holds none of its
+/// reader's.
+fn can_be_appended(
+    history: &History,
+    txns: &[Txn],
+    key: Key,
+    list: &[Value],
+    beginnings: &[(Txn, usize)],
+) -> bool {
+    let Some(list) = list.strip_prefix(history.table().elements(history.initial(key))) else { return false };
+    let initial = history.table().elements(history.initial(key)).len();
+    let appends: Vec<Vec<Value>> = txns
+        .iter()
+        .map(|&txn| history.ops_of(txn).filter(|op| is_write_of(op, key)).map(|op| op.value).collect())
+        .collect();
+    let fits = |at: usize, t: usize, last: bool| {
+        beginnings.iter().all(|&(reader, length)| {
+            let at = at + initial;
+            (at >= length || txns[t] != reader) && (at + 1 != length || last)
+        })
+    };
+    beginnings.iter().all(|&(_, length)| length >= initial)
+        && place(list, 0, &appends, &mut vec![0; txns.len()], &fits)
 }
 
 /// The classics of levels.md and of the literature, each with the weakest levels that it violates: it violates those

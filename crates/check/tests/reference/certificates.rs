@@ -1802,7 +1802,7 @@ fn holds_by_definition(history: &History) -> impl Fn(Level) -> bool {
 fn draw_provable(dice: &mut Dice) -> History {
     loop {
         let history = draw_any(dice);
-        if !(history.has_lists() && axioms::values_repeat(&history)) {
+        if !axioms::elements_repeat(&history) {
             return history;
         }
     }

@@ -424,6 +424,8 @@ const MIXED: Kind = Kind { txns: 6, lists: 1, outcomes: false, ..SMALL };
 const REPEATED: Kind = Kind { steps: 3, repeated: true, ..SMALL };
 const REPEATED_LARGE: Kind = Kind { txns: 7, steps: 2, ..REPEATED };
 const REPEATED_LISTS: Kind = Kind { lists: 2, outcomes: false, ..REPEATED };
+const OPEN_LISTS: Kind = Kind { txns: 4, lists: 2, ..REPEATED };
+const CLOCKED_OPEN_LISTS: Kind = Kind { clock: Clock::Events, ..OPEN_LISTS };
 const CLOCKED: Kind = Kind { txns: 6, clock: Clock::Events, ..SMALL };
 const CLOCKED_LARGE: Kind = Kind { txns: 7, steps: 3, outcomes: false, clock: Clock::Events, ..SMALL };
 const CLOCKED_LISTS: Kind = Kind { txns: 5, lists: 2, clock: Clock::Times, ..SMALL };
@@ -463,6 +465,8 @@ parts! {
     random_repeated_values_2: REPEATED, 415_000..430_000;
     random_repeated_values_of_many: REPEATED_LARGE, 450_000..460_000;
     random_repeated_elements: REPEATED_LISTS, 500_000..510_000;
+    random_repeated_elements_and_outcomes: OPEN_LISTS, 520_000..532_000;
+    random_repeated_elements_outcomes_and_real_time: CLOCKED_OPEN_LISTS, 540_000..546_000;
     random_real_time_1: CLOCKED, 600_000..615_000;
     random_real_time_2: CLOCKED, 615_000..630_000;
     random_real_time_of_many: CLOCKED_LARGE, 650_000..665_000;

@@ -40,6 +40,7 @@ fn spec(args: &GenerateArgs, seed: u64) -> Spec {
         txns_per_session: args.txns,
         ops_per_txn: args.ops,
         read_ratio: args.reads,
+        read_modify_write: args.read_modify_write,
         keys: args.keys,
         distribution: args.distribution,
         duplication: args.duplicates,
@@ -60,6 +61,7 @@ fn by_flag(message: &str) -> String {
     let flags = [
         ("ops per txn", "--ops"),
         ("read ratio", "--reads"),
+        ("read-modify-write share", "--read-modify-write"),
         ("abort rate", "--aborts"),
         ("unknown rate", "--unknowns"),
         ("theta of the keys", "THETA of --distribution"),

@@ -42,6 +42,38 @@ fn a_run_has_the_size_it_was_asked_for() {
     assert_near(Stats::of(&all).read_ratio(), 1.0, 0.0);
 }
 
+/// Whether a transaction reads every key before it writes it.
+fn reads_first(history: &History, txn: isoscope_history::Txn) -> bool {
+    let mut read = Vec::new();
+    history.ops_of(txn).all(|op| {
+        if op.kind.is_read() {
+            read.push(op.key);
+        }
+        op.kind.is_read() || read.contains(&op.key)
+    })
+}
+
+#[test]
+fn transactions_of_read_modify_writes_read_every_key_before_they_write_it() {
+    for (shape, level) in
+        [Shape::Register, Shape::ListAppend].into_iter().flat_map(|s| Store::LEVELS.map(|l| (s, l)))
+    {
+        let spec = Spec { read_ratio: 0.2, read_modify_write: 1.0, shape, level, ..middling() };
+        let history = must_run(&spec);
+        assert!(history.txns().all(|txn| reads_first(&history, txn)), "{shape:?} {level}");
+        assert_eq!(Stats::of(&history).txn_size, (10, 10));
+        assert!(Stats::of(&history).read_ratio() < 0.65);
+    }
+    let spec = Spec { read_ratio: 0.0, read_modify_write: 0.3, ..middling() };
+    let history = must_run(&spec);
+    let share = history.txns().filter(|&txn| reads_first(&history, txn)).count() as f64 / 2000.0;
+    assert_near(share, 0.3, 0.05);
+    let blind = must_run(&Spec { read_ratio: 0.0, ..middling() });
+    assert!(!blind.txns().any(|txn| reads_first(&blind, txn)));
+    let wrong = Spec { read_modify_write: 1.5, ..middling() };
+    assert!(matches!(run(&wrong, &mut |_, _| {}), Err(SpecError::OutOfRange { .. })));
+}
+
 #[test]
 fn sessions_overlap_and_events_are_numbered_without_gaps() {
     let history = must_run(&middling());

@@ -10,11 +10,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use isoscope_check::{Edge, Evidence, Finding, Instance, Node, Seen, Through, Unknown, Verdict, Why};
-use isoscope_explain::{Teller, main_cycle};
+use isoscope_explain::Teller;
 use isoscope_formats::Failure;
 use isoscope_history::{Datum, History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
 use isoscope_levels::{Anomaly, Level};
 
+use super::json::cycle;
 use super::report::{Report, elle_name};
 use crate::exit::Exit;
 
@@ -85,7 +86,7 @@ fn occurrence(
     instance: &Instance,
 ) -> String {
     let mut fields = Vec::new();
-    match &instance.evidence {
+    match instance.evidence.main() {
         Evidence::Read { read, write } => {
             fields.push(format!(":op {}", transaction(history, history.txn_of(*read))));
             fields.push(format!(":mop {}", mop(history, history.op(*read))));
@@ -99,7 +100,7 @@ fn occurrence(
             fields.push(format!(":values [{}]", values.join(" ")));
             fields.push(format!(":op {}", transaction(history, history.txn_of(*second))));
         }
-        Evidence::Cycle(_) | Evidence::Cases(_) => {
+        Evidence::Cycle(_) | Evidence::Cases(_) | Evidence::Worlds(_) => {
             let steps = dependencies(history, cycle(&instance.evidence));
             let nodes = steps.iter().chain(steps.first()).map(|(node, _)| match node {
                 Node::Initial => ":init".to_owned(),
@@ -112,15 +113,6 @@ fn occurrence(
     fields.push(format!(":type {kind}"));
     fields.push(format!(":explanation {}", text(&teller.story(anomaly, instance).headline)));
     format!("{{{}}}", fields.join(", "))
-}
-
-/// The cycle of an occurrence, and the main one of a proof by cases.
-fn cycle(evidence: &Evidence) -> &[Edge] {
-    match evidence {
-        Evidence::Cycle(edges) => edges,
-        Evidence::Cases(proof) => main_cycle(proof),
-        Evidence::Read { .. } | Evidence::Pair { .. } => &[],
-    }
 }
 
 /// A cycle as Elle draws it: where each step begins, and the step.

@@ -270,7 +270,7 @@ fn telling(
 fn told_by_headline(evidence: &Evidence) -> bool {
     let edges = match evidence {
         Evidence::Cycle(edges) => edges,
-        Evidence::Cases(_) => return false,
+        Evidence::Cases(_) | Evidence::Worlds(_) => return false,
         Evidence::Read { .. } | Evidence::Pair { .. } => return true,
     };
     let direct = |edge: &Edge| matches!(&edge.why, Why::Forced { seen: Seen::Read(_) | Seen::Session, .. });

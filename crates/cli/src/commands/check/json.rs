@@ -184,11 +184,7 @@ impl Writer<'_> {
     fn instance(&self, anomaly: Anomaly, instance: &Instance) -> Json {
         let story = self.teller.story(anomaly, instance);
         let ops = self.teller.operations(anomaly, &instance.evidence);
-        let edges: &[Edge] = match &instance.evidence {
-            Evidence::Cycle(edges) => edges,
-            Evidence::Cases(proof) => main_cycle(proof),
-            Evidence::Read { .. } | Evidence::Pair { .. } => &[],
-        };
+        let edges = cycle(&instance.evidence);
         let txns = transactions(self.history, edges, &ops);
         let places: BTreeMap<Op, usize> = ops.iter().enumerate().map(|(place, &op)| (op, place)).collect();
         let mut out = json!({
@@ -198,8 +194,19 @@ impl Writer<'_> {
             "operations": ops.iter().map(|&op| self.operation(op)).collect::<Vec<_>>(),
             "edges": self.edges(edges, &places),
         });
-        if let Evidence::Cases(proof) = &instance.evidence {
+        if let Evidence::Cases(proof) = instance.evidence.main() {
             out["choices"] = self.choices(&Outline::new(proof), 0, &places).0.into();
+        }
+        if let Evidence::Worlds(worlds) = &instance.evidence {
+            let worlds = self.teller.worlds(worlds).map(|(supposed, finding, instance)| {
+                json!({
+                    "supposed": supposed,
+                    "kind": finding.anomaly.name(),
+                    "story": self.teller.story(finding.anomaly, instance).headline,
+                    "edges": self.edges(cycle(&instance.evidence), &places),
+                })
+            });
+            out["worlds"] = worlds.collect::<Vec<_>>().into();
         }
         out
     }
@@ -364,5 +371,14 @@ fn value(history: &History, of: Value) -> Json {
         }
         Datum::Text(text) => text.into(),
         Datum::List(elements) => elements.iter().map(|&element| value(history, element)).collect(),
+    }
+}
+
+/// The cycle of an occurrence, and the main one of a proof by cases or of all worlds.
+pub(super) fn cycle(evidence: &Evidence) -> &[Edge] {
+    match evidence.main() {
+        Evidence::Cycle(edges) => edges,
+        Evidence::Cases(proof) => main_cycle(proof),
+        Evidence::Read { .. } | Evidence::Pair { .. } | Evidence::Worlds(_) => &[],
     }
 }

@@ -112,8 +112,7 @@ impl Report {
             Unknown::Ambiguous { reads, .. } => {
                 let have = if *reads == 1 { "has" } else { "have" };
                 let reads = counted(*reads, "read");
-                let why = "several possible writers, and not every choice can be tried where outcomes are \
-                           unknown or an element was appended to a list twice";
+                let why = "several possible writers, and there are more choices than can be tried";
                 ("ambiguous", format!("{reads} {have} {why}"))
             }
             Unknown::Unsupported { operations, .. } => {

@@ -1,0 +1,254 @@
+//! Cut isolation where it depends on who took effect, or on who appended what: all reads of a key by one transaction that do
+//! not return its own writes are of one other transaction.
+//!
+//! Whom a read may be from (its *origins*): who finally wrote its value, or where nobody did, who wrote it at all; of a list, who
+//! appended the last element that is not the reader's. Two lists of different lengths end with two appends, as far as there
+//! are two, so one transaction is the origin of both only when it made both. A read that somebody can explain is
+//! explained: one of its origins took effect, and of a list as many who appended an element as it holds.
+//!
+//! The transactions that may have taken effect are the greatest set in which every one has its reads explained and its reads of
+//! each key of one other: beginning with all, whoever fails is left out, and with it what only it explained. Fewer
+//! transactions never explain more, so whoever fails in the end fails whoever took effect.
+//!
+//! In one corner this is not so, and the answer is left open: a wrong read that nobody had to explain (of a key that its
+//! transaction had written, or of a value that its writer overwrote) counts only if its writer took effect.
+
+use isoscope_history::{History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::certificate::Node;
+use crate::resolve::Resolved;
+
+/// What is known of cut isolation.
+pub(crate) enum Cut {
+    Holds,
+    /// Two reads of a transaction that must have taken effect, or of one that can have explained what such a one read.
+    Violated(Op, Op),
+    /// This read counts or not.
+    Open(Op),
+}
+
+/// A read of another transaction's write.
+struct Read {
+    op: Op,
+    origins: Vec<Node>,
+    /// One of the origins took effect, for certain.
+    explained: bool,
+    /// Of a list, its length and what it ends with.
+    list: Option<(usize, Value)>,
+}
+
+/// Who wrote a value to a key.
+#[derive(Default)]
+struct Writers {
+    finally: Vec<Txn>,
+    at_all: Vec<Txn>,
+}
+
+struct Search<'a> {
+    history: &'a History,
+    resolved: &'a Resolved,
+    writers: FxHashMap<(Key, Value), Writers>,
+    /// Those that may have taken effect.
+    live: Vec<bool>,
+    /// Why the others cannot, and how many were left out before.
+    failed: FxHashMap<Txn, (usize, Failure)>,
+}
+
+#[derive(Clone, Copy)]
+enum Failure {
+    Pair(Op, Op),
+    /// Nobody explains this read of a key and value.
+    Unexplained(Key, Value),
+}
+
+/// Decides cut isolation.
+pub(crate) fn decide(history: &History, resolved: &Resolved) -> Cut {
+    let live = history.txns().map(|txn| history.outcome(txn) != Outcome::Aborted).collect();
+    let mut search =
+        Search { history, resolved, writers: writers(history), live, failed: FxHashMap::default() };
+    let mut changed = true;
+    while std::mem::take(&mut changed) {
+        for txn in history.txns() {
+            if !search.live[txn.index()] {
+                continue;
+            }
+            match search.failure(txn) {
+                Err(read) => return Cut::Open(read),
+                Ok(None) => {}
+                Ok(Some(failure)) if history.outcome(txn) == Outcome::Unknown => {
+                    search.live[txn.index()] = false;
+                    search.failed.insert(txn, (search.failed.len(), failure));
+                    changed = true;
+                }
+                Ok(Some(failure)) => return search.violated(failure),
+            }
+        }
+    }
+    Cut::Holds
+}
+
+fn writers(history: &History) -> FxHashMap<(Key, Value), Writers> {
+    let mut writers: FxHashMap<(Key, Value), Writers> = FxHashMap::default();
+    for txn in history.txns().filter(|&txn| history.outcome(txn) != Outcome::Aborted) {
+        for op in history.ops_of(txn).filter(|op| op.kind.is_write()) {
+            let writers = writers.entry((op.key, op.value)).or_default();
+            if op.last_write {
+                writers.finally.push(txn);
+            }
+            writers.at_all.push(txn);
+        }
+    }
+    writers
+}
+
+impl Search<'_> {
+    /// Why a transaction cannot have taken effect, if it cannot; or a read that counts or not.
+    fn failure(&self, txn: Txn) -> Result<Option<Failure>, Op> {
+        let mut by_key: FxHashMap<Key, Vec<Read>> = FxHashMap::default();
+        let mut own: FxHashMap<Key, Vec<Value>> = FxHashMap::default();
+        for op in self.history.ops_of(txn) {
+            let before = own.get(&op.key).map_or(&[][..], Vec::as_slice);
+            match op.kind {
+                OpKind::Read if op.value != Value::UNKNOWN => {
+                    by_key.entry(op.key).or_default().extend(self.register(txn, op, before));
+                }
+                OpKind::ReadList if op.value != Value::UNKNOWN => {
+                    let Some(part) = self.history.table().elements(op.value).strip_suffix(before) else {
+                        continue;
+                    };
+                    if let Some(element) = self.lacks(txn, op.key, part) {
+                        return Ok(Some(Failure::Unexplained(op.key, element)));
+                    }
+                    by_key.entry(op.key).or_default().extend(self.list(txn, op, part));
+                }
+                kind if kind.is_write() => own.entry(op.key).or_default().push(op.value),
+                _ => {}
+            }
+        }
+        let mut by_key: Vec<(Key, Vec<Read>)> = by_key.into_iter().collect();
+        by_key.sort_unstable_by_key(|(key, _)| *key);
+        let mut failure = None;
+        for (key, reads) in by_key.iter().filter(|(_, reads)| !reads.is_empty()) {
+            let unexplained = |read: &&Read| read.explained && !read.origins.iter().any(|&o| self.is_live(o));
+            if let Some(read) = reads.iter().find(unexplained) {
+                failure = failure.or(Some(Failure::Unexplained(*key, self.history.op(read.op).value)));
+            } else if reads.len() > 1 {
+                if let Some(free) = reads.iter().find(|read| self.is_free(read)) {
+                    return Err(free.op);
+                }
+                failure = failure.or(self.two_origins(*key, txn, reads));
+            }
+        }
+        Ok(failure)
+    }
+
+    fn is_live(&self, node: Node) -> bool {
+        matches!(node, Node::Txn(txn) if self.live[txn.index()]) || node == Node::Initial
+    }
+
+    /// Whether it depends on who took effect if a read counts.
+    fn is_free(&self, read: &Read) -> bool {
+        let certain = |node: &Node| match *node {
+            Node::Initial => true,
+            Node::Txn(txn) => self.resolved.present[txn.index()],
+        };
+        !read.explained && !read.origins.iter().any(certain)
+    }
+
+    /// An element of a list that others appended often enough, but too few of them can have taken effect.
+    fn lacks(&self, reader: Txn, key: Key, part: &[Value]) -> Option<Value> {
+        let initial = self.history.table().elements(self.history.initial(key));
+        let part = part.strip_prefix(initial).unwrap_or(part);
+        part.iter().copied().find(|&element| {
+            let held = part.iter().filter(|&&other| other == element).count();
+            let appends = || self.others(reader, key, element, |writers| &writers.at_all);
+            appends().filter(|&node| self.is_live(node)).count() < held.min(appends().count())
+        })
+    }
+
+    fn others<'s>(
+        &'s self,
+        reader: Txn,
+        key: Key,
+        value: Value,
+        which: impl Fn(&'s Writers) -> &'s Vec<Txn>,
+    ) -> impl Iterator<Item = Node> + 's {
+        let writers = self.writers.get(&(key, value)).map_or(&[][..], |writers| which(writers).as_slice());
+        writers.iter().filter(move |&&txn| txn != reader).map(|&txn| Node::Txn(txn))
+    }
+
+    fn register(&self, reader: Txn, op: OpView, own: &[Value]) -> Option<Read> {
+        if own.last() == Some(&op.value) {
+            return None;
+        }
+        let initial = self.history.is_initial(op.key, op.value).then_some(Node::Initial);
+        let mut origins: Vec<Node> = initial.into_iter().collect();
+        origins.extend(self.others(reader, op.key, op.value, |writers| &writers.finally));
+        let is_own = |write: OpView| write.kind.is_write() && (write.key, write.value) == (op.key, op.value);
+        let wrong = !own.is_empty() || origins.is_empty();
+        if wrong && self.history.ops_of(reader).any(is_own) {
+            return None;
+        }
+        let explained = !wrong && initial.is_none();
+        if origins.is_empty() {
+            origins.extend(self.others(reader, op.key, op.value, |writers| &writers.at_all));
+        }
+        (!origins.is_empty()).then_some(Read { op: op.id, origins, explained, list: None })
+    }
+
+    fn list(&self, reader: Txn, op: OpView, part: &[Value]) -> Option<Read> {
+        let initial = self.history.table().elements(self.history.initial(op.key));
+        let list = part.last().map(|&last| (part.len(), last)).filter(|_| part != initial);
+        let origins: Vec<Node> = match list {
+            None => vec![Node::Initial],
+            Some((_, last)) => self.others(reader, op.key, last, |writers| &writers.at_all).collect(),
+        };
+        (!origins.is_empty()).then_some(Read { op: op.id, origins, explained: true, list })
+    }
+
+    /// Two of several reads of one key that are not all of one other.
+    fn two_origins(&self, key: Key, reader: Txn, reads: &[Read]) -> Option<Failure> {
+        let common =
+            |origin: Node| self.is_live(origin) && reads.iter().all(|read| read.origins.contains(&origin));
+        let first = &reads[0];
+        let mut origins = first.origins.iter().copied();
+        if origins.any(|origin| common(origin) && self.made_all(key, reader, reads, origin)) {
+            return None;
+        }
+        let apart = |read: &&Read| !first.origins.iter().any(|origin| read.origins.contains(origin));
+        let value = |read: &Read| self.history.op(read.op).value;
+        let differs =
+            |read: &&Read| read.list != first.list || read.list.is_none() && value(read) != value(first);
+        let second = reads[1..].iter().find(apart).or_else(|| reads[1..].iter().find(differs));
+        Some(Failure::Pair(first.op, second.map_or(reads[reads.len() - 1].op, |read| read.op)))
+    }
+
+    /// Whether a transaction made as many of the appends that lists end with as there are lists and appends.
+    fn made_all(&self, key: Key, reader: Txn, reads: &[Read], origin: Node) -> bool {
+        let ends: FxHashSet<(usize, Value)> = reads.iter().filter_map(|read| read.list).collect();
+        ends.iter().all(|&(_, last)| {
+            let lengths = ends.iter().filter(|end| end.1 == last).count();
+            let appends = || self.others(reader, key, last, |writers| &writers.at_all);
+            appends().filter(|&node| node == origin).count() >= lengths.min(appends().count())
+        })
+    }
+
+    /// What to show: two reads of one who cannot have taken effect.
+    fn violated(&self, mut failure: Failure) -> Cut {
+        loop {
+            let (key, value) = match failure {
+                Failure::Pair(first, second) => return Cut::Violated(first, second),
+                Failure::Unexplained(key, value) => (key, value),
+            };
+            let last = self.history.table().elements(value).last();
+            let places = [Some(value), last.copied()].into_iter().flatten();
+            let writers = places.filter_map(|value| self.writers.get(&(key, value))).flat_map(|w| &w.at_all);
+            // Those that would have explained the read were left out before its reader.
+            match writers.filter_map(|txn| self.failed.get(txn)).min_by_key(|(number, _)| *number) {
+                Some(&(_, next)) => failure = next,
+                None => return Cut::Open(Op(0)),
+            }
+        }
+    }
+}

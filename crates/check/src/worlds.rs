@@ -1,0 +1,363 @@
+//! What lists leave open, gone through: who appended an element that several appended, and whether somebody of unknown
+//! outcome who works on lists took effect.
+//!
+//! The engines ignore what is open, so that a violation they find is one whatever is true. When they find none, a question is
+//! asked, and each answer makes another history of the one at hand, in which less is open: an append and the element that it
+//! is are set apart from all others of the same value, or an outcome is known. Where nothing is open any more the
+//! engines' answer is final. The level holds when it does in one of these *worlds*, and what shows it there shows it of the
+//! history itself; it is violated when it is in all of them, and the tree of questions and answers is the proof.
+//!
+//! The first world tried is a guess: what seems to have been appended first stands first. Then, of the questions at hand, the one
+//! with the fewest answers that the engines do not refute at once is asked. Histories that get here are rare and their
+//! open places few; where they are many, the search is given up.
+
+use isoscope_history::{Edit, History, Key, Op, OpKind, Outcome, Txn, Value};
+use isoscope_levels::Level;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::certificate::{Finding, Limit, Node, Question, Unknown, Verdict, Witness, World, Worlds};
+use crate::resolve::{Repeated, Resolved};
+use crate::strong::{names_sources, optional_lists};
+use crate::watch::Watch;
+
+/// So many worlds are looked at before the search is given up.
+const MOST_WORLDS: usize = 4_000;
+/// So many questions are compared before one is asked.
+const QUESTIONS: usize = 6;
+
+/// What a search came to.
+pub(crate) enum Found {
+    Holds(Witness),
+    Violated(Worlds),
+    Stopped(Limit),
+    /// There are too many worlds, or none that is possible.
+    Open,
+}
+
+/// What a history leaves open at a level, and nobody but this module settles.
+pub(crate) fn questions(history: &History, resolved: &Resolved, level: Level) -> Vec<Question> {
+    if level == Level::CutIsolation {
+        return Vec::new();
+    }
+    // To PL-1, lists that contradict each other say nothing.
+    let counts = |repeated: &&Repeated| repeated.is_plain || level != Level::AdyaPl1;
+    let mut questions: Vec<Question> = Vec::new();
+    for repeated in resolved.repeated.iter().filter(counts) {
+        let mut appends = repeated.appends.clone();
+        appends.sort_by_key(|&append| seems_appended(history, append));
+        questions.push(Question::Element { read: repeated.read, index: repeated.index, appends });
+    }
+    if level != Level::AdyaPl1 {
+        questions.extend(optional_lists(history, resolved).into_iter().map(|txn| Question::Outcome { txn }));
+    }
+    questions
+}
+
+/// When an append seems to have happened: by the client's clock, then by its place in its session.
+fn seems_appended(history: &History, append: Op) -> (i64, u32, Op) {
+    let txn = history.txn_of(append);
+    let returned = match (history.events(), history.times()) {
+        (Some(events), _) => i64::from(events.end[txn.index()]),
+        (None, Some(times)) => times.end[txn.index()],
+        (None, None) => 0,
+    };
+    (returned, txn.0 - history.txn_range(history.session_of(txn)).start, append)
+}
+
+/// How the engines judge a history when they ignore what is open in it.
+pub(crate) type Judge<'a> = &'a dyn Fn(&History, &Resolved) -> Verdict;
+
+/// Searches the worlds of a history, of which the engines know no violation.
+pub(crate) fn search(
+    history: &History,
+    resolved: &Resolved,
+    level: Level,
+    watch: &dyn Watch,
+    judge: Judge<'_>,
+) -> Found {
+    let wrong = wrong_lists(history);
+    let mut search = Search { history, resolved, level, watch, judge, wrong, looked_at: 0 };
+    match search.guess() {
+        Ok(None) => search.go_through(),
+        Ok(Some(witness)) => Found::Holds(witness),
+        Err(found) => found,
+    }
+}
+
+struct Search<'a> {
+    history: &'a History,
+    resolved: &'a Resolved,
+    level: Level,
+    watch: &'a dyn Watch,
+    judge: Judge<'a>,
+    /// Lists that are wrong whatever is open, be it of transactions that may not have taken effect.
+    wrong: FxHashSet<Op>,
+    looked_at: usize,
+}
+
+/// Lists that are wrong by themselves, of all who did not abort.
+fn wrong_lists(history: &History) -> FxHashSet<Op> {
+    let mut edit = history.edit();
+    for txn in history.txns().filter(|&txn| history.outcome(txn) == Outcome::Unknown) {
+        edit.set_outcome(txn, true);
+    }
+    let all = edit.finish();
+    let wrong = Resolved::new(&all).wrong;
+    wrong.iter().map(|wrong| wrong.read).filter(|&read| is_list(history, read)).collect()
+}
+
+fn is_list(history: &History, read: Op) -> bool {
+    history.op(read).kind == OpKind::ReadList
+}
+
+/// A history of which less is open, and what the engines say of it.
+struct Candidate {
+    history: History,
+    looked: Looked,
+}
+
+enum Looked {
+    /// A leaf.
+    Refuted(World),
+    /// Not refuted, and these questions are open.
+    Open(Vec<Question>),
+    Holds(Witness),
+}
+
+/// A world to be told, and where its number is to be entered.
+struct Todo {
+    candidate: Candidate,
+    place: Option<(usize, usize)>,
+}
+
+impl Search<'_> {
+    /// What the engines say of a world.
+    fn look(&mut self, history: History) -> Result<Candidate, Found> {
+        if let Some(limit) = self.watch.limit() {
+            return Err(Found::Stopped(limit));
+        }
+        self.looked_at += 1;
+        if self.looked_at > MOST_WORLDS {
+            return Err(Found::Open);
+        }
+        let resolved = Resolved::new(&history);
+        if self.level == Level::AdyaPl1 {
+            if let Some(read) = self.unfit(&resolved) {
+                return Ok(Candidate { history, looked: Looked::Refuted(World::Unfit { read }) });
+            }
+            // Somebody who may have taken effect read a list that nobody can make.
+            let known: FxHashSet<Op> = self.resolved.wrong.iter().map(|wrong| wrong.read).collect();
+            let mut lists = resolved.wrong.iter().filter(|wrong| is_list(&history, wrong.read));
+            if lists.any(|wrong| !known.contains(&wrong.read)) {
+                return Err(Found::Open);
+            }
+        }
+        let looked = match (self.judge)(&history, &resolved) {
+            Verdict::Violated(findings) => match shortest(findings) {
+                Some(finding) => Looked::Refuted(World::Violated(finding)),
+                None => return Err(Found::Open),
+            },
+            Verdict::Unknown(Unknown::Limit(limit)) => return Err(Found::Stopped(limit)),
+            Verdict::Unknown(_) => return Err(Found::Open),
+            Verdict::Holds(witness) => match questions(&history, &resolved, self.level) {
+                questions if questions.is_empty() => {
+                    Looked::Holds(with_sources(&history, &resolved, self.level, witness))
+                }
+                questions => Looked::Open(questions),
+            },
+        };
+        Ok(Candidate { history, looked })
+    }
+
+    /// A list that is wrong in a world, and was not before, or that contradicts another.
+    fn unfit(&self, resolved: &Resolved) -> Option<Op> {
+        let mut wrong = resolved.wrong.iter().map(|wrong| wrong.read);
+        let is_new = |&read: &Op| is_list(self.history, read) && !self.wrong.contains(&read);
+        let mut pairs =
+            resolved.incompatible.iter().filter(|pair| !self.resolved.incompatible.contains(pair));
+        wrong.find(is_new).or_else(|| pairs.next().map(|&(first, _)| first))
+    }
+
+    /// Answers all questions by what seems true; gives what shows that the level holds then, if it does.
+    fn guess(&mut self) -> Result<Option<Witness>, Found> {
+        let mut edit = self.history.edit();
+        for question in questions(self.history, self.resolved, self.level) {
+            match question {
+                Question::Outcome { txn } => edit.set_outcome(txn, false),
+                Question::Element { read, .. } => guess_list(&mut edit, read),
+            }
+        }
+        match self.look(edit.finish())?.looked {
+            Looked::Holds(witness) => Ok(Some(witness)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Goes through all worlds, depth first.
+    fn go_through(&mut self) -> Found {
+        let asked = questions(self.history, self.resolved, self.level);
+        let root = Candidate { history: self.history.clone(), looked: Looked::Open(asked) };
+        let mut cases: Vec<World> = Vec::new();
+        let mut todo = vec![Todo { candidate: root, place: None }];
+        while let Some(Todo { candidate, place }) = todo.pop() {
+            let number = cases.len();
+            if let Some((split, which)) = place
+                && let World::Open { cases, .. } = &mut cases[split]
+            {
+                cases[which] = number as u32;
+            }
+            match candidate.looked {
+                Looked::Holds(witness) => return Found::Holds(witness),
+                Looked::Refuted(world) => cases.push(world),
+                Looked::Open(questions) => {
+                    let (question, answers) = match self.ask(&candidate.history, questions) {
+                        Ok(asked) => asked,
+                        Err(found) => return found,
+                    };
+                    cases.push(World::Open { question, cases: vec![0; answers.len()] });
+                    let answers = answers.into_iter().enumerate().rev();
+                    todo.extend(answers.map(|(i, candidate)| Todo { candidate, place: Some((number, i)) }));
+                }
+            }
+        }
+        let worlds = Worlds { cases };
+        if worlds.main().is_some() { Found::Violated(worlds) } else { Found::Open }
+    }
+
+    /// Of some questions the one with the fewest answers that are not refuted, and what each answer makes of a history.
+    fn ask(
+        &mut self,
+        history: &History,
+        questions: Vec<Question>,
+    ) -> Result<(Question, Vec<Candidate>), Found> {
+        let mut best: Option<(usize, Question, Vec<Candidate>)> = None;
+        for question in questions.into_iter().take(QUESTIONS) {
+            let mut answers: Vec<Candidate> = Vec::new();
+            for history in answered(history, &question) {
+                answers.push(self.look(history)?);
+            }
+            let refuted = |answer: &&Candidate| matches!(answer.looked, Looked::Refuted(_));
+            let left = answers.len() - answers.iter().filter(refuted).count();
+            if best.as_ref().is_none_or(|(fewest, _, _)| left < *fewest) {
+                best = Some((left, question, answers));
+            }
+            if left == 0 || self.looked_at > MOST_WORLDS / 2 {
+                break;
+            }
+        }
+        best.map(|(_, question, answers)| (question, answers)).ok_or(Found::Open)
+    }
+}
+
+/// A witness that also says whom reads of registers are from which have one possible writer in a world, and may have had
+/// several before.
+fn with_sources(history: &History, resolved: &Resolved, level: Level, witness: Witness) -> Witness {
+    if !names_sources(level) {
+        return witness;
+    }
+    let mut sources: FxHashMap<Op, Node> = witness.sources.iter().copied().collect();
+    for (i, link) in resolved.links.iter().enumerate().filter(|(_, link)| link.is_read()) {
+        if history.op(Op::at(i)).kind == OpKind::Read {
+            sources.entry(Op::at(i)).or_insert(link.txn().map_or(Node::Initial, Node::Txn));
+        }
+    }
+    let mut sources: Vec<(Op, Node)> = sources.into_iter().collect();
+    sources.sort_unstable();
+    Witness { sources: sources.into(), ..witness }
+}
+
+/// The first finding, and one instance of it.
+fn shortest(findings: Vec<Finding>) -> Option<Finding> {
+    let mut finding = findings.into_iter().next()?;
+    finding.instances.truncate(1);
+    Some(Finding { count: 1, components: finding.components.min(1), ..finding })
+}
+
+/// For each answer to a question, what it makes of a history.
+fn answered(history: &History, question: &Question) -> Vec<History> {
+    match question {
+        Question::Outcome { txn } => {
+            // That it did not take effect is often refuted by a read that misses it, which tells less.
+            let settle = |took_effect: bool| {
+                let mut edit = history.edit();
+                edit.set_outcome(*txn, took_effect);
+                edit.finish()
+            };
+            vec![settle(true), settle(false)]
+        }
+        Question::Element { read, index, appends } => {
+            let settle = |&append: &Op| {
+                let mut edit = history.edit();
+                set_apart(&mut edit, *read, *index as usize, append);
+                edit.finish()
+            };
+            appends.iter().map(settle).collect()
+        }
+    }
+}
+
+/// Gives each repeated element of a list the append that seems to be the first left, and rather the next of the transaction
+/// that appended the element before.
+fn guess_list(edit: &mut Edit, read: Op) {
+    let history = edit.history().clone();
+    let (key, reader) = (history.key_of(read), history.txn_of(read));
+    let mut appends: Vec<Op> = history
+        .writers(key)
+        .iter()
+        .filter(|&&txn| txn != reader && history.outcome(txn) != Outcome::Aborted)
+        .flat_map(|&txn| history.ops_of(txn))
+        .filter(|op| op.kind == OpKind::Append && op.key == key)
+        .map(|op| op.id)
+        .collect();
+    appends.sort_by_key(|&append| seems_appended(&history, append));
+    let list = history.table().elements(history.op(read).value).to_vec();
+    let mut before: Option<Txn> = None;
+    let until = list.len() - own_length(&history, read);
+    let from = history.table().elements(history.initial(key)).len();
+    for (index, &element) in list.iter().enumerate().take(until).skip(from) {
+        let fits = |append: &Op| history.op(*append).value == element;
+        let same = appends.iter().position(|op| fits(op) && Some(history.txn_of(*op)) == before);
+        let Some(place) = same.or_else(|| appends.iter().position(fits)) else { continue };
+        let append = appends.remove(place);
+        before = Some(history.txn_of(append));
+        set_apart(edit, read, index, append);
+    }
+}
+
+/// How many elements at the end of a list its reader had appended itself.
+fn own_length(history: &History, read: Op) -> usize {
+    let (view, txn) = (history.op(read), history.txn_of(read));
+    let own: Vec<Value> = own_appends(history, txn, view.key, read).map(|op| history.op(op).value).collect();
+    let list = history.table().elements(view.value);
+    if list.ends_with(&own) { own.len() } else { 0 }
+}
+
+fn own_appends(history: &History, txn: Txn, key: Key, before: Op) -> impl Iterator<Item = Op> + '_ {
+    let ops = history.ops_of(txn).take_while(move |op| op.id < before);
+    ops.filter(move |op| op.kind == OpKind::Append && op.key == key).map(|op| op.id)
+}
+
+/// Sets an append apart from all others, and with it the element at a place of a list and of all lists of the key that agree with
+/// it so far, and what its own transaction read of it.
+fn set_apart(edit: &mut Edit, read: Op, index: usize, append: Op) {
+    let history = edit.history().clone();
+    let (key, writer) = (history.key_of(read), history.txn_of(append));
+    let list = |read: Op| history.table().elements(history.op(read).value);
+    let until = &list(read)[..=index];
+    let twin = edit.twin(until[index]);
+    for txn in history.txns() {
+        for other in history.ops_of(txn).filter(|op| op.kind == OpKind::ReadList && op.key == key) {
+            let mut elements = list(other.id).to_vec();
+            let external = elements.len() - own_length(&history, other.id);
+            if index < external && elements.starts_with(until) {
+                elements[index] = twin;
+            }
+            let own = own_appends(&history, txn, key, other.id).position(|op| op == append);
+            if let Some(place) = own.filter(|_| txn == writer && external < elements.len()) {
+                elements[external + place] = twin;
+            }
+            edit.set_list(other.id, &elements);
+        }
+    }
+    edit.set_appended(append, twin);
+}

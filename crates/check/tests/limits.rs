@@ -1,0 +1,93 @@
+//! Limits are respected wherever time goes: inside a round of saturation, a schedule, a search, a proof.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use isoscope_check::{Checker, Limit, Options, Stage, Unknown, Verdict, Watch, verify};
+use isoscope_history::{History, notation};
+use isoscope_levels::Level;
+use isoscope_workload::{Duplication, Spec, run};
+
+/// Says after so many questions that time is up, and counts how often it is asked again.
+struct Counting {
+    patience: u64,
+    asked: AtomicU64,
+}
+
+impl Counting {
+    fn new(patience: u64) -> Counting {
+        Counting { patience, asked: AtomicU64::new(0) }
+    }
+}
+
+impl Watch for Counting {
+    fn limit(&self) -> Option<Limit> {
+        let asked = self.asked.fetch_add(1, Ordering::Relaxed);
+        (asked >= self.patience).then_some(Limit::Time)
+    }
+
+    fn stage(&self, _: Level, _: &Stage) {}
+}
+
+/// How often a check asks if it is never told to stop.
+fn questions(history: &History, level: Level) -> u64 {
+    let watch = Counting::new(u64::MAX);
+    Checker::watched(history, Options::default(), &watch).check(level);
+    watch.asked.into_inner()
+}
+
+/// A history that takes saturation and a search.
+fn hard() -> History {
+    let duplication = Some(Duplication { keys: 1.0, domain: 3, theta: 0.5 });
+    let spec = Spec {
+        sessions: 6,
+        txns_per_session: 20,
+        ops_per_txn: 6,
+        keys: 12,
+        duplication,
+        seed: 3,
+        ..Spec::default()
+    };
+    run(&spec, &mut |_, _| {}).unwrap()
+}
+
+#[test]
+fn limits_are_asked_for_more_often_than_rounds_there_are() {
+    let history = hard();
+    for level in [Level::Serializable, Level::Snapshot] {
+        let asked = questions(&history, level);
+        assert!(asked > 60, "{level}: {asked}");
+    }
+}
+
+/// Whenever the limit is reached the check ends soon, without many more questions, and its answer is sound.
+#[test]
+fn a_check_ends_soon_after_the_limit_whenever_that_is() {
+    let history = hard();
+    for level in [Level::Serializable, Level::Snapshot] {
+        let all = questions(&history, level);
+        for patience in (0..all).step_by((all as usize / 10).max(1)) {
+            let watch = Counting::new(patience);
+            let judgement = Checker::watched(&history, Options::default(), &watch).check(level);
+            let asked = watch.asked.into_inner();
+            let stopped = matches!(judgement.verdict, Verdict::Unknown(Unknown::Limit(Limit::Time)));
+            assert!(stopped || verify(&history, &judgement).is_ok(), "{level} after {patience}");
+            assert!(asked <= patience + 64, "{level} after {patience}: {asked}");
+        }
+    }
+}
+
+/// A violation that a limit interrupts in the middle of its proof is no violation with half a proof.
+#[test]
+fn a_proof_that_is_interrupted_is_none() {
+    let lost = (0..10).map(|i| format!("A{i}: r(x{i},0) w(x{i},1) r(y,{i}) w(y,{})  ", i + 1));
+    let text: String = lost.chain(["B: r(x7,0) w(x7,2)  C: w(y,4)  D: r(y,4) r(x3,0)".to_owned()]).collect();
+    let history = notation::parse(&text).unwrap();
+    for level in [Level::Serializable, Level::Snapshot] {
+        for patience in 0..questions(&history, level) {
+            let watch = Counting::new(patience);
+            let judgement = Checker::watched(&history, Options::default(), &watch).check(level);
+            assert!(verify(&history, &judgement).is_ok(), "{level} after {patience}: {judgement:?}");
+        }
+    }
+}

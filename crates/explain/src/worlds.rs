@@ -1,0 +1,142 @@
+//! A violation in all worlds, told by one of them: what is supposed there, what happened then, and how many others there are.
+
+use isoscope_check::{Finding, Instance, Question, World, Worlds};
+use isoscope_history::{Op, OpKind};
+
+use crate::story::{Clause, Teller};
+
+/// So many suppositions are told; the rest is counted.
+const MOST: usize = 8;
+
+impl Teller<'_> {
+    pub(crate) fn world_clauses(&self, worlds: &Worlds) -> Vec<Clause> {
+        let Some((node, main)) = leaves(worlds).last() else { return Vec::new() };
+        let supposed = self.supposed(worlds, node);
+        let told = supposed.len().min(MOST);
+        let mut clauses: Vec<Clause> = supposed[..told]
+            .iter()
+            .map(|(text, ops)| Clause::new(format!("Suppose that {text}."), ops.clone()))
+            .collect();
+        if supposed.len() > told {
+            let more = format!("... and {} more suppositions of this kind", supposed.len() - told);
+            clauses.push(Clause::new(more, Vec::new()));
+        }
+        if let Some(instance) = main.instances.first() {
+            clauses.extend(self.story(main.anomaly, instance).clauses);
+        }
+        match worlds.leaves() - 1 {
+            0 => {}
+            1 => clauses.push(Clause::new("The one other case has an anomaly too.", Vec::new())),
+            n => {
+                clauses.push(Clause::new(
+                    format!("Each of the {n} other cases has an anomaly too."),
+                    Vec::new(),
+                ));
+            }
+        }
+        clauses
+    }
+
+    pub(crate) fn world_headline(&self, worlds: &Worlds) -> String {
+        let cases = worlds.leaves();
+        let Some((_, main)) = leaves(worlds).last() else { return String::new() };
+        let story = main.instances.first().map(|instance| self.story(main.anomaly, instance).headline);
+        let story = story.unwrap_or_default();
+        format!(
+            "what lists leave open can be so in {cases} ways, and all are anomalies. In the last one: {story}"
+        )
+    }
+
+    /// All operations that the leaves and the questions speak of.
+    pub(crate) fn world_operations(&self, worlds: &Worlds) -> Vec<Op> {
+        let of_leaf = |finding: &Finding| {
+            let instance = finding.instances.first();
+            instance.map_or(Vec::new(), |instance| self.operations(finding.anomaly, &instance.evidence))
+        };
+        let mut ops: Vec<Op> = leaves(worlds).flat_map(|(_, finding)| of_leaf(finding)).collect();
+        for case in &worlds.cases {
+            if let World::Open { question: Question::Element { read, appends, .. }, .. } = case {
+                ops.push(*read);
+                ops.extend(appends);
+            }
+        }
+        ops
+    }
+
+    /// For each world in which a level is violated, what is supposed there, the anomaly, and what shows it.
+    pub fn worlds<'w>(
+        &self,
+        worlds: &'w Worlds,
+    ) -> impl Iterator<Item = (Vec<String>, &'w Finding, &'w Instance)> {
+        leaves(worlds).filter_map(|(node, finding)| {
+            let supposed = self.supposed(worlds, node).into_iter().map(|(text, _)| text).collect();
+            Some((supposed, finding, finding.instances.first()?))
+        })
+    }
+
+    /// What is supposed on the way to a node, in words, with the operations that the words are about.
+    fn supposed(&self, worlds: &Worlds, node: usize) -> Vec<(String, Vec<Op>)> {
+        let mut supposed = Vec::new();
+        let mut below = node;
+        // Parents stand before their children.
+        for (number, case) in worlds.cases.iter().enumerate().take(node).rev() {
+            let World::Open { question, cases } = case else { continue };
+            if let Some(answer) = cases.iter().position(|&child| child as usize == below) {
+                supposed.push(self.answer(question, answer));
+                below = number;
+            }
+        }
+        supposed.reverse();
+        supposed
+    }
+
+    /// An answer to a question: `the 1 at place 2 of x=[1 1] is what T1 appended`.
+    fn answer(&self, question: &Question, answer: usize) -> (String, Vec<Op>) {
+        let words = &self.words;
+        match question {
+            Question::Outcome { txn } => {
+                let did = if answer == 0 { "took effect" } else { "did not take effect" };
+                (format!("{} {did}", words.txn(*txn)), Vec::new())
+            }
+            Question::Element { read, index, appends } => {
+                let (_, view) = words.of(*read);
+                let element = words.history.table().elements(view.value).get(*index as usize);
+                let element = element.map_or_else(String::new, |&element| words.value(element));
+                let append = appends.get(answer).copied().unwrap_or(*read);
+                let (writer, _) = words.of(append);
+                let key = words.key(view.key);
+                let which = self.which(append);
+                let place = index + 1;
+                let text = format!(
+                    "the {element} at place {place} of {key} is what {} appended{which}",
+                    words.txn(writer)
+                );
+                (text, vec![append, *read])
+            }
+        }
+    }
+
+    /// Which of several appends of one element by one transaction an append is.
+    fn which(&self, append: Op) -> String {
+        let (writer, view) = self.words.of(append);
+        let same = self
+            .words
+            .history
+            .ops_of(writer)
+            .filter(|op| op.kind == OpKind::Append && (op.key, op.value) == (view.key, view.value));
+        let ops: Vec<Op> = same.map(|op| op.id).collect();
+        match ops.iter().position(|&op| op == append) {
+            Some(0) if ops.len() > 1 => " first".to_owned(),
+            Some(place) if ops.len() > 1 => format!(" as its append number {} of it", place + 1),
+            _ => String::new(),
+        }
+    }
+}
+
+/// The worlds in which the level is violated, each with its node.
+fn leaves(worlds: &Worlds) -> impl DoubleEndedIterator<Item = (usize, &Finding)> {
+    worlds.cases.iter().enumerate().filter_map(|(node, case)| match case {
+        World::Violated(finding) => Some((node, finding)),
+        World::Unfit { .. } | World::Open { .. } => None,
+    })
+}

@@ -115,8 +115,7 @@ fn an_unknown_level_says_why_and_where() {
     assert_eq!(report.exit(), Exit::Unknown);
     let text = plain(&full::render(&report));
     let expected = "\
-? causal: 2 reads have several possible writers, and not every choice can be tried where outcomes
-  are unknown or an element was appended to a list twice
+? causal: 2 reads have several possible writers, and there are more choices than can be tried
    --> h:2:5
     |
   2 | T5: r(x,2) w(x,9) w(y,3)

@@ -9,7 +9,7 @@
 //! `problem.rs`: the external reads and who may have written what they returned. `events.rs`: which level puts which edges
 //! between begins and commits. `saturate.rs`: what reachability (`reach.rs`) forces. `linearise.rs`: a schedule by greed.
 //! `search.rs`, `visible.rs`: a SAT solver for what is left, told only of what an order gets wrong. `refute.rs`, `cases.rs`:
-//! the proof when there is no order (`weak.rs` for weak levels). `name.rs`: what its cycle is called. `witness.rs`: what shows that
+//! the proof when there is no order (`weak.rs` for weak levels; `lost.rs` for lost updates). `name.rs`: what its cycle is called. `witness.rs`: what shows that
 //! a level holds.
 
 mod broken;
@@ -17,6 +17,7 @@ mod cases;
 mod events;
 mod index;
 mod linearise;
+mod lost;
 mod name;
 mod problem;
 mod reach;
@@ -35,6 +36,7 @@ use crate::resolve::Resolved;
 use crate::watch::{Stage, Watch};
 use cases::Cases;
 use events::{Events, Rules};
+use lost::Lost;
 pub(crate) use name::{main_cycle, name, through};
 use problem::Problem;
 pub(crate) use problem::optional_lists;
@@ -105,7 +107,9 @@ pub(crate) fn decide(
         Outcome::Fixpoint => {}
         Outcome::Contradiction => {
             let prover = Prover::new(&original, &events, &known, watch);
-            let proofs = prover.contradictions();
+            let lost = Lost::find(&prover);
+            let mut proofs = lost.proofs(&prover);
+            proofs.extend(prover.contradictions().into_iter().filter(|proof| !lost.explain(proof)));
             stage("prove", vec![("proofs", proofs.len() as u64)]);
             return Some(proved(&prover, proofs));
         }

@@ -20,6 +20,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::broken::{self, node};
 use super::events::Events;
+use super::name::main_cycle;
 use super::problem::{INITIAL, Problem};
 use super::saturate::{Exclusion, Known, Rule, Step};
 use crate::certificate::{Case, Choice, Edge, Proof, Why};
@@ -115,7 +116,7 @@ impl<'a> Prover<'a> {
                     cycle.push(hop);
                     Some(self.tell(Tree::Cycle(cycle)))
                 });
-                proofs.min_by_key(size)
+                proofs.min_by_key(|proof| (!misses(proof), size(proof)))
             })
             .collect();
         proofs.sort_by_key(size);
@@ -379,6 +380,11 @@ impl<'a> Prover<'a> {
         let mut reads = self.problem.reads_of(to);
         reads.find(|&i| from != to && self.problem.reads[i].source == from).map(|i| i as u32)
     }
+}
+
+/// Whether somebody missed something in the cycle a proof ends with. What is forced alone is harder to follow.
+fn misses(proof: &Proof) -> bool {
+    main_cycle(proof).iter().any(|edge| matches!(edge.why, Why::Misses { .. }))
 }
 
 /// How long a proof is.

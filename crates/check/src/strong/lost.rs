@@ -1,0 +1,109 @@
+//! Lost updates: transactions that read the same version of a key and all overwrite it.
+//!
+//! Saturation meets them, but as one contradiction among the many that follow from them, and what it can tell about a
+//! component is the shortest proof it happens upon. People look for this anomaly by its name, so it is looked for by its
+//! shape: whichever of two such transactions wrote first, the other missed it. That is a proof of three cases at most: the
+//! two orders of the two, and before them, unless they read the initial state, that the version they read is older than
+//! what either wrote over it.
+
+use isoscope_history::{Key, Txn};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::problem::{INITIAL, OPEN, Problem};
+use super::refute::{By, Hop, Prover, Tree};
+use crate::certificate::{Case, Node, Proof};
+
+/// Who lost updates to whom.
+pub(super) struct Lost {
+    /// For each version of a key, the reads of those that overwrote it; there are at least two.
+    groups: Vec<Vec<u32>>,
+    /// The groups of each transaction.
+    by_txn: FxHashMap<u32, Vec<u32>>,
+}
+
+impl Lost {
+    /// Looks for them where the level forbids them.
+    pub(super) fn find(prover: &Prover<'_>) -> Lost {
+        let Prover { problem, events, .. } = prover;
+        let mut by_version: FxHashMap<(Key, u32), Vec<u32>> = FxHashMap::default();
+        if events.rules.conflicts {
+            for (read, i) in problem.reads.iter().zip(0..) {
+                if read.source != OPEN && overwrites(problem, i) {
+                    by_version.entry((read.key, read.source)).or_default().push(i);
+                }
+            }
+        }
+        let mut groups: Vec<Vec<u32>> = by_version.into_values().filter(|reads| reads.len() > 1).collect();
+        groups.sort_unstable();
+        let mut by_txn: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
+        for (group, number) in groups.iter().zip(0..) {
+            for &read in group {
+                by_txn.entry(problem.reads[read as usize].txn).or_default().push(number);
+            }
+        }
+        Lost { groups, by_txn }
+    }
+
+    /// A proof for each update that was lost: of those that overwrote a version, all but one.
+    pub(super) fn proofs(&self, prover: &Prover<'_>) -> Vec<Proof> {
+        let pairs = self.groups.iter().flat_map(|group| group[1..].iter().map(|&other| (group[0], other)));
+        pairs.map(|(one, other)| prover.tell(tree(prover, one, other))).collect()
+    }
+
+    /// Whether a proof tells no more than that an update was lost: it speaks of two that overwrote one version.
+    pub(super) fn explain(&self, proof: &Proof) -> bool {
+        let cycles = proof.cases.iter().filter_map(|case| match case {
+            Case::Cycle(edges) => Some(edges),
+            Case::Split { .. } => None,
+        });
+        let nodes = cycles.flatten().map(|edge| edge.from);
+        let txns: FxHashSet<u32> = nodes
+            .filter_map(|node| match node {
+                Node::Txn(Txn(txn)) => Some(txn),
+                Node::Initial => None,
+            })
+            .collect();
+        let mut met = FxHashSet::default();
+        let mut groups = txns.iter().filter_map(|txn| self.by_txn.get(txn)).flatten();
+        groups.any(|&group| !met.insert(group))
+    }
+}
+
+/// Whether a transaction that is there overwrites what it read.
+fn overwrites(problem: &Problem<'_>, read: u32) -> bool {
+    let read = problem.reads[read as usize];
+    problem.is_present(read.txn) && problem.history.writes(Txn(read.txn), read.key)
+}
+
+/// Why two transactions cannot both have overwritten the version they read.
+fn tree(prover: &Prover<'_>, one: u32, other: u32) -> Tree {
+    let reads = &prover.problem.reads;
+    let (key, first, second) = (reads[one as usize].key, reads[one as usize].txn, reads[other as usize].txn);
+    let rules = prover.events.rules;
+    // `before` wrote first, so the read of `after` missed it.
+    let missed = |before: u32, after: u32, read: u32| {
+        let order = Hop { from: rules.commit(before), to: rules.overwrite(after), by: By::Order(key) };
+        let miss = Hop { from: rules.begin(after), to: rules.commit(before), by: By::Missed(read) };
+        Tree::Cycle(vec![order, miss])
+    };
+    let cases = [missed(first, second, other), missed(second, first, one)];
+    let both = Tree::Versions { key, first, second, cases: Box::new(cases) };
+    let inner = older(prover, one, other, both);
+    older(prover, other, one, inner)
+}
+
+/// Puts before a tree that the version a transaction read is older than what it wrote, unless the read of the other that is
+/// to have missed it needs no such thing.
+fn older(prover: &Prover<'_>, read: u32, missing: u32, then: Tree) -> Tree {
+    let read = prover.problem.reads[read as usize];
+    if read.source == INITIAL || prover.is_plainly_missed(missing, read.txn) {
+        return then;
+    }
+    let rules = prover.events.rules;
+    let path = prover.path(rules.overwrite(read.source), rules.commit(read.txn), 0, &|_| true);
+    let mut cycle = path.unwrap_or_default();
+    let (from, to) = (rules.commit(read.txn), rules.overwrite(read.source));
+    cycle.push(Hop { from, to, by: By::Order(read.key) });
+    let (first, second) = (read.txn, read.source);
+    Tree::Versions { key: read.key, first, second, cases: Box::new([Tree::Cycle(cycle), then]) }
+}

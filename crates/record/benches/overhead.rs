@@ -14,10 +14,9 @@ use std::time::{Duration, Instant};
 
 use isoscope_levels::Level;
 use isoscope_record::{
-    Client, Database, KeyValueClient, Kind, Limits, MemoryStore, Monitor, Options, Output, Plan, Record,
+    Client, Database, KeyValueClient, Limits, MemoryStore, Monitor, Options, Output, Plan, PlanSpec, Record,
     Server, ServerKind, Sink, Tables, Target, run,
 };
-use isoscope_workload::Distribution;
 
 const TURNS: u64 = 10;
 
@@ -27,8 +26,7 @@ fn main() {
 }
 
 fn plan(sessions: u32, keys: u32) -> Plan {
-    let law = Distribution::Uniform;
-    Plan::new(Kind::ReadModifyWrite, sessions, 8, keys, 0.5, law, None, 0, 1).expect("a plan")
+    Plan::new(PlanSpec { sessions, ops: 8, keys, seed: 1, ..PlanSpec::default() }).expect("a plan")
 }
 
 fn file() -> Output {
@@ -86,12 +84,12 @@ fn clients<'a>(database: &'a dyn Database, plan: &'a Plan) -> Vec<Box<dyn Client
         let tables = Tables::connect(database).expect("a connection");
         Box::new(KeyValueClient::new(plan, session, Box::new(tables)))
     };
-    (0..plan.sessions).map(client).collect()
+    (0..plan.spec.sessions).map(client).collect()
 }
 
 /// Transactions a second with everything recorded.
 fn recorded(database: &dyn Database, plan: &Plan) -> f64 {
-    let (sink, monitor) = (Sink::new(Some(file()), None), Monitor::new(plan.sessions as usize));
+    let (sink, monitor) = (Sink::new(Some(file()), None), Monitor::new(plan.spec.sessions as usize));
     let limits = Limits { txns: None, duration: Some(TIME), ..Limits::default() };
     let clients = clients(database, plan);
     let began = Instant::now();

@@ -8,7 +8,7 @@ mod plan;
 mod tables;
 
 pub use memory::{Bug, BugKind, MemoryStore};
-pub use plan::{Kind, Plan, PlanError};
+pub use plan::{Kind, Plan, PlanError, PlanSpec};
 pub use tables::Tables;
 
 use crate::client::{Client, Stamps};
@@ -57,7 +57,7 @@ impl Client for KeyValueClient<'_> {
     }
 
     fn execute(&mut self, number: u64, attempt: u32, record: &mut Record) -> Result<bool, Failure> {
-        self.plan.steps(self.session, number, attempt, &mut self.steps);
+        let commits = self.plan.steps(self.session, number, attempt, &mut self.steps);
         self.store.begin(&self.steps, record)?;
         for step in self.steps.drain(..) {
             match self.store.run(&step, record) {
@@ -71,7 +71,7 @@ impl Client for KeyValueClient<'_> {
                 }
             }
         }
-        Ok(true)
+        Ok(commits)
     }
 
     fn commit(&mut self) -> Result<Stamps, Failure> {

@@ -39,7 +39,9 @@ pub use fault::{Fault, FaultKind};
 pub use isolation::{
     Isolation, Source, UnknownIsolation, default_isolation, isolation, isolations, under_setting,
 };
-pub use keyvalue::{Bug, BugKind, KeyValue, KeyValueClient, Kind, MemoryStore, Plan, PlanError, Tables};
+pub use keyvalue::{
+    Bug, BugKind, KeyValue, KeyValueClient, Kind, MemoryStore, Plan, PlanError, PlanSpec, Tables,
+};
 pub use line::{Header, write_header};
 pub use monitor::{Figures, Monitor};
 pub use record::{Event, Record, Seen, Step};

@@ -119,7 +119,7 @@ impl Recording {
             Subject::Memory(level, _) => return Some(Promise { level: *level, isolation: None }),
             Subject::Database(database) => database.isolation()?,
         };
-        let computed = matches!(&self.workload, Workload::KeyValue(plan) if plan.kind.is_list());
+        let computed = matches!(&self.workload, Workload::KeyValue(plan) if plan.spec.kind.is_list());
         let level = if computed { isolation.computed } else { isolation.registers };
         Some(Promise { level, isolation: Some(isolation) })
     }
@@ -143,7 +143,7 @@ impl Recording {
     /// The name of the workload.
     pub fn workload_name(&self) -> &'static str {
         match &self.workload {
-            Workload::KeyValue(plan) => plan.kind.name(),
+            Workload::KeyValue(plan) => plan.spec.kind.name(),
             Workload::Application(application) => application.name(),
         }
     }
@@ -289,7 +289,7 @@ impl Recording {
 
     fn header(&self) -> Header {
         let (initial, initials): (Option<i64>, Vec<(Scalar, i64)>) = match &self.workload {
-            Workload::KeyValue(plan) => (plan.kind.initial(), Vec::new()),
+            Workload::KeyValue(plan) => (plan.spec.kind.initial(), Vec::new()),
             Workload::Application(application) => (None, application.initials()),
         };
         Header {
@@ -316,7 +316,7 @@ impl Recording {
             workload: self.workload_name().to_owned(),
             seed: Some(self.seed),
             schema: match &self.workload {
-                Workload::KeyValue(plan) => vec![Tables::schema(vendor, plan.kind)],
+                Workload::KeyValue(plan) => vec![Tables::schema(vendor, plan.spec.kind)],
                 Workload::Application(application) => application.schema(vendor),
             },
         }

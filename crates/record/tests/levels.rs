@@ -11,10 +11,9 @@ use isoscope_formats::{Format, Input, ReadOptions, read};
 use isoscope_history::{History, Outcome};
 use isoscope_levels::{Anomaly, Level};
 use isoscope_record::{
-    Fault, Kind, Limits, Monitor, Options, Plan, Recording, Server, ServerKind, Subject, Target, Workload,
-    isolations, log,
+    Fault, Kind, Limits, Monitor, Options, Plan, PlanSpec, Recording, Server, ServerKind, Subject, Target,
+    Workload, isolations, log,
 };
-use isoscope_workload::Distribution;
 
 /// A file in memory.
 #[derive(Clone, Default)]
@@ -44,7 +43,9 @@ const SESSIONS: u32 = 6;
 
 fn recording(url: &str, isolation: &str, kind: Kind, keys: u32, seed: u64) -> Recording {
     let database = Target::parse(url).unwrap().open(Some(isolation), &Options::default()).unwrap();
-    let plan = Plan::new(kind, SESSIONS, 4, keys, 0.5, Distribution::Uniform, None, 2, seed).unwrap();
+    let plan =
+        Plan::new(PlanSpec { kind, sessions: SESSIONS, keys, retries: 2, seed, ..PlanSpec::default() })
+            .unwrap();
     Recording {
         subject: Subject::Database(Arc::from(database)),
         workload: Workload::KeyValue(plan),
@@ -182,7 +183,8 @@ fn the_seed_reproduces_the_statements() {
     for kind in Kind::ALL {
         let run = |seed| {
             let database = Target::parse("sqlite:").unwrap().open(None, &Options::default()).unwrap();
-            let plan = Plan::new(kind, 1, 4, 12, 0.5, Distribution::Uniform, None, 0, seed).unwrap();
+            let plan =
+                Plan::new(PlanSpec { kind, sessions: 1, keys: 12, seed, ..PlanSpec::default() }).unwrap();
             let mut recording = Recording {
                 subject: Subject::Database(Arc::from(database)),
                 workload: Workload::KeyValue(plan),

@@ -11,9 +11,9 @@ use isoscope_history::{History, Outcome, Session};
 use isoscope_levels::Level;
 use isoscope_record::{
     Bug, Class, Client, ConnectionId, Failure, Header, KeyValueClient, Kind, Limits, MemoryStore, Monitor,
-    Output, Plan, Record, Scalar, Seen, Sink, Stamps, Step, run, write_header,
+    Output, Plan, PlanSpec, Record, Scalar, Seen, Sink, Stamps, Step, run, write_header,
 };
-use isoscope_workload::{Distribution, Store};
+use isoscope_workload::Store;
 use serde_json::Value;
 
 /// A file in memory.
@@ -45,7 +45,8 @@ impl Page {
 }
 
 fn plan(kind: Kind, seed: u64) -> Plan {
-    Plan::new(kind, 4, 6, 8, 0.5, Distribution::Uniform, None, 3, seed).unwrap()
+    Plan::new(PlanSpec { kind, sessions: 4, ops: 6, keys: 8, retries: 3, seed, ..PlanSpec::default() })
+        .unwrap()
 }
 
 fn record(plan: &Plan, level: Level, bugs: Vec<Bug>) -> History {
@@ -54,9 +55,9 @@ fn record(plan: &Plan, level: Level, bugs: Vec<Bug>) -> History {
         Box::new(KeyValueClient::new(plan, session, Box::new(memory.session(session))))
     };
     let page = Page::default();
-    let sink = Sink::new(Some(page.output(plan.kind.initial())), None);
+    let sink = Sink::new(Some(page.output(plan.spec.kind.initial())), None);
     let limits = Limits { txns: Some(200), retries: 3, ..Limits::default() };
-    run((0..plan.sessions).map(client).collect(), &limits, &sink, &Monitor::new(4)).unwrap();
+    run((0..plan.spec.sessions).map(client).collect(), &limits, &sink, &Monitor::new(4)).unwrap();
     sink.finish().unwrap();
     page.history()
 }

@@ -91,6 +91,18 @@ pub enum Distribution {
 impl Distribution {
     /// The steepest Zipfian distribution.
     pub const MOST_THETA: f64 = 16.0;
+
+    /// Says why keys cannot be chosen like this, if they cannot.
+    pub fn validate(&self) -> Result<(), SpecError> {
+        match *self {
+            Distribution::Uniform => Ok(()),
+            Distribution::Zipfian { theta } => exponent("theta of the keys", theta),
+            Distribution::Hotspot { keys, ops } => {
+                ratio("hot keys", keys)?;
+                ratio("hot operations", ops)
+            }
+        }
+    }
 }
 
 /// Writes that repeat values.
@@ -102,6 +114,18 @@ pub struct Duplication {
     pub domain: u32,
     /// drawn by Zipf's law with this parameter.
     pub theta: f64,
+}
+
+impl Duplication {
+    /// Says why values cannot repeat like this, if they cannot.
+    pub fn validate(&self) -> Result<(), SpecError> {
+        ratio("duplicated keys", self.keys)?;
+        exponent("theta of the values", self.theta)?;
+        if self.domain == 0 {
+            return Err(SpecError::Zero { field: "domain of the values" });
+        }
+        at_most("values in the domain", self.domain.into(), MOST_KEYS)
+    }
 }
 
 /// What the keys hold.
@@ -256,21 +280,8 @@ impl Spec {
         if sum > 1.0 {
             return Err(SpecError::RatesAboveOne { sum });
         }
-        match self.distribution {
-            Distribution::Uniform => {}
-            Distribution::Zipfian { theta } => exponent("theta of the keys", theta)?,
-            Distribution::Hotspot { keys, ops } => {
-                ratio("hot keys", keys)?;
-                ratio("hot operations", ops)?;
-            }
-        }
-        let Some(duplication) = self.duplication else { return Ok(()) };
-        ratio("duplicated keys", duplication.keys)?;
-        exponent("theta of the values", duplication.theta)?;
-        if duplication.domain == 0 {
-            return Err(SpecError::Zero { field: "domain of the values" });
-        }
-        at_most("values in the domain", duplication.domain.into(), MOST_KEYS)
+        self.distribution.validate()?;
+        self.duplication.map_or(Ok(()), |duplication| duplication.validate())
     }
 
     fn validate_size(&self) -> Result<(), SpecError> {

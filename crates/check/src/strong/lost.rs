@@ -28,8 +28,13 @@ impl Lost {
         let mut by_version: FxHashMap<(Key, u32), Vec<u32>> = FxHashMap::default();
         if events.rules.conflicts {
             for (read, i) in problem.reads.iter().zip(0..) {
-                if read.source != OPEN && overwrites(problem, i) {
-                    by_version.entry((read.key, read.source)).or_default().push(i);
+                if read.source == OPEN || !overwrites(problem, i) {
+                    continue;
+                }
+                let group = by_version.entry((read.key, read.source)).or_default();
+                // Reads stand by transaction, and one transaction may read a version more than once.
+                if group.last().is_none_or(|&last| problem.reads[last as usize].txn != read.txn) {
+                    group.push(i);
                 }
             }
         }

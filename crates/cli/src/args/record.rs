@@ -115,6 +115,9 @@ pub(crate) struct LoadArgs {
     /// The share of operations that read, from 0 to 1
     #[arg(long, value_name = "SHARE", default_value_t = 0.5, help_heading = "Workload")]
     pub(crate) reads: f64,
+    /// The share of transactions that roll back in the end
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, help_heading = "Workload")]
+    pub(crate) aborts: f64,
     /// How often each key is chosen: `uniform`, `zipfian[:THETA]` or `hotspot[:KEYS:OPS]`
     #[arg(long, value_name = "LAW", default_value = "uniform", value_parser = distribution)]
     #[arg(help_heading = "Workload")]

@@ -57,7 +57,7 @@ fn spec(args: &GenerateArgs, seed: u64) -> Spec {
 }
 
 /// The workload's words for its fields, as the flags that set them.
-fn by_flag(message: &str) -> String {
+pub(crate) fn by_flag(message: &str) -> String {
     let flags = [
         ("ops per txn", "--ops"),
         ("read ratio", "--reads"),

@@ -14,14 +14,14 @@ use indicatif::ProgressBar;
 use isoscope_levels::Level;
 use isoscope_record::workload::{Application, Bank, BankSpec, Hotspot, SmallBank, SmallBankSpec};
 use isoscope_record::{
-    Bug, Figures, Limits, Memory, Monitor, Output, Plan, Recording, Subject, Summary, Target, Trouble,
-    Workload,
+    Bug, Figures, Limits, Memory, Monitor, Output, Plan, PlanSpec, Recording, Subject, Summary, Target,
+    Trouble, Workload,
 };
 use isoscope_workload::{Distribution, Store};
 
 use crate::args::{LoadArgs, RecordArgs, WorkloadArg};
 use crate::commands::database::{Chosen, on_interrupt};
-use crate::commands::generate::chosen_seed;
+use crate::commands::generate::{by_flag, chosen_seed};
 use crate::exit::Exit;
 use crate::terminal::{BOLD, Terminal, styled};
 use crate::words::{count, counted};
@@ -255,18 +255,19 @@ fn store(memory: &Memory, isolation: Option<&str>) -> Result<Subject, String> {
 fn workload(args: &LoadArgs, seed: u64) -> Result<Workload, String> {
     let application: Arc<dyn Application> = match args.workload {
         WorkloadArg::KeyValue(kind) => {
-            let plan = Plan::new(
+            let plan = Plan::new(PlanSpec {
                 kind,
-                args.sessions,
-                args.ops,
-                args.keys,
-                args.reads,
-                args.distribution,
-                args.duplicates,
-                args.retries,
+                sessions: args.sessions,
+                ops: args.ops,
+                keys: args.keys,
+                reads: args.reads,
+                aborts: args.aborts,
+                distribution: args.distribution,
+                duplication: args.duplicates,
+                retries: args.retries,
                 seed,
-            );
-            return plan.map(Workload::KeyValue).map_err(|error| error.to_string());
+            });
+            return plan.map(Workload::KeyValue).map_err(|error| by_flag(&error.to_string()));
         }
         WorkloadArg::Bank => {
             let accounts = args.keys.next_multiple_of(4);

@@ -105,11 +105,11 @@ impl MemoryStore {
     /// A store for a plan, at one of [`Store::LEVELS`].
     pub fn new(level: Level, bugs: Vec<Bug>, plan: &Plan) -> MemoryStore {
         let shared = Shared {
-            store: Store::new(level, plan.sessions, plan.keys, plan.seed),
+            store: Store::new(level, plan.spec.sessions, plan.spec.keys, plan.spec.seed),
             bugs,
-            dice: Dice::new(plan.seed, "bugs"),
-            vain: vec![None; plan.keys as usize],
-            initial: plan.kind.initial().and_then(|n| small(n).ok()).unwrap_or(Value::NIL),
+            dice: Dice::new(plan.spec.seed, "bugs"),
+            vain: vec![None; plan.spec.keys as usize],
+            initial: plan.spec.kind.initial().and_then(|n| small(n).ok()).unwrap_or(Value::NIL),
         };
         MemoryStore { shared: Arc::new(Mutex::new(shared)) }
     }

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use isoscope_workload::{Dice, Distribution, Duplication, KeySource, ValueSource};
+use isoscope_workload::{Dice, Distribution, Duplication, KeySource, SpecError, ValueSource};
 
 use crate::database::Scalar;
 use crate::record::Step;
@@ -67,9 +67,9 @@ impl Kind {
     }
 }
 
-/// A key-value workload; see the module.
-#[derive(Debug)]
-pub struct Plan {
+/// What a key-value workload is like.
+#[derive(Clone, Debug)]
+pub struct PlanSpec {
     /// What its transactions are like.
     pub kind: Kind,
     /// Sessions.
@@ -80,10 +80,41 @@ pub struct Plan {
     pub keys: u32,
     /// The share of operations that read, or of transactions where they only read or only write.
     pub reads: f64,
+    /// The share of transactions that roll back in the end.
+    pub aborts: f64,
+    /// How often each key is chosen.
+    pub distribution: Distribution,
+    /// Which writes repeat values, if any.
+    pub duplication: Option<Duplication>,
     /// How often a transaction may be tried again.
     pub retries: u32,
     /// What all chance depends on.
     pub seed: u64,
+}
+
+impl Default for PlanSpec {
+    /// Eight sessions, four operations a transaction, half of them reads, on thirty keys.
+    fn default() -> PlanSpec {
+        PlanSpec {
+            kind: Kind::ReadModifyWrite,
+            sessions: 8,
+            ops: 4,
+            keys: 30,
+            reads: 0.5,
+            aborts: 0.0,
+            distribution: Distribution::Uniform,
+            duplication: None,
+            retries: 0,
+            seed: 0,
+        }
+    }
+}
+
+/// A key-value workload; see the module.
+#[derive(Debug)]
+pub struct Plan {
+    /// What it is like.
+    pub spec: PlanSpec,
     key_source: KeySource,
     values: ValueSource,
 }
@@ -104,6 +135,14 @@ pub enum PlanError {
     Share(&'static str),
     /// Elements of lists cannot repeat.
     DuplicateElements,
+    /// Keys or values cannot be drawn like this.
+    Law(SpecError),
+}
+
+impl From<SpecError> for PlanError {
+    fn from(error: SpecError) -> PlanError {
+        PlanError::Law(error)
+    }
 }
 
 impl fmt::Display for PlanError {
@@ -115,6 +154,7 @@ impl fmt::Display for PlanError {
             PlanError::DuplicateElements => {
                 f.write_str("list elements must be unique: value duplication works on registers only")
             }
+            PlanError::Law(error) => error.fmt(f),
         }
     }
 }
@@ -125,20 +165,9 @@ impl std::error::Error for PlanError {}
 const MOST: [(&str, u32); 3] = [("sessions", 10_000), ("operations", 10_000), ("keys", 10_000_000)];
 
 impl Plan {
-    /// A workload of a kind.
-    #[allow(clippy::too_many_arguments, reason = "one row for each option of the command line")]
-    pub fn new(
-        kind: Kind,
-        sessions: u32,
-        ops: u32,
-        keys: u32,
-        reads: f64,
-        distribution: Distribution,
-        duplication: Option<Duplication>,
-        retries: u32,
-        seed: u64,
-    ) -> Result<Plan, PlanError> {
-        for ((what, most), count) in MOST.into_iter().zip([sessions, ops, keys]) {
+    /// A workload that makes sense.
+    pub fn new(spec: PlanSpec) -> Result<Plan, PlanError> {
+        for ((what, most), count) in MOST.into_iter().zip([spec.sessions, spec.ops, spec.keys]) {
             if count == 0 {
                 return Err(PlanError::Zero(what.trim_end_matches('s')));
             }
@@ -146,34 +175,36 @@ impl Plan {
                 return Err(PlanError::TooMany { what, most });
             }
         }
-        if !(0.0..=1.0).contains(&reads) {
-            return Err(PlanError::Share("the share of reads"));
+        for (what, share) in [("the share of reads", spec.reads), ("the share of aborts", spec.aborts)] {
+            if !(0.0..=1.0).contains(&share) {
+                return Err(PlanError::Share(what));
+            }
         }
-        if duplication.is_some() && kind.is_list() {
+        if spec.duplication.is_some() && spec.kind.is_list() {
             return Err(PlanError::DuplicateElements);
         }
-        let key_source = KeySource::of(keys, distribution);
-        let values = ValueSource::of(duplication);
-        Ok(Plan { kind, sessions, ops, keys, reads, retries, seed, key_source, values })
+        spec.distribution.validate()?;
+        spec.duplication.map_or(Ok(()), |duplication| duplication.validate())?;
+        let key_source = KeySource::of(spec.keys, spec.distribution);
+        let values = ValueSource::of(spec.duplication);
+        Ok(Plan { spec, key_source, values })
     }
 
-    /// The steps of a transaction.
-    pub fn steps(&self, session: u32, number: u64, attempt: u32, steps: &mut Vec<Step>) {
+    /// The steps of a transaction, and whether it is to commit after them.
+    pub fn steps(&self, session: u32, number: u64, attempt: u32, steps: &mut Vec<Step>) -> bool {
         steps.clear();
-        let mut draw = Draw {
-            plan: self,
-            dice: Dice::new(self.seed, &format!("{session} {number}")),
-            // Every operation of every attempt of every transaction has a number of its own.
-            next: (number * u64::from(self.sessions) + u64::from(session))
-                * (u64::from(self.retries) + 1)
-                * u64::from(self.ops),
-        };
-        draw.next += u64::from(attempt) * u64::from(self.ops);
-        let reads_only = draw.dice.chance(self.reads);
-        while steps.len() < self.ops as usize {
-            match self.kind {
+        let PlanSpec { kind, sessions, ops, reads, aborts, retries, seed, .. } = self.spec;
+        // Every operation of every attempt of every transaction has a number of its own.
+        let transaction = number * u64::from(sessions) + u64::from(session);
+        let attempt = transaction * (u64::from(retries) + 1) + u64::from(attempt);
+        let dice = Dice::new(seed, &format!("{session} {number}"));
+        let mut draw = Draw { plan: self, dice, next: attempt * u64::from(ops) };
+        let commits = !draw.dice.chance(aborts);
+        let reads_only = draw.dice.chance(reads);
+        while steps.len() < ops as usize {
+            match kind {
                 Kind::Register => {
-                    let reads = draw.dice.chance(self.reads);
+                    let reads = draw.dice.chance(reads);
                     steps.push(draw.register(reads));
                 }
                 Kind::BlindWrite => steps.push(draw.register(reads_only)),
@@ -182,6 +213,7 @@ impl Plan {
                 Kind::Scan => steps.push(draw.row()),
             }
         }
+        commits
     }
 }
 
@@ -209,7 +241,7 @@ impl Draw<'_> {
 
     fn list(&mut self) -> Step {
         let key = self.key();
-        if self.dice.chance(self.plan.reads) {
+        if self.dice.chance(self.plan.spec.reads) {
             Step::ReadList(name(key))
         } else {
             Step::Append(name(key), self.value(key))
@@ -220,7 +252,7 @@ impl Draw<'_> {
     fn update(&mut self, steps: &mut Vec<Step>) {
         let key = self.key();
         steps.push(Step::Read(name(key)));
-        if !self.dice.chance(self.plan.reads) {
+        if !self.dice.chance(self.plan.spec.reads) {
             let value = self.value(key);
             steps.push(Step::Write(name(key), value));
         }
@@ -230,11 +262,11 @@ impl Draw<'_> {
         /// Of the scans, the share of keys they cover.
         const WIDTH: u32 = 10;
         let key = self.key();
-        if self.dice.chance(self.plan.reads) {
+        if self.dice.chance(self.plan.spec.reads) {
             if self.dice.chance(0.5) {
                 return Step::Read(name(key));
             }
-            let high = key.0.saturating_add(self.plan.keys.div_ceil(WIDTH)).min(self.plan.keys - 1);
+            let high = key.0.saturating_add(self.plan.spec.keys.div_ceil(WIDTH)).min(self.plan.spec.keys - 1);
             return Step::Range(name(key), Scalar::Int(high.into()));
         }
         if self.dice.chance(0.5) { Step::Insert(name(key), self.value(key)) } else { Step::Delete(name(key)) }
@@ -252,7 +284,8 @@ mod tests {
     use super::*;
 
     fn plan(kind: Kind, seed: u64) -> Plan {
-        Plan::new(kind, 3, 4, 5, 0.5, Distribution::Uniform, None, 2, seed).unwrap()
+        let spec = PlanSpec { kind, sessions: 3, ops: 4, keys: 5, retries: 2, seed, ..PlanSpec::default() };
+        Plan::new(spec).unwrap()
     }
 
     fn steps(plan: &Plan, session: u32, number: u64, attempt: u32) -> Vec<Step> {
@@ -307,11 +340,12 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_is_refused() {
-        let make = |sessions, reads| {
-            Plan::new(Kind::Register, sessions, 1, 1, reads, Distribution::Uniform, None, 0, 0)
-        };
+        let make = |sessions, reads| Plan::new(PlanSpec { sessions, reads, ..PlanSpec::default() });
         assert_eq!(make(0, 0.5).unwrap_err(), PlanError::Zero("session"));
         assert_eq!(make(1, f64::NAN).unwrap_err(), PlanError::Share("the share of reads"));
         assert!(matches!(make(u32::MAX, 0.5), Err(PlanError::TooMany { .. })));
+        let steep = Distribution::Zipfian { theta: 1e9 };
+        let spec = PlanSpec { distribution: steep, ..PlanSpec::default() };
+        assert!(matches!(Plan::new(spec), Err(PlanError::Law(SpecError::OutOfRange { .. }))));
     }
 }

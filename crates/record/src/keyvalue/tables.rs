@@ -53,14 +53,14 @@ impl<'d> Tables<'d> {
         const ROWS: u32 = 500;
         let mut connection = database.connect()?;
         connection.execute(Statement::plain("DROP TABLE IF EXISTS isoscope_kv"))?;
-        connection.execute(Statement::plain(&Tables::schema(database.vendor(), plan.kind)))?;
-        if plan.kind == Kind::Scan {
+        connection.execute(Statement::plain(&Tables::schema(database.vendor(), plan.spec.kind)))?;
+        if plan.spec.kind == Kind::Scan {
             return Ok(());
         }
-        let initial = if plan.kind.is_list() { "''" } else { "0" };
+        let initial = if plan.spec.kind.is_list() { "''" } else { "0" };
         record.timed(BEGIN, |_| connection.begin(), |()| Answer::Count(0))?;
-        for first in (0..plan.keys).step_by(ROWS as usize) {
-            let last = plan.keys.min(first + ROWS);
+        for first in (0..plan.spec.keys).step_by(ROWS as usize) {
+            let last = plan.spec.keys.min(first + ROWS);
             let rows: Vec<String> = (first..last).map(|k| format!("({k}, {initial})")).collect();
             let sql = format!("INSERT INTO isoscope_kv (k, v) VALUES {}", rows.join(", "));
             record.statement(Statement::plain(&sql), |statement| connection.execute(statement))?;

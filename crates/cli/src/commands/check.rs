@@ -50,6 +50,10 @@ pub(crate) fn run(args: &CheckArgs, terminal: &Terminal) -> Exit {
             warn_if_empty(report, terminal);
         }
         terminal.print(&output.add(file, result.as_ref()));
+        if output.files == args.files.len() {
+            // The process ends here. To give a large history back piece by piece takes longer than to leave it.
+            std::mem::forget(result);
+        }
     }
     terminal.print(&output.finish());
     if terminal.lost_output() { exit.and(Exit::Failed) } else { exit }

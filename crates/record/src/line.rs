@@ -26,16 +26,8 @@ pub fn write_header(out: &mut Vec<u8>, header: &Header) {
     out.extend_from_slice(b"{\"isoscope\":\"history\",\"version\":1,\"initial\":");
     write_optional(out, header.initial);
     if !header.initials.is_empty() {
-        out.extend_from_slice(b",\"initials\":[");
-        for (i, (key, value)) in header.initials.iter().enumerate() {
-            separate(out, i);
-            out.push(b'[');
-            write_scalar(out, key);
-            out.push(b',');
-            write_int(out, *value);
-            out.push(b']');
-        }
-        out.push(b']');
+        out.extend_from_slice(b",\"initials\":");
+        write_rows(out, &header.initials);
     }
     let _ = write!(out, ",\"workload\":{},\"recorder\":{}}}", header.workload, header.recorder);
     out.push(b'\n');
@@ -136,19 +128,21 @@ fn write_seen(out: &mut Vec<u8>, seen: &Seen) {
             }
             out.push(b']');
         }
-        Seen::Rows(rows) => {
-            out.push(b'[');
-            for (i, (key, value)) in rows.iter().enumerate() {
-                separate(out, i);
-                out.push(b'[');
-                write_scalar(out, key);
-                out.push(b',');
-                write_int(out, *value);
-                out.push(b']');
-            }
-            out.push(b']');
-        }
+        Seen::Rows(rows) => write_rows(out, rows),
     }
+}
+
+fn write_rows(out: &mut Vec<u8>, rows: &[(Scalar, i64)]) {
+    out.push(b'[');
+    for (i, (key, value)) in rows.iter().enumerate() {
+        separate(out, i);
+        out.push(b'[');
+        write_scalar(out, key);
+        out.push(b',');
+        write_int(out, *value);
+        out.push(b']');
+    }
+    out.push(b']');
 }
 
 fn separate(out: &mut Vec<u8>, place: usize) {

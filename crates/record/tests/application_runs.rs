@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
+
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -14,12 +14,14 @@ use isoscope_record::workload::{Application, Bank, BankSpec, Hotspot, SmallBank,
 use isoscope_record::{
     Address, Answer, Class, Database, Header, Limits, Monitor, Options, Output, Record, Recording, Scalar,
     Server, ServerKind, Sink, Statement, Subject, Target, Workload, isolations, run as recorded,
-    write_header,
 };
 use serde_json::{Value, json};
 
+#[path = "support/page.rs"]
+mod page;
 mod support;
 
+use page::Page;
 use support::{Ended, anomalies, history, holds, load, run, run_session};
 
 const SESSIONS: u32 = 6;
@@ -89,26 +91,6 @@ fn the_seed_says_how_transactions_begin(url: &str, isolation: &str) {
         let begin = |seed| beginnings(&run(&application, &database, SESSIONS, 20, seed));
         assert_eq!(begin(1), begin(1));
         assert_ne!(begin(1), begin(2));
-    }
-}
-
-/// A file in memory.
-#[derive(Clone, Default)]
-struct Page(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Page {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Page {
-    fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
     }
 }
 
@@ -304,8 +286,7 @@ fn killed_connections_break_nothing(url: &str) {
         let page = Page::default();
         let (workload, recorder) = (Value::Null, Value::Null);
         let header = Header { initial: None, initials: application.initials(), workload, recorder };
-        write_header(&mut page.0.lock().unwrap(), &header);
-        let sink = Sink::new(Some(Box::new(page.clone())), None);
+        let sink = Sink::new(Some(page.begin(&header)), None);
         let monitor = Monitor::new(SESSIONS as usize);
         let limits = Limits { txns: Some(100), retries: 2, ..Limits::default() };
         thread::scope(|scope| {

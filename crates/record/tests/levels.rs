@@ -2,38 +2,20 @@
 //! holds, and what it does not promise is found.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
 
-use std::io::Write;
-use std::sync::{Arc, Mutex};
+#[path = "support/page.rs"]
+mod page;
+
+use std::sync::Arc;
 use std::time::Duration;
 
 use isoscope_check::{Checker, Options as CheckOptions, Verdict, Verifier};
-use isoscope_formats::{Format, Input, ReadOptions, read};
 use isoscope_history::{History, Outcome};
 use isoscope_levels::{Anomaly, Level};
 use isoscope_record::{
     Fault, Kind, Limits, Monitor, Options, Plan, PlanSpec, Recording, Server, ServerKind, Subject, Target,
     Workload, isolations, log,
 };
-
-/// A file in memory.
-#[derive(Clone, Default)]
-struct Page(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Page {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Page {
-    fn bytes(&self) -> Vec<u8> {
-        self.0.lock().unwrap().clone()
-    }
-}
+use page::Page;
 
 fn start(kind: ServerKind, settings: &[&str]) -> Server {
     Server::start(kind, settings).unwrap_or_else(|error| panic!("{error}"))
@@ -64,9 +46,7 @@ fn record(recording: &mut Recording) -> (History, Vec<u8>) {
     let monitor = Monitor::new(SESSIONS as usize);
     let summary = recording.run(Box::new(history.clone()), Some(Box::new(log.clone())), &monitor);
     assert!(summary.trouble.is_empty(), "{:?}", summary.trouble);
-    let text = String::from_utf8(history.bytes()).unwrap();
-    let options = ReadOptions { format: Some(Format::Native), ..ReadOptions::default() };
-    (read(&Input::text("recorded", &text), &options).unwrap().history, log.bytes())
+    (history.history(), log.bytes())
 }
 
 /// The verdict on a level, which the verifier has confirmed.

@@ -1,47 +1,26 @@
 //! Runs against the in-memory store and against clients that fail on purpose: what ends up in the history.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
 
-use std::io::Write;
-use std::sync::{Arc, Mutex};
+#[path = "support/page.rs"]
+mod page;
+
 use std::time::Duration;
 
 use isoscope_check::{Checker, Options, Verdict};
-use isoscope_formats::{Format, Input, ReadOptions, read};
 use isoscope_history::{History, Outcome, Session};
 use isoscope_levels::Level;
 use isoscope_record::{
     Bug, Class, Client, ConnectionId, Failure, Header, KeyValueClient, Kind, Limits, MemoryStore, Monitor,
-    Output, Plan, PlanSpec, Record, Scalar, Seen, Sink, Stamps, Step, run, write_header,
+    Output, Plan, PlanSpec, Record, Scalar, Seen, Sink, Stamps, Step, run,
 };
 use isoscope_workload::Store;
+use page::Page;
 use serde_json::Value;
 
-/// A file in memory.
-#[derive(Clone, Default)]
-struct Page(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Page {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Page {
-    fn output(&self, initial: Option<i64>) -> Output {
-        let header = Header { initial, initials: Vec::new(), workload: Value::Null, recorder: Value::Null };
-        write_header(&mut self.0.lock().unwrap(), &header);
-        Box::new(self.clone())
-    }
-
-    fn history(&self) -> History {
-        let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
-        let options = ReadOptions { format: Some(Format::Native), ..ReadOptions::default() };
-        read(&Input::text("recorded", &text), &options).unwrap().history
-    }
+/// An output with its header.
+fn output(page: &Page, initial: Option<i64>) -> Output {
+    let header = Header { initial, initials: Vec::new(), workload: Value::Null, recorder: Value::Null };
+    page.begin(&header)
 }
 
 fn plan(kind: Kind, seed: u64) -> Plan {
@@ -55,7 +34,7 @@ fn record(plan: &Plan, level: Level, bugs: Vec<Bug>) -> History {
         Box::new(KeyValueClient::new(plan, session, Box::new(memory.session(session))))
     };
     let page = Page::default();
-    let sink = Sink::new(Some(page.output(plan.spec.kind.initial())), None);
+    let sink = Sink::new(Some(output(&page, plan.spec.kind.initial())), None);
     let limits = Limits { txns: Some(200), retries: 3, ..Limits::default() };
     run((0..plan.spec.sessions).map(client).collect(), &limits, &sink, &Monitor::new(4)).unwrap();
     sink.finish().unwrap();
@@ -163,7 +142,7 @@ impl Client for Fickle {
 
 fn outcomes(ends: &[End], retries: u32) -> (Vec<(u32, Outcome)>, Monitor, Result<(), Failure>) {
     let page = Page::default();
-    let sink = Sink::new(Some(page.output(Some(0))), None);
+    let sink = Sink::new(Some(output(&page, Some(0))), None);
     let monitor = Monitor::new(1);
     let limits = Limits { txns: Some(ends.len() as u64), retries, ..Limits::default() };
     let client = Fickle { ends: ends.to_vec(), next: 0, reconnects: 0 };
@@ -215,7 +194,7 @@ fn a_failure_that_no_try_mends_ends_the_run() {
 #[test]
 fn a_stopped_run_keeps_what_it_has() {
     let page = Page::default();
-    let sink = Sink::new(Some(page.output(Some(0))), None);
+    let sink = Sink::new(Some(output(&page, Some(0))), None);
     let plan = plan(Kind::Register, 1);
     let memory = MemoryStore::new(Level::Serializable, Vec::new(), &plan);
     let monitor = Monitor::new(1);

@@ -8,7 +8,7 @@ use isoscope_record::{Class, Options, Scalar, ServerKind, Vendor, isolations};
 use crate::certificates::Certificates;
 use crate::support::{
     connect, control, deadlock, elsewhere, fails, impatient, meanwhile, one, open, open_with, patient, read,
-    refusal, rows, run, start, try_run, two_rows, until_waiting, write,
+    refusal, rows, run, start, try_run, two_rows, until_waiting, waiting, write,
 };
 
 #[test]
@@ -228,30 +228,6 @@ fn refusals(url: &str) {
     run(&mut c, "GRANT CREATE ON isoscope.* TO guest@'%'", &[]);
     let mut guest = connect(&*open(&format!("mysql://guest:g@{place}"), None));
     fails(try_run(&mut guest, "SELECT * FROM t", &[]), Class::Denied);
-}
-
-fn waiting(url: &str) {
-    let database = open_with(url, None, &patient());
-    let (mut a, mut b) = (connect(&*database), connect(&*database));
-    let mut control = control(&*database);
-    two_rows(&mut a);
-    let (first, second) = (a.id().expect("an id"), b.id().expect("an id"));
-    a.begin().expect("begin");
-    write(&mut a, 1, 1).expect("write");
-    assert!(
-        !control.is_waiting(first).expect("an answer") && !control.is_waiting(second).expect("an answer")
-    );
-    let (result, ()) = meanwhile(
-        &mut b,
-        |b| write(b, 1, 2),
-        || {
-            until_waiting(&mut control, second, true);
-            assert!(!control.is_waiting(first).expect("an answer"), "who has the lock does not wait");
-            a.commit().expect("commit");
-            until_waiting(&mut control, second, false);
-        },
-    );
-    result.expect("it got the lock");
 }
 
 /// Who looks often must not see the past: an answer is right at once, again and again.

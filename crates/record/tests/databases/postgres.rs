@@ -9,7 +9,7 @@ use isoscope_record::{Class, Options, Scalar, ServerKind, Vendor, isolations};
 use crate::certificates::Certificates;
 use crate::support::{
     Conn, connect, control, deadlock, elsewhere, fails, impatient, meanwhile, one, open, open_with, patient,
-    read, refusal, rows, run, start, try_run, two_rows, until_waiting, write,
+    read, refusal, rows, run, start, try_run, two_rows, waiting, write,
 };
 
 #[test]
@@ -351,30 +351,6 @@ fn a_commit_is_one_whatever_comes_after(url: &str) {
     assert_eq!(read(&mut guest, 1), Scalar::Int(9), "the connection is usable");
     guest.rollback().expect("rollback");
     run(&mut c, "GRANT EXECUTE ON FUNCTION pg_xact_commit_timestamp(xid) TO PUBLIC", &[]);
-}
-
-fn waiting(url: &str) {
-    let database = open_with(url, None, &patient());
-    let (mut a, mut b) = (connect(&*database), connect(&*database));
-    let mut control = control(&*database);
-    two_rows(&mut a);
-    let (first, second) = (a.id().expect("an id"), b.id().expect("an id"));
-    a.begin().expect("begin");
-    write(&mut a, 1, 1).expect("write");
-    assert!(
-        !control.is_waiting(first).expect("an answer") && !control.is_waiting(second).expect("an answer")
-    );
-    let (result, ()) = meanwhile(
-        &mut b,
-        |b| write(b, 1, 2),
-        || {
-            until_waiting(&mut control, second, true);
-            assert!(!control.is_waiting(first).expect("an answer"), "who has the lock does not wait");
-            a.commit().expect("commit");
-            until_waiting(&mut control, second, false);
-        },
-    );
-    result.expect("it got the lock");
 }
 
 fn sleeps_in_commit(c: &mut Conn) {

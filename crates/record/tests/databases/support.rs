@@ -158,3 +158,28 @@ pub(crate) fn deadlock(a: &mut Conn, b: &mut Conn) -> (usize, Failure) {
         other => panic!("not exactly one failed: {other:?}"),
     }
 }
+
+/// Who waits for a lock is seen to wait, and nobody else is.
+pub(crate) fn waiting(url: &str) {
+    let database = open_with(url, None, &patient());
+    let (mut a, mut b) = (connect(&*database), connect(&*database));
+    let mut control = control(&*database);
+    two_rows(&mut a);
+    let (first, second) = (a.id().expect("an id"), b.id().expect("an id"));
+    a.begin().expect("begin");
+    write(&mut a, 1, 1).expect("write");
+    assert!(
+        !control.is_waiting(first).expect("an answer") && !control.is_waiting(second).expect("an answer")
+    );
+    let (result, ()) = meanwhile(
+        &mut b,
+        |b| write(b, 1, 2),
+        || {
+            until_waiting(&mut control, second, true);
+            assert!(!control.is_waiting(first).expect("an answer"), "who has the lock does not wait");
+            a.commit().expect("commit");
+            until_waiting(&mut control, second, false);
+        },
+    );
+    result.expect("it got the lock");
+}

@@ -91,7 +91,7 @@ impl<'h> Checker<'h> {
             if level.implies(weaker)
                 && let Some(violated) = self.plain_violation(weaker)
             {
-                return (violated, Some(weaker));
+                return self.with_lost_updates(level, weaker, violated);
             }
         }
         if let Some(unknown) = self.unjudged() {
@@ -111,6 +111,19 @@ impl<'h> Checker<'h> {
         let answer =
             strong::decide(self.history, &self.resolved, level, self.options.trust_timestamps, self.watch);
         (self.answered(level, answer), None)
+    }
+
+    /// The violation of a weaker level, and the updates that were lost beside it: of all that only stronger levels forbid
+    /// people look for these first, and they need no search.
+    fn with_lost_updates(&self, level: Level, weaker: Level, violated: Verdict) -> (Verdict, Option<Level>) {
+        let proofs = strong::lost_updates(self.history, &self.resolved, level, self.watch);
+        match (violated, self.by_proofs(level, proofs)) {
+            (Verdict::Violated(mut findings), Verdict::Violated(lost)) if !lost.is_empty() => {
+                findings.extend(lost);
+                (Verdict::Violated(findings), None)
+            }
+            (violated, _) => (violated, Some(weaker)),
+        }
     }
 
     /// The verdict where lists leave something open: whatever that is.

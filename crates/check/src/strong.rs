@@ -107,7 +107,7 @@ pub(crate) fn decide(
         Outcome::Fixpoint => {}
         Outcome::Contradiction => {
             let prover = Prover::new(&original, &events, &known, watch);
-            let lost = Lost::find(&prover);
+            let lost = Lost::find(&original, rules);
             let mut proofs = lost.proofs(&prover);
             proofs.extend(prover.contradictions().into_iter().filter(|proof| !lost.explain(proof)));
             stage("prove", vec![("proofs", proofs.len() as u64)]);
@@ -125,6 +125,28 @@ pub(crate) fn decide(
     }
     let search = Search { original: &original, problem: &problem, events: &events, known: &known, watch };
     Some(search.run(level, order))
+}
+
+/// The updates that were lost, each with its proof, where a level forbids that and others were not asked.
+pub(crate) fn lost_updates(
+    history: &History,
+    resolved: &Resolved,
+    level: Level,
+    watch: &dyn Watch,
+) -> Vec<Proof> {
+    let Some(rules) = Rules::of(level, false) else { return Vec::new() };
+    let problem = Problem::new(history, resolved, false);
+    let lost = Lost::find(&problem, rules);
+    if lost.is_empty() {
+        return Vec::new();
+    }
+    let mut edges = Vec::new();
+    let events = Events::new(history, resolved, rules, &mut edges);
+    saturate::given(&problem, &events, &mut edges);
+    let known = Known::new(edges);
+    let prover = Prover::new(&problem, &events, &known, watch);
+    let proofs = lost.proofs(&prover);
+    if prover.turnstile.reached().is_some() { Vec::new() } else { proofs }
 }
 
 /// A violation, unless a limit was reached while it was proved.

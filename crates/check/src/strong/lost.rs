@@ -9,6 +9,7 @@
 use isoscope_history::{Key, Txn};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::events::Rules;
 use super::problem::{INITIAL, OPEN, Problem};
 use super::refute::{By, Hop, Prover, Tree};
 use crate::certificate::{Case, Node, Proof};
@@ -22,11 +23,10 @@ pub(super) struct Lost {
 }
 
 impl Lost {
-    /// Looks for them where the level forbids them.
-    pub(super) fn find(prover: &Prover<'_>) -> Lost {
-        let Prover { problem, events, .. } = prover;
+    /// Looks for them, where the level forbids them.
+    pub(super) fn find(problem: &Problem<'_>, rules: Rules) -> Lost {
         let mut by_version: FxHashMap<(Key, u32), Vec<u32>> = FxHashMap::default();
-        if events.rules.conflicts {
+        if rules.conflicts {
             for (read, i) in problem.reads.iter().zip(0..) {
                 if read.source == OPEN || !overwrites(problem, i) {
                     continue;
@@ -47,6 +47,10 @@ impl Lost {
             }
         }
         Lost { groups, by_txn }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.groups.is_empty()
     }
 
     /// A proof for each update that was lost: of those that overwrote a version, all but one.

@@ -1,7 +1,7 @@
 //! The verifier by itself: certificates written by hand that it must accept, broken ones that it must refuse,
 //! and ones made for another history, of which it may accept only those that prove a violation.
 //!
-//! *Violated*: `reads.rs`, `cycles.rs`, `strong.rs`, `cases.rs`, each a kind of evidence; `prover.rs` and `borrowed.rs`:
+//! *Violated*: `reads.rs`, `cycles.rs`, `strong.rs`, `cases.rs`, `worlds.rs`, each a kind of evidence; `prover.rs` and `borrowed.rs`:
 //! proofs that no engine made. *Holds*: `holds.rs`, by hand, and `claims.rs`, all there are. `unknown.rs`: *unknown*. Here: how
 //! certificates are written in short.
 
@@ -14,6 +14,7 @@ mod prover;
 mod reads;
 mod strong;
 mod unknown;
+mod worlds;
 
 use isoscope_check::{
     Edge, Evidence, Finding, Instance, Judgement, Node, Seen, Through, Verdict, Why, Witness, verify,

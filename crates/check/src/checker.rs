@@ -48,6 +48,8 @@ pub struct Checker<'h> {
     resolved: Resolved,
     /// Whether what lists leave open is ignored, so that only a violation says something.
     ignores_open: bool,
+    /// Whether a violation is told with all its scenarios, as far as they are independent.
+    every_scenario: bool,
     answers: FxHashMap<Level, (Verdict, Option<Level>)>,
     analysis: Option<Analysis>,
 }
@@ -63,7 +65,17 @@ impl<'h> Checker<'h> {
         let resolved = Resolved::new(history);
         let keep = options.max_anomalies.max(1);
         let answers = FxHashMap::default();
-        Checker { history, watch, options, keep, resolved, ignores_open: false, answers, analysis: None }
+        Checker {
+            history,
+            watch,
+            options,
+            keep,
+            resolved,
+            ignores_open: false,
+            every_scenario: true,
+            answers,
+            analysis: None,
+        }
     }
 
     /// Decides a level.
@@ -108,8 +120,9 @@ impl<'h> Checker<'h> {
         {
             return (Verdict::Holds(self.weakened(&witness, level)), None);
         }
+        let trust = self.options.trust_timestamps;
         let answer =
-            strong::decide(self.history, &self.resolved, level, self.options.trust_timestamps, self.watch);
+            strong::decide(self.history, &self.resolved, level, trust, self.every_scenario, self.watch);
         (self.answered(level, answer), None)
     }
 
@@ -132,8 +145,10 @@ impl<'h> Checker<'h> {
             return None;
         }
         let Checker { history, options, watch, .. } = *self;
+        // Of each world, one violation is shown.
         let judge = |history: &History, resolved: &Resolved| {
-            Checker::ignoring(history, resolved.clone(), options, watch).check(level).verdict
+            let checker = Checker::ignoring(history, resolved.clone(), options, watch);
+            Checker { every_scenario: false, ..checker }.check(level).verdict
         };
         let Judgement { verdict, implied_by, .. } =
             Checker::ignoring(history, self.resolved.clone(), options, watch).check(level);
@@ -387,7 +402,17 @@ impl<'h> Checker<'h> {
         watch: &'h dyn Watch,
     ) -> Checker<'h> {
         let (keep, answers) = (options.max_anomalies.max(1), FxHashMap::default());
-        Checker { history, watch, options, keep, resolved, ignores_open: true, answers, analysis: None }
+        Checker {
+            history,
+            watch,
+            options,
+            keep,
+            resolved,
+            ignores_open: true,
+            every_scenario: true,
+            answers,
+            analysis: None,
+        }
     }
 
     /// The simplest cycle that violates a weak level, whoever wrote what is open.

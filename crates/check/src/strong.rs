@@ -9,8 +9,8 @@
 //! `problem.rs`: the external reads and who may have written what they returned. `events.rs`: which level puts which edges
 //! between begins and commits. `saturate.rs`: what reachability (`reach.rs`) forces. `linearise.rs`: a schedule by greed.
 //! `search.rs`, `visible.rs`: a SAT solver for what is left, told only of what an order gets wrong. `refute.rs`, `cases.rs`:
-//! the proof when there is no order (`weak.rs` for weak levels; `lost.rs` for lost updates). `name.rs`: what its cycle is called. `witness.rs`: what shows that
-//! a level holds.
+//! the proof when there is no order (`weak.rs` for weak levels; `lost.rs` for lost updates; `others.rs`, `needed.rs`: the
+//! scenarios that are independent of the first). `name.rs`: what its cycle is called. `witness.rs`: what shows that a level holds.
 
 mod broken;
 mod cases;
@@ -19,6 +19,8 @@ mod index;
 mod linearise;
 mod lost;
 mod name;
+mod needed;
+mod others;
 mod problem;
 mod reach;
 mod refute;
@@ -38,6 +40,7 @@ use cases::Cases;
 use events::{Events, Rules};
 use lost::Lost;
 pub(crate) use name::{main_cycle, name, through};
+use others::Patience;
 use problem::Problem;
 pub(crate) use problem::optional_lists;
 use refute::Prover;
@@ -55,20 +58,46 @@ pub(crate) enum Answer {
     Stopped(Limit),
 }
 
-/// Decides a strong level.
+/// Decides a strong level; `every` asks for the scenarios that are independent of the first one, too.
 pub(crate) fn decide(
     history: &History,
     resolved: &Resolved,
     level: Level,
     trust_timestamps: bool,
+    every: bool,
     watch: &dyn Watch,
 ) -> Option<Answer> {
     let rules = Rules::of(level, trust_timestamps)?;
+    let problem = Problem::new(history, resolved, false);
+    let patience = Patience::endless(watch);
+    let mut answer = attempt(&problem, level, rules, &patience);
+    if let (Answer::Violated(proofs), Ended::Searched) = (&mut answer.0, answer.1)
+        && every
+        && let [first] = &proofs[..]
+    {
+        let decide = |rest: &Problem<'_>, watch: &dyn Watch| attempt(rest, level, rules, watch).0;
+        let others = others::find(&problem, first, patience.asked(), watch, &decide);
+        watch.stage(level, &Stage { name: "others", figures: vec![("proofs", others.len() as u64)] });
+        proofs.extend(others);
+    }
+    Some(answer.0)
+}
+
+/// How an answer was come by.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    /// By running, or by saturation.
+    Early,
+    Searched,
+}
+
+/// Decides a strong level for what a problem says.
+fn attempt(original: &Problem<'_>, level: Level, rules: Rules, watch: &dyn Watch) -> (Answer, Ended) {
     let stage = |name, figures| watch.stage(level, &Stage { name, figures });
-    let original = Problem::new(history, resolved, false);
+    let early = |answer: Answer| (answer, Ended::Early);
     let mut edges = Vec::new();
-    let events = Events::new(history, resolved, rules, &mut edges);
-    saturate::given(&original, &events, &mut edges);
+    let events = Events::new(original.history, original.resolved, rules, &mut edges);
+    saturate::given(original, &events, &mut edges);
     stage(
         "graph",
         vec![
@@ -80,17 +109,17 @@ pub(crate) fn decide(
     );
     let mut known = Known::new(edges);
     if let Some(read) = original.orphan() {
-        let prover = Prover::new(&original, &events, &known, watch);
-        return Some(proved(&prover, vec![prover.orphan(read)]));
+        let prover = Prover::new(original, &events, &known, watch);
+        return early(proved(&prover, vec![prover.orphan(read)]));
     }
     // Histories of read-modify-writes leave no choice: running them is all it takes.
-    let (order, good) = match linearise::linearise(&original, &events, &known.edges, watch) {
+    let (order, good) = match linearise::linearise(original, &events, &known.edges, watch) {
         Ok(run) => run,
-        Err(limit) => return Some(Answer::Stopped(limit)),
+        Err(limit) => return early(Answer::Stopped(limit)),
     };
     stage("schedule", vec![("ran", good as u64), ("events", events.nodes.into())]);
     if good == events.nodes as usize {
-        return Some(Answer::Holds(witness::of_events(&original, &events, &order, |_| false)));
+        return early(Answer::Holds(witness::of_events(original, &events, &order, |_| false)));
     }
     let mut problem = original.clone();
     let outcome = saturate::saturate(&mut problem, &events, &mut known, watch);
@@ -106,28 +135,28 @@ pub(crate) fn decide(
     match outcome {
         Outcome::Fixpoint => {}
         Outcome::Contradiction => {
-            let prover = Prover::new(&original, &events, &known, watch);
-            let lost = Lost::find(&original, rules);
+            let prover = Prover::new(original, &events, &known, watch);
+            let lost = Lost::find(original, rules);
             let mut proofs = lost.proofs(&prover);
             proofs.extend(prover.contradictions().into_iter().filter(|proof| !lost.explain(proof)));
             stage("prove", vec![("proofs", proofs.len() as u64)]);
-            return Some(proved(&prover, proofs));
+            return early(proved(&prover, proofs));
         }
-        Outcome::Stopped(limit) => return Some(Answer::Stopped(limit)),
+        Outcome::Stopped(limit) => return early(Answer::Stopped(limit)),
     }
     let (order, good) = match linearise::linearise(&problem, &events, &known.edges, watch) {
         Ok(run) => run,
-        Err(limit) => return Some(Answer::Stopped(limit)),
+        Err(limit) => return early(Answer::Stopped(limit)),
     };
     stage("linearise", vec![("ran", good as u64), ("events", events.nodes.into())]);
     if good == events.nodes as usize {
-        return Some(Answer::Holds(witness::of_events(&problem, &events, &order, |_| false)));
+        return early(Answer::Holds(witness::of_events(&problem, &events, &order, |_| false)));
     }
-    let search = Search { original: &original, problem: &problem, events: &events, known: &known, watch };
-    Some(search.run(level, order))
+    let search = Search { original, problem: &problem, events: &events, known: &known, watch };
+    (search.run(level, order), Ended::Searched)
 }
 
-/// The updates that were lost, each with its proof, where a level forbids that and others were not asked.
+/// The updates that were lost, each with its proof, where a level forbids that.
 pub(crate) fn lost_updates(
     history: &History,
     resolved: &Resolved,

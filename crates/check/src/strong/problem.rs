@@ -6,7 +6,7 @@
 //! exactly when it is read from, and then its own reads count.
 
 use isoscope_history::{History, Key, Op, OpKind, Outcome, Txn, Value};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::resolve::{Link, Resolved};
 
@@ -115,6 +115,48 @@ impl<'a> Problem<'a> {
         problem.starts.push(problem.reads.len() as u32);
         problem.optional = optional;
         problem
+    }
+
+    /// The same without some transactions, and without the reads that are or may be from them; `resolved` knows that they are
+    /// absent. Nothing is said here that the whole does not say.
+    pub(crate) fn without<'b>(&self, resolved: &'b Resolved, left_out: &FxHashSet<u32>) -> Problem<'b>
+    where
+        'a: 'b,
+    {
+        let mut open: FxHashMap<u32, &Open> = self.open.iter().map(|open| (open.read, open)).collect();
+        let mut rest = Problem {
+            history: self.history,
+            resolved,
+            reads: Vec::with_capacity(self.reads.len()),
+            starts: Vec::with_capacity(self.starts.len()),
+            open: Vec::new(),
+            optional: self.optional.clone(),
+            broken: self.broken.clone(),
+        };
+        for txn in 0..self.history.txn_count() as u32 {
+            rest.starts.push(rest.reads.len() as u32);
+            if left_out.contains(&txn) {
+                if let Some(optional) = rest.optional.get_mut(txn as usize) {
+                    *optional = false;
+                }
+                continue;
+            }
+            for i in self.reads_of(txn) {
+                let sources = match open.remove(&(i as u32)) {
+                    Some(open) => open.sources.as_slice(),
+                    None => &[self.reads[i].source],
+                };
+                if sources.iter().any(|source| left_out.contains(source)) {
+                    continue;
+                }
+                if self.reads[i].source == OPEN {
+                    rest.open.push(Open { read: rest.reads.len() as u32, sources: sources.to_vec() });
+                }
+                rest.reads.push(self.reads[i]);
+            }
+        }
+        rest.starts.push(rest.reads.len() as u32);
+        rest
     }
 
     /// Whether the transaction at hand has read the same value of a key already.

@@ -1,0 +1,127 @@
+//! The other scenarios of a violation that only the search finds.
+//!
+//! Saturation stops with all contradictions of a round, each in a component of its own. A search stops with one, and what else is
+//! wrong with the history is not looked at. So what the proof speaks of is left out, and the rest is decided again, until it holds.
+//!
+//! Two proofs are *independent* when what is needed of them (`needed.rs`) names no transaction in common: neither in a cycle nor in a
+//! choice. (Those of unknown outcome that cannot have committed do not count.) All proofs of one answer are independent of
+//! each other.
+//!
+//! What is left out takes with it all reads that are or may be from it. So everything that is still asked of an order is asked by
+//! the whole history too: whoever explains the whole explains the rest, and a proof about the rest is one about the whole, as it
+//! stands. The order of sessions and of time holds across what is left out.
+//!
+//! The verdict is known before this begins and stays what it is. There are at most [`MOST_PROOFS`] proofs. Looking
+//! for the next one may take as long as the first took, or [`FEWEST_QUESTIONS`], and no longer: counted in questions whether to stop,
+//! so that no clock decides. When a limit is reached, what was found until then is the answer.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use isoscope_levels::Level;
+use rustc_hash::FxHashSet;
+
+use super::Answer;
+use super::needed::needed;
+use super::problem::Problem;
+use crate::certificate::{Case, Choice, Limit, Node, Proof};
+use crate::resolve::Resolved;
+use crate::watch::{Stage, Watch};
+
+/// So many proofs are given, the first included.
+const MOST_PROOFS: usize = 16;
+/// So many questions may be asked in any case before the search for another proof is given up.
+const FEWEST_QUESTIONS: u64 = 1_000;
+
+/// The proofs that are independent of the first and of each other. `decide` decides a problem, and the first took so many
+/// questions.
+pub(super) fn find(
+    problem: &Problem<'_>,
+    first: &Proof,
+    questions: u64,
+    watch: &dyn Watch,
+    decide: &dyn Fn(&Problem<'_>, &dyn Watch) -> Answer,
+) -> Vec<Proof> {
+    let mut named: FxHashSet<u32> = FxHashSet::default();
+    name(problem, &needed(problem, first), &mut named);
+    let mut proofs: Vec<Proof> = Vec::new();
+    while proofs.len() + 1 < MOST_PROOFS {
+        let resolved = without(problem.resolved, &named);
+        let patience = Patience::of(watch, questions.max(FEWEST_QUESTIONS));
+        let Answer::Violated(more) = decide(&problem.without(&resolved, &named), &patience) else { break };
+        let Some(proof) = more.first().map(|proof| needed(problem, proof)) else { break };
+        name(problem, &proof, &mut named);
+        proofs.push(proof);
+    }
+    proofs
+}
+
+/// Adds the transactions that a proof speaks of.
+fn name(problem: &Problem<'_>, proof: &Proof, named: &mut FxHashSet<u32>) {
+    let mut add = |node: Node| {
+        if let Node::Txn(txn) = node
+            && !problem.broken.contains_key(&txn.0)
+        {
+            named.insert(txn.0);
+        }
+    };
+    for case in &proof.cases {
+        match case {
+            Case::Cycle(edges) => edges.iter().for_each(|edge| add(edge.from)),
+            Case::Split { choice: Choice::Versions { first, second, .. }, .. } => {
+                [*first, *second].map(Node::Txn).into_iter().for_each(&mut add);
+            }
+            Case::Split { choice: Choice::Source { read, writers }, .. } => {
+                add(Node::Txn(problem.history.txn_of(*read)));
+                writers.iter().copied().for_each(&mut add);
+            }
+        }
+    }
+}
+
+/// What is known of a history without what it says about some transactions.
+fn without(resolved: &Resolved, named: &FxHashSet<u32>) -> Resolved {
+    let mut resolved = resolved.clone();
+    for &txn in named {
+        resolved.present[txn as usize] = false;
+    }
+    resolved.versions.retain(|version| !named.contains(&version.from.0) && !named.contains(&version.to.0));
+    resolved
+}
+
+/// Counts questions, and says after so many that it is enough.
+pub(super) struct Patience<'w> {
+    watch: &'w dyn Watch,
+    most: u64,
+    asked: AtomicU64,
+    /// Whether stages are told on: they are those of the first proof.
+    tells: bool,
+}
+
+impl<'w> Patience<'w> {
+    /// One that never ends by itself.
+    pub(super) fn endless(watch: &'w dyn Watch) -> Self {
+        Patience { watch, most: u64::MAX, asked: AtomicU64::new(0), tells: true }
+    }
+
+    fn of(watch: &'w dyn Watch, most: u64) -> Self {
+        Patience { watch, most, asked: AtomicU64::new(0), tells: false }
+    }
+
+    /// How many questions there were.
+    pub(super) fn asked(&self) -> u64 {
+        self.asked.load(Ordering::Relaxed)
+    }
+}
+
+impl Watch for Patience<'_> {
+    fn limit(&self) -> Option<Limit> {
+        let asked = self.asked.fetch_add(1, Ordering::Relaxed);
+        if asked >= self.most { Some(Limit::Time) } else { self.watch.limit() }
+    }
+
+    fn stage(&self, level: Level, stage: &Stage) {
+        if self.tells {
+            self.watch.stage(level, stage);
+        }
+    }
+}

@@ -5,7 +5,7 @@
 //! cargo bench -p isoscope -- --full    and one of 50 million operations (1.4 GB of text, some minutes)
 //! ```
 //!
-//! Histories are made by `isoscope generate` and checked by a fresh process each time; of three runs the one of
+//! Histories are made by `isoscope generate` and checked by a fresh process each time; of five runs the one of
 //! least wall time counts. AWDIT's CPU times (it has one thread) were measured on a machine on which `sha256sum`
 //! of the file of the third row takes 1.35 s of CPU; the times it would take here are those times the ratio of
 //! this machine's `sha256sum` to that.

@@ -6,7 +6,7 @@
 //!                                                     read-modify-writes
 //! ```
 //!
-//! Every check is a fresh process; of three runs the one of least wall time counts. VeriStrong's CPU times were measured on a
+//! Every check is a fresh process; of five runs the one of least wall time counts. VeriStrong's CPU times were measured on a
 //! machine like the one this was written on; its histories are not part of the project.
 #![allow(clippy::print_stdout, reason = "a benchmark is a program")]
 

@@ -234,7 +234,7 @@ impl Read for Zstd {
 }
 
 /// How long a block is, roughly.
-const BLOCK: usize = 2 << 20;
+const BLOCK: usize = 512 << 10;
 /// Room in front for the line that the block before broke off, so that buffers need not grow.
 const ROOM: usize = 4 << 10;
 

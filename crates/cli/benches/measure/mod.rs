@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 pub(crate) const ISOSCOPE: &str = env!("CARGO_BIN_EXE_isoscope");
-pub(crate) const RUNS: usize = 3;
+pub(crate) const RUNS: usize = 5;
 
 /// What a check took.
 pub(crate) struct Measured {

@@ -1,11 +1,12 @@
 //! What a run looks like from outside while it goes on: counters that all sessions add to, and the word to stop.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use isoscope_history::Outcome;
 
-use crate::database::{Class, ConnectionId};
+use crate::database::{Class, ConnectionId, Failure};
 
 /// Latencies are counted by powers of two of a microsecond.
 const BUCKETS: usize = 40;
@@ -26,6 +27,8 @@ pub struct Monitor {
     latencies: [AtomicU64; BUCKETS],
     /// For each session, the server's number for its connection.
     connections: Vec<AtomicI64>,
+    /// The first failure that is not of an ordinary kind, nor that of a connection.
+    odd: OnceLock<Failure>,
 }
 
 impl Monitor {
@@ -42,6 +45,7 @@ impl Monitor {
             reconnects: AtomicU64::new(0),
             latencies: std::array::from_fn(|_| AtomicU64::new(0)),
             connections: (0..sessions).map(|_| AtomicI64::new(NO_CONNECTION)).collect(),
+            odd: OnceLock::new(),
         }
     }
 
@@ -78,15 +82,31 @@ impl Monitor {
         add(&self.retried, 1);
     }
 
-    /// Counts a transaction that ended, by a failure of this class if it failed.
-    pub(crate) fn ended(&self, outcome: Outcome, failure: Option<Class>, operations: usize, took: Duration) {
+    /// The first failure that somebody should know of: neither of an ordinary kind nor that of a connection.
+    pub fn odd(&self) -> Option<&Failure> {
+        self.odd.get()
+    }
+
+    /// Counts a transaction that ended, by a failure if it failed.
+    pub(crate) fn ended(
+        &self,
+        outcome: Outcome,
+        failure: Option<&Failure>,
+        operations: usize,
+        took: Duration,
+    ) {
         add(&self.operations, operations as u64);
         add(&self.latencies[bucket(took)], 1);
         match (outcome, failure) {
             (Outcome::Committed, _) => add(&self.committed, 1),
             (Outcome::Unknown, _) => add(&self.unknown, 1),
             (Outcome::Aborted, None) => add(&self.rolled_back, 1),
-            (Outcome::Aborted, Some(class)) => add(&self.failed[class as usize], 1),
+            (Outcome::Aborted, Some(failure)) => {
+                add(&self.failed[failure.class as usize], 1);
+                if matches!(failure.class, Class::Constraint | Class::Denied | Class::Other) {
+                    self.odd.get_or_init(|| failure.clone());
+                }
+            }
         }
     }
 

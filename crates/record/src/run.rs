@@ -159,8 +159,7 @@ impl Session<'_> {
                 log::write_txn(&mut lines.log, &session, &name, self.epoch, &self.record.events, ending);
             }
         });
-        let class = failure.as_ref().map(|failure| failure.class);
-        self.monitor.ended(outcome, class, self.record.steps.len(), returned - invoked);
+        self.monitor.ended(outcome, failure.as_ref(), self.record.steps.len(), returned - invoked);
         if outcome == Outcome::Unknown {
             self.lives += 1;
         }
@@ -226,6 +225,8 @@ impl Session<'_> {
     fn reconnect(&mut self) -> Result<(), Failure> {
         /// Between two tries.
         const PAUSE: Duration = Duration::from_millis(50);
+        /// A server that is away this long when time is up is not just coming back.
+        const GONE: Duration = Duration::from_secs(5);
         self.monitor.connected(self.number as usize, None);
         let since = Instant::now();
         loop {
@@ -235,8 +236,11 @@ impl Session<'_> {
                     self.monitor.connected(self.number as usize, self.client.connection());
                     return Ok(());
                 }
-                Err(_) if self.is_over() => return Ok(()),
                 Err(failure) if since.elapsed() > self.limits.patience => return Err(failure),
+                Err(failure) if self.is_over() => {
+                    let gone = since.elapsed() > GONE && !self.monitor.stopped();
+                    return if gone { Err(failure) } else { Ok(()) };
+                }
                 Err(_) => thread::sleep(PAUSE),
             }
         }

@@ -63,6 +63,8 @@ pub(crate) struct Recorded {
     pub(crate) summary: Summary,
     pub(crate) figures: Figures,
     sessions: u32,
+    /// Why a transaction failed, if not for an ordinary reason.
+    odd: Option<String>,
 }
 
 impl Load {
@@ -125,7 +127,8 @@ impl Load {
             summary
         });
         bar.finish_and_clear();
-        Ok(Recorded { summary, figures: monitor.figures(), sessions: args.sessions })
+        let odd = monitor.odd().map(ToString::to_string);
+        Ok(Recorded { summary, figures: monitor.figures(), sessions: args.sessions, odd })
     }
 }
 
@@ -174,7 +177,7 @@ fn latency(time: Duration) -> String {
 impl Recorded {
     /// What was recorded, for people.
     pub(crate) fn text(&self) -> String {
-        let Recorded { summary, figures, sessions } = self;
+        let Recorded { summary, figures, sessions, odd } = self;
         let seconds = summary.elapsed.as_secs_f64();
         let mut text = format!(
             "recorded {} ({}) of {} in {seconds:.1} s",
@@ -203,6 +206,9 @@ impl Recorded {
                 latency(figures.latency(0.5)),
                 latency(figures.latency(0.99)),
             );
+        }
+        if let Some(odd) = odd {
+            let _ = write!(text, "\n      a transaction failed with: {odd}");
         }
         if !summary.strikes.is_empty() {
             let strikes: Vec<String> =

@@ -161,8 +161,9 @@ impl fmt::Display for PlanError {
 
 impl std::error::Error for PlanError {}
 
-/// The most of sessions, operations and keys: enough for any database, and no product of them overflows.
+/// The most of sessions, operations and keys: enough for any database, and values do not run out.
 const MOST: [(&str, u32); 3] = [("sessions", 10_000), ("operations", 10_000), ("keys", 10_000_000)];
+const MOST_RETRIES: u32 = 1_000;
 
 impl Plan {
     /// A workload that makes sense.
@@ -174,6 +175,9 @@ impl Plan {
             if count > most {
                 return Err(PlanError::TooMany { what, most });
             }
+        }
+        if spec.retries > MOST_RETRIES {
+            return Err(PlanError::TooMany { what: "retries", most: MOST_RETRIES });
         }
         for (what, share) in [("the share of reads", spec.reads), ("the share of aborts", spec.aborts)] {
             if !(0.0..=1.0).contains(&share) {

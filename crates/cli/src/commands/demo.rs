@@ -168,6 +168,8 @@ fn as_written(history: &History, format: Format, title: &str, lines: usize) -> S
 
 fn your_turn(seed: u64) -> String {
     let commands = [
+        ("isoscope test", "an embedded database under load: is it isolated?"),
+        ("isoscope test postgres://localhost/db", "yours"),
         ("isoscope check FILE", "any history: Jepsen, elle-cli, Plume, dbcop, Cobra, ..."),
         ("isoscope check --level causal FILE", "one level, with an exit code for scripts"),
         ("isoscope check --level ser --timeout 5m FILE", "a hard one, with a limit"),

@@ -24,10 +24,6 @@ pub(crate) struct DatabaseArgs {
     #[arg(long, value_name = "NAME=VALUE", requires = "start", action = ArgAction::Append)]
     #[arg(help_heading = "Database options")]
     pub(crate) set: Vec<String>,
-    /// How long a statement may wait for a lock, such as 500ms or 5s
-    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "5s")]
-    #[arg(help_heading = "Database options")]
-    pub(crate) lock_timeout: Duration,
 }
 
 /// A server that isoscope can start.
@@ -88,6 +84,10 @@ pub(crate) struct LoadArgs {
     /// The isolation level, by the database's own name for it [default: the database's default]
     #[arg(short, long, value_name = "NAME")]
     pub(crate) isolation: Option<String>,
+    /// How long a statement may wait for a lock, such as 500ms or 5s
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "5s")]
+    #[arg(help_heading = "Database options")]
+    pub(crate) lock_timeout: Duration,
     /// What sessions do
     #[arg(
         short,

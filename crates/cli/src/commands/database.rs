@@ -14,13 +14,11 @@ pub(crate) struct Chosen {
     pub(crate) target: Target,
     /// The server, if it was started for this; it stops when this is dropped.
     pub(crate) server: Option<Server>,
-    pub(crate) options: Options,
 }
 
 impl Chosen {
     /// The database that the arguments name. Says itself what is wrong with them.
     pub(crate) fn new(args: &DatabaseArgs, terminal: &Terminal) -> Result<Chosen, Exit> {
-        let options = Options { lock_limit: args.lock_timeout, ..Options::default() };
         let server = match args.start {
             None => None,
             Some(kind) => {
@@ -44,16 +42,17 @@ impl Chosen {
             terminal.error(&error.to_string());
             Exit::Usage
         })?;
-        Ok(Chosen { target, server, options })
+        Ok(Chosen { target, server })
     }
 
     /// Opens it at an isolation level. Says itself why it cannot.
     pub(crate) fn open(
         &self,
         isolation: Option<&str>,
+        options: &Options,
         terminal: &Terminal,
     ) -> Result<Arc<dyn Database>, Exit> {
-        self.target.open(isolation, &self.options).map(Arc::from).map_err(|error| refuse(&error, terminal))
+        self.target.open(isolation, options).map(Arc::from).map_err(|error| refuse(&error, terminal))
     }
 }
 

@@ -1,7 +1,7 @@
 //! `isoscope hermitage`: what each isolation level of a database prevents, as a table.
 
 use isoscope_record::hermitage::{self, SCENARIOS, Table};
-use isoscope_record::{OpenError, Vendor, isolation, script};
+use isoscope_record::{OpenError, Options, Vendor, isolation, script};
 
 use crate::args::HermitageArgs;
 use crate::commands::database::{Chosen, refuse, stop_flag};
@@ -21,7 +21,7 @@ pub(crate) fn run(args: &HermitageArgs, terminal: &Terminal) -> Exit {
 fn table(args: &HermitageArgs, terminal: &Terminal) -> Result<Table, Exit> {
     let chosen = Chosen::new(&args.database, terminal)?;
     // Which vendor it really is, only the server knows.
-    let vendor = chosen.open(None, terminal)?.vendor();
+    let vendor = chosen.open(None, &Options::default(), terminal)?.vendor();
     let levels = levels(vendor, &args.isolation).map_err(|error| refuse(&error, terminal))?;
     let bar = terminal.progress("trying", Some((SCENARIOS.len() * levels.len()) as u64), Unit::Count);
     let limits = script::connection_limits(vendor);

@@ -14,8 +14,8 @@ use indicatif::ProgressBar;
 use isoscope_levels::Level;
 use isoscope_record::workload::{Application, Bank, BankSpec, Hotspot, SmallBank, SmallBankSpec};
 use isoscope_record::{
-    Bug, Figures, Limits, Memory, Monitor, Output, Plan, PlanSpec, Recording, Subject, Summary, Target,
-    Trouble, Workload,
+    Bug, Figures, Limits, Memory, Monitor, Options, Output, Plan, PlanSpec, Recording, Subject, Summary,
+    Target, Trouble, Workload,
 };
 use isoscope_workload::{Distribution, Store};
 
@@ -81,9 +81,10 @@ impl Load {
             let name = fault.kind.name();
             return Err(usage(format!("--fault {name} works only on a server that --start started")));
         }
+        let options = Options { lock_limit: args.lock_timeout, ..Options::default() };
         let subject = match &chosen.target {
             Target::Memory(memory) => store(memory, args.isolation.as_deref()).map_err(usage)?,
-            _ => Subject::Database(chosen.open(args.isolation.as_deref(), terminal)?),
+            _ => Subject::Database(chosen.open(args.isolation.as_deref(), &options, terminal)?),
         };
         let txns = args.txns.or(if args.duration.is_none() { Some(250) } else { None });
         let limits = Limits { txns, duration: args.duration, retries: args.retries, ..Limits::default() };

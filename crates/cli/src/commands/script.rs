@@ -8,7 +8,7 @@ use isoscope_formats::{Place, Problem, Severity};
 use isoscope_record::script::{self, Script, ScriptError, StepDone, StepResult, Verdict};
 
 use crate::args::ScriptArgs;
-use crate::commands::database::{Chosen, refuse, stop_flag};
+use crate::commands::database::{Chosen, stop_flag};
 use crate::exit::Exit;
 use crate::problems;
 use crate::terminal::{BOLD, DIM, ERROR, GOOD, Terminal, WARNING, styled};
@@ -30,8 +30,7 @@ fn play(args: &ScriptArgs, terminal: &Terminal) -> Result<Exit, Exit> {
     })?;
     let chosen = Chosen::new(&args.database, terminal)?;
     let limits = script::connection_limits(chosen.target.vendor());
-    let opened = chosen.target.open(args.isolation.as_deref(), &limits);
-    let database = opened.map_err(|error| refuse(&error, terminal))?;
+    let database = chosen.open(args.isolation.as_deref(), &limits, terminal)?;
     let options = script::Options { stop: Some(stop_flag(terminal)), ..script::Options::default() };
     let isolation = database.isolation().map_or("", |isolation| isolation.name);
     terminal.print(&heading(&script, database.version(), isolation));

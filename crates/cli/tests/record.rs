@@ -81,6 +81,7 @@ fn what_cannot_work_says_why() {
         ("test memory:?bug=heisenbug", 254, "there is no bug `heisenbug`"),
         ("test memory: --workload bank", 255, "knows no SQL"),
         ("test --sessions 0", 254, "at least one session"),
+        ("test --workload bank --aborts 0.5", 254, "for key-value workloads"),
         ("test --retries 2000", 254, "at most 1000"),
         ("test --reads 2", 254, "between 0 and 1"),
         ("test --distribution zipfian:1e9", 254, "THETA of --distribution must be between 0 and 16"),

@@ -106,16 +106,16 @@ pub(crate) struct LoadArgs {
     /// How long to run, such as 10s or 5m
     #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = "Workload")]
     pub(crate) duration: Option<Duration>,
-    /// Operations of each transaction
+    /// Operations of each transaction of a key-value workload
     #[arg(long, value_name = "N", default_value_t = 4, help_heading = "Workload")]
     pub(crate) ops: u32,
     /// Keys to choose from; accounts or customers of an application
     #[arg(long, value_name = "N", default_value_t = 30, help_heading = "Workload")]
     pub(crate) keys: u32,
-    /// The share of operations that read, from 0 to 1
+    /// The share of operations of a key-value workload that read, from 0 to 1
     #[arg(long, value_name = "SHARE", default_value_t = 0.5, help_heading = "Workload")]
     pub(crate) reads: f64,
-    /// The share of transactions that roll back in the end
+    /// The share of transactions of a key-value workload that roll back in the end
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, help_heading = "Workload")]
     pub(crate) aborts: f64,
     /// How often each key is chosen: `uniform`, `zipfian[:THETA]` or `hotspot[:KEYS:OPS]`

@@ -290,6 +290,9 @@ fn workload(args: &LoadArgs, seed: u64) -> Result<Workload, String> {
     if args.sessions == 0 {
         return Err("there must be at least one session".to_owned());
     }
+    if args.duplicates.is_some() || args.aborts > 0.0 {
+        return Err("--duplicates and --aborts are for key-value workloads".to_owned());
+    }
     Ok(Workload::Application(application))
 }
 

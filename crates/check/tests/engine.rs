@@ -4,7 +4,7 @@
 
 use isoscope_check::{Checker, Judgement, Options, Unknown, Verdict, verify};
 use isoscope_history::{History, notation};
-use isoscope_levels::Level;
+use isoscope_levels::{Anomaly, Level};
 use isoscope_workload::{Spec, run};
 
 fn judge(history: &History, level: Level) -> Judgement {
@@ -128,4 +128,24 @@ fn a_transaction_that_reads_all_versions_is_judged() {
     let history = notation::parse(&format!("{writes} R: {reads}")).unwrap();
     assert!(matches!(judge(&history, Level::ReadCommitted).verdict, Verdict::Holds(_)));
     assert!(matches!(judge(&history, Level::Causal).verdict, Verdict::Violated(_)));
+}
+
+/// Of three that overwrote one version two lost their update, whoever came first, and it is called that; also where the
+/// contradictions that follow are shorter to tell, and where a weaker level is violated as well.
+#[test]
+fn lost_updates_go_by_their_name() {
+    let lost = |text: &str, level: Level| {
+        let history = notation::parse(text).unwrap();
+        let Verdict::Violated(findings) = judge(&history, level).verdict else { panic!("{text} at {level}") };
+        let lost = findings.iter().filter(|finding| finding.anomaly == Anomaly::LostUpdate);
+        lost.map(|finding| finding.count).sum::<u64>()
+    };
+    let three = "T1: w(x,1)  T2: r(x,1) w(x,2)  T3: r(x,1) w(x,3)  T4: r(x,1) w(x,4) ; T5: r(x,3)";
+    let beside = format!("{three}  T6: r(x,2) r(x,1)");
+    for level in [Level::ParallelSnapshot, Level::Snapshot, Level::Serializable, Level::AdyaPl299] {
+        assert_eq!(lost(three, level), 2, "{level}");
+        assert_eq!(lost(&beside, level), 2, "{level}");
+    }
+    // Who reads a version twice loses nothing to itself.
+    assert_eq!(lost("T1: r(z,[]) r(x,0) a(z,1) r(z,[1]) w(x,1)  T2: r(x,0) w(x,2)", Level::Serializable), 1);
 }

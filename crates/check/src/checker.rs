@@ -63,19 +63,7 @@ impl<'h> Checker<'h> {
     /// Resolves the reads of a history, with somebody looking on.
     pub fn watched(history: &'h History, options: Options, watch: &'h dyn Watch) -> Self {
         let resolved = Resolved::new(history);
-        let keep = options.max_anomalies.max(1);
-        let answers = FxHashMap::default();
-        Checker {
-            history,
-            watch,
-            options,
-            keep,
-            resolved,
-            ignores_open: false,
-            every_scenario: true,
-            answers,
-            analysis: None,
-        }
+        Checker { ignores_open: false, ..Checker::ignoring(history, resolved, options, watch) }
     }
 
     /// Decides a level.

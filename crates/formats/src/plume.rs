@@ -16,7 +16,7 @@
 //!   of 0 is a real write.
 //! - which aborted operations belong together is not recorded, so all of a session are one transaction.
 //!
-//! Reading is two steps per block of lines: a scan that makes 16-byte operations with transactions
+//! Reading is two steps per block of lines: a scan that makes 12-byte operations with transactions
 //! numbered inside the block, in parallel, and a merge in file order that gives those their identity.
 
 use std::io::{self, Write};
@@ -65,7 +65,11 @@ pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
 struct Scan {
     base: u64,
     ops: Vec<RawOp>,
+    /// Whose operations they are: a place in `txns`, and how many.
+    runs: Vec<(u32, u32)>,
     txns: Vec<ScanTxn>,
+    /// The place of each transaction in `txns`.
+    numbers: FxHashMap<(u64, u64), u32>,
     /// Keys and values of 2^31 and above.
     values: Values,
     problems: Problems,
@@ -110,46 +114,34 @@ impl Tail {
 
 fn scan(block: &Block, base: u64) -> Scan {
     let bytes = block.bytes.as_slice();
-    let base = base + block.start;
     let mut out = Scan {
-        base,
+        base: base + block.start,
         ops: Vec::with_capacity(bytes.len() / 20),
+        runs: Vec::with_capacity(bytes.len() / 200),
         txns: Vec::with_capacity(bytes.len() / 200),
+        numbers: FxHashMap::default(),
         values: Values::default(),
         problems: Problems::default(),
     };
-    let mut numbers: FxHashMap<(u64, u64), u32> = FxHashMap::default();
-    let mut current = u32::MAX;
     let mut tail = Tail::NONE;
+    let mut run = Run::default();
     let mut at = if block.start == 0 && bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     while at < bytes.len() {
+        if let Some((event, length)) = plain_line(&bytes[at..], tail) {
+            out.push(event, at, &mut run);
+            at += length;
+            continue;
+        }
         let mut cursor = Cursor { bytes, at };
-        let mut line = || {
-            let event = cursor.event()?;
-            if !cursor.eat(tail) {
-                let start = cursor.at;
-                let (session, txn) = cursor.place()?;
+        match cursor.line() {
+            Ok(Line { event, session, txn, tail: start }) => {
                 tail = Tail::of(&bytes[start..cursor.at]);
-                let next = out.txns.len() as u32;
-                current = *numbers.entry((session, txn)).or_insert(next);
-                if current == next {
-                    let first_at = at as u32;
-                    out.txns.push(ScanTxn { session, txn, first_at, count: 0, only_writes_zero: true });
-                }
+                out.turn_to(session, txn, at, &mut run);
+                out.push(event, at, &mut run);
             }
-            Ok(event)
-        };
-        match line() {
-            Ok(Event { kind, key, value }) => {
-                let txn = &mut out.txns[current as usize];
-                txn.count += 1;
-                txn.only_writes_zero &= kind == OpKind::Write && value == 0;
-                let (key, value) = (out.values.nat(key), out.values.nat(value));
-                out.ops.push(RawOp::new(current, kind, key, value, at as u32));
-            }
-            Err(Stop::Blank) => out.problems.warn(Warning::BlankLine, Some(base + at as u64)),
+            Err(Stop::Blank) => out.problems.warn(Warning::BlankLine, Some(out.base + at as u64)),
             Err(Stop::Expected(what)) => {
-                out.problems.error(Some(base + cursor.at as u64), describe(bytes, cursor.at), what);
+                out.problems.error(Some(out.base + cursor.at as u64), describe(bytes, cursor.at), what);
                 cursor.skip_line();
                 if out.problems.hopeless() {
                     break;
@@ -158,7 +150,90 @@ fn scan(block: &Block, base: u64) -> Scan {
         }
         at = cursor.at;
     }
+    out.end(&run);
     out
+}
+
+/// Operations of one transaction, one after the other.
+struct Run {
+    /// Its place among the transactions of the block.
+    txn: u32,
+    /// Where among the operations of the block it begins.
+    first: usize,
+    only_writes_zero: bool,
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        Run { txn: u32::MAX, first: 0, only_writes_zero: true }
+    }
+}
+
+impl Scan {
+    #[allow(clippy::needless_bitwise_bool, reason = "whatever branches here is guessed wrong half the time")]
+    #[allow(clippy::inline_always, reason = "once a line")]
+    #[inline(always)]
+    fn push(&mut self, Event { kind, key, value }: Event, at: usize, run: &mut Run) {
+        run.only_writes_zero &= (kind == OpKind::Write) & (value == 0);
+        let (key, value) = (self.values.nat(key), self.values.nat(value));
+        self.ops.push(RawOp::new(kind, key, value, at as u32));
+    }
+
+    /// Goes on with a transaction, which may be another than before.
+    fn turn_to(&mut self, session: u64, txn: u64, at: usize, run: &mut Run) {
+        let next = self.txns.len() as u32;
+        let number = *self.numbers.entry((session, txn)).or_insert(next);
+        if number == next {
+            let first_at = at as u32;
+            self.txns.push(ScanTxn { session, txn, first_at, count: 0, only_writes_zero: true });
+        }
+        if number != run.txn {
+            self.end(run);
+            *run = Run { txn: number, first: self.ops.len(), only_writes_zero: true };
+        }
+    }
+
+    fn end(&mut self, run: &Run) {
+        let count = (self.ops.len() - run.first) as u32;
+        if let Some(txn) = self.txns.get_mut(run.txn as usize) {
+            txn.count += count;
+            txn.only_writes_zero &= run.only_writes_zero;
+            self.runs.push((run.txn, count));
+        }
+    }
+}
+
+/// A line as nearly all are: numbers of at most eight digits, the second half of the line before, and more text behind.
+/// All of it is looked at before anything branches on it.
+#[allow(clippy::needless_bitwise_bool, reason = "what a line begins with is as good as random")]
+#[allow(clippy::inline_always, reason = "once a line")]
+#[inline(always)]
+fn plain_line(text: &[u8], tail: Tail) -> Option<(Event, usize)> {
+    // Two characters, two numbers of up to eight digits each behind a comma, and a second half.
+    const LONGEST: usize = 2 + 8 + 1 + 8 + 16;
+    let line: &[u8; LONGEST] = text.first_chunk()?;
+    let (key, key_digits) = leading_digits(u64::from_le_bytes(*line[2..].first_chunk()?));
+    let comma = 2 + key_digits;
+    let (value, value_digits) = leading_digits(u64::from_le_bytes(*line[comma + 1..].first_chunk()?));
+    let end = comma + 1 + value_digits;
+    let rest = u128::from_le_bytes(*line[end..].first_chunk()?);
+    let (reads, writes) = (line[0] == b'r', line[0] == b'w');
+    let is_plain = (reads | writes)
+        & (line[1] == b'(')
+        & (1..=8).contains(&key_digits)
+        & (line[comma] == b',')
+        & (1..=8).contains(&value_digits)
+        & (rest & tail.mask == tail.text);
+    let kind = if writes { OpKind::Write } else { OpKind::Read };
+    is_plain.then_some((Event { kind, key, value }, end + tail.len))
+}
+
+/// A line, and where its second half begins.
+struct Line {
+    event: Event,
+    session: u64,
+    txn: u64,
+    tail: usize,
 }
 
 /// Why a line is no event.
@@ -189,8 +264,14 @@ impl Cursor<'_> {
         self.bytes.get(self.at).copied().unwrap_or(b'\n')
     }
 
+    fn line(&mut self) -> Result<Line, Stop> {
+        let event = self.event()?;
+        let tail = self.at;
+        let (session, txn) = self.place()?;
+        Ok(Line { event, session, txn, tail })
+    }
+
     /// Reads the first half of a line.
-    #[inline]
     fn event(&mut self) -> Result<Event, Stop> {
         let kind = match self.peek() {
             b'r' => OpKind::Read,
@@ -203,15 +284,6 @@ impl Cursor<'_> {
         self.expect(b',', "`,` after the key")?;
         let value = self.number()?;
         Ok(Event { kind, key, value })
-    }
-
-    /// Steps over a second half if it is there.
-    #[inline]
-    fn eat(&mut self, tail: Tail) -> bool {
-        let next = self.bytes.get(self.at..).and_then(|rest| rest.first_chunk());
-        let there = next.is_some_and(|next| u128::from_le_bytes(*next) & tail.mask == tail.text);
-        self.at += if there { tail.len } else { 0 };
-        there
     }
 
     /// Reads the second half of a line and its end: a session and a transaction.
@@ -251,8 +323,6 @@ impl Cursor<'_> {
         }
     }
 
-    #[allow(clippy::inline_always, reason = "called four times a line; a call costs a tenth of the scan")]
-    #[inline(always)]
     fn number(&mut self) -> Result<u64, Stop> {
         let start = self.at;
         let mut n = 0u64;
@@ -366,9 +436,10 @@ impl Merger<'_> {
         for txn in &scan.txns {
             let id = self.identify(txn, scan.base);
             self.watch_initial(txn, id);
-            ids.push((id, txn.count));
+            ids.push(id);
         }
-        self.draft.absorb(scan.base, scan.ops, ids.into_iter());
+        let runs = scan.runs.iter().map(|&(txn, count)| (ids[txn as usize], count));
+        self.draft.absorb(scan.base, scan.ops, runs);
         ControlFlow::Continue(())
     }
 
@@ -480,14 +551,45 @@ mod tests {
     }
 
     #[test]
-    fn a_tail_is_eaten_only_where_all_of_it_stands() {
-        let line = b",12,345)\r\nr(1,2,3,4)\n";
-        let eats = |tail: &[u8], text: &[u8]| Cursor { bytes: text, at: 0 }.eat(Tail::of(tail));
-        assert!(eats(&line[..10], line));
-        assert!(eats(&line[..16], line));
-        assert!(!eats(&line[..17], line), "longer than what is compared at once");
-        assert!(!eats(b",12,34)\n", line));
-        assert!(!Cursor { bytes: line, at: 0 }.eat(Tail::NONE));
-        assert!(!eats(&line[..10], &line[..15]), "too near the end to be compared at once");
+    fn a_plain_line_is_what_the_cursor_makes_of_it() {
+        let heads = [
+            "r(1,2",
+            "w(12345678,87654321",
+            "w(123456789,1",
+            "r(1,123456789",
+            "x(1,2",
+            "r[1,2",
+            "r(,2",
+            "r(1,",
+            "r(1;2",
+        ];
+        let tail = b",12,345)\r\n";
+        for head in heads {
+            let line = [head.as_bytes(), tail, &[b'r'; 32]].concat();
+            let mut cursor = Cursor { bytes: &line, at: 0 };
+            let plain = plain_line(&line, Tail::of(tail));
+            let whole = cursor.line().ok().filter(|_| !head.contains("123456789"));
+            assert_eq!(plain.is_some(), whole.is_some(), "{head}");
+            if let (Some((event, length)), Some(line)) = (plain, whole) {
+                assert_eq!(
+                    (event.kind, event.key, event.value),
+                    (line.event.kind, line.event.key, line.event.value)
+                );
+                assert_eq!(length, cursor.at);
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_is_plain_only_where_all_of_its_second_half_stands() {
+        let text = b"r(1,2,12,345)\r\nr(1,2,3,4)\nr(1,2,3,4)\n";
+        let second = &text[5..];
+        let is_plain = |tail: &[u8], text: &[u8]| plain_line(text, Tail::of(tail)).is_some();
+        assert!(is_plain(&second[..10], text));
+        assert!(is_plain(&second[..16], text));
+        assert!(!is_plain(&second[..17], text), "longer than what is compared at once");
+        assert!(!is_plain(b",12,34)\n", text));
+        assert!(plain_line(text, Tail::NONE).is_none());
+        assert!(!is_plain(&second[..10], &text[..34]), "too near the end to be compared at once");
     }
 }

@@ -180,7 +180,7 @@ fn note_oddities(history: &History, problems: &mut Problems) {
     if history.txn_count() == 0 {
         problems.warn(Warning::NoTransactions, None);
     }
-    let unwritten = |key: Key| history.writers(key).is_empty();
+    let unwritten = |key: Key| history.writer_range(key).is_empty();
     if !history.keys().any(unwritten) {
         return;
     }

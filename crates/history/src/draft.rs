@@ -2,8 +2,8 @@
 //!
 //! A reader gives a [`Draft`] operations in the order it meets them; transactions may interleave. The
 //! finished [`History`] has them grouped by session and transaction under dense ids. In between lie
-//! chunks: runs of operations of 16 bytes each, which a parallel reader fills independently and hands
-//! over in input order. [`Draft::finish`] then
+//! chunks: operations of 12 bytes each, and who they belong to run by run, which a parallel reader fills independently
+//! and hands over in input order. [`Draft::finish`] then
 //!
 //! 1. numbers transactions session by session, in the order they first appeared,
 //! 2. numbers keys: small integers by size, all others by first appearance,
@@ -11,6 +11,8 @@
 //! 4. builds the index (see `index`).
 //!
 //! The result depends only on the order of the input, never on threads or hashing.
+
+use std::sync::OnceLock;
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -51,23 +53,31 @@ impl std::error::Error for Limit {}
 /// One operation on its way into the columns.
 #[derive(Clone, Copy, Debug)]
 pub struct RawOp {
-    /// The transaction's place in its chunk's list in the low 28 bits, the kind above.
+    /// The distance from the chunk's base in the low bits, the kind above.
     tag: u32,
     key: Value,
     value: Value,
-    /// Distance from the chunk's base; `u32::MAX` when unknown.
-    at: u32,
 }
 
-const LOCAL_BITS: u32 = 28;
-const LOCAL_MASK: u32 = (1 << LOCAL_BITS) - 1;
+const AT_BITS: u32 = 29;
+/// The distance of an operation of which nobody knows where it stands.
+const UNKNOWN_AT: u32 = (1 << AT_BITS) - 1;
 
 impl RawOp {
-    /// An operation of the chunk's transaction number `local`.
+    /// An operation that stands so far behind the chunk's base; half a gigabyte and more is as good as not known.
     #[inline]
-    pub fn new(local: u32, kind: OpKind, key: Value, value: Value, at: u32) -> RawOp {
-        assert!(local <= LOCAL_MASK, "a chunk has at most 2^28 transactions");
-        RawOp { tag: local | (kind as u32) << LOCAL_BITS, key, value, at }
+    pub fn new(kind: OpKind, key: Value, value: Value, at: u32) -> RawOp {
+        RawOp { tag: at.min(UNKNOWN_AT) | (kind as u32) << AT_BITS, key, value }
+    }
+
+    #[inline]
+    fn kind_bits(&self) -> u8 {
+        (self.tag >> AT_BITS) as u8
+    }
+
+    #[inline]
+    fn at(&self) -> Option<u32> {
+        Some(self.tag & UNKNOWN_AT).filter(|&at| at != UNKNOWN_AT)
     }
 
     /// Moves the operation's key and value to another table.
@@ -78,21 +88,22 @@ impl RawOp {
     }
 }
 
-/// A transaction as one chunk sees it.
+/// Operations of one transaction, one after the other.
 #[derive(Clone, Copy, Debug)]
-struct Local {
+struct Run {
     txn: DraftTxn,
     count: u32,
-    /// Where its first operation of this chunk goes; set by `finish`.
+    /// Where the first of them goes; set by `finish`.
     start: u32,
 }
 
-/// A run of operations, in input order; see the module.
+/// Operations in input order; see the module.
 #[derive(Debug, Default)]
 struct Chunk {
     base: u64,
     ops: Vec<RawOp>,
-    locals: Vec<Local>,
+    /// Whose they are. There are as many as the runs count.
+    runs: Vec<Run>,
 }
 
 /// The most operations a chunk of a sequential reader takes: enough to amortise, few enough to spread.
@@ -106,9 +117,6 @@ struct TxnEntry {
     outcome: Outcome,
     position: u64,
     dropped: bool,
-    /// The chunk that last took an operation of it, and its place in that chunk's locals.
-    chunk: u32,
-    local: u32,
 }
 
 /// A history under construction; see the module.
@@ -169,8 +177,6 @@ impl Draft {
             outcome,
             position: position.unwrap_or(u64::MAX),
             dropped: false,
-            chunk: u32::MAX,
-            local: 0,
         });
         id
     }
@@ -228,20 +234,17 @@ impl Draft {
     /// Adds an operation at the end of a transaction. `position` is where it stands in the input.
     pub fn push(&mut self, txn: DraftTxn, kind: OpKind, key: Value, value: Value, position: Option<u64>) {
         let at = self.open_chunk(position);
-        let chunk_number = self.chunks.len() as u32;
         let entry = &mut self.txns[txn.0 as usize];
-        if entry.chunk != chunk_number {
-            entry.chunk = chunk_number;
-            entry.local = self.open.locals.len() as u32;
-            self.open.locals.push(Local { txn, count: 0, start: 0 });
-        }
         if entry.position == u64::MAX
             && let Some(position) = position
         {
             entry.position = position;
         }
-        self.open.locals[entry.local as usize].count += 1;
-        self.open.ops.push(RawOp::new(entry.local, kind, key, value, at));
+        match self.open.runs.last_mut() {
+            Some(run) if run.txn == txn => run.count += 1,
+            _ => self.open.runs.push(Run { txn, count: 1, start: 0 }),
+        }
+        self.open.ops.push(RawOp::new(kind, key, value, at));
     }
 
     /// Adds a range read at the end of a transaction.
@@ -254,7 +257,7 @@ impl Draft {
 
     /// Makes room in the open chunk and says where `position` lies in it.
     fn open_chunk(&mut self, position: Option<u64>) -> u32 {
-        let fits = |base: u64| position.is_none_or(|p| p >= base && p - base < u64::from(u32::MAX));
+        let fits = |base: u64| position.is_none_or(|p| p >= base && p - base < u64::from(UNKNOWN_AT));
         if self.open.ops.len() >= CHUNK_OPS || !fits(self.open.base) {
             self.seal();
         }
@@ -265,7 +268,7 @@ impl Draft {
         }
         match position {
             Some(p) if fits(self.open.base) => (p - self.open.base) as u32,
-            _ => u32::MAX,
+            _ => UNKNOWN_AT,
         }
     }
 
@@ -275,16 +278,15 @@ impl Draft {
         }
     }
 
-    /// Hands over a run of operations that was read apart. `txns` gives, for each of its transactions in
-    /// the order the operations number them, the draft's transaction and how many operations it has.
-    /// `base` is where in the input the operations' distances begin. Keys and values must be of this
-    /// draft's table. Panics, here or in [`Draft::finish`], where the counts are wrong.
-    pub fn absorb(&mut self, base: u64, ops: Vec<RawOp>, txns: impl Iterator<Item = (DraftTxn, u32)>) {
+    /// Hands over operations that were read apart. `runs` says whose they are: so many of this transaction, then so
+    /// many of that, and so on. `base` is where in the input the operations' distances begin. Keys and values must be
+    /// of this draft's table. Panics where the counts are wrong.
+    pub fn absorb(&mut self, base: u64, ops: Vec<RawOp>, runs: impl Iterator<Item = (DraftTxn, u32)>) {
         self.seal();
-        let locals: Vec<Local> = txns.map(|(txn, count)| Local { txn, count, start: 0 }).collect();
-        let counted: usize = locals.iter().map(|local| local.count as usize).sum();
+        let runs: Vec<Run> = runs.map(|(txn, count)| Run { txn, count, start: 0 }).collect();
+        let counted: usize = runs.iter().map(|run| run.count as usize).sum();
         assert_eq!(counted, ops.len(), "`absorb` must be told of every operation");
-        self.chunks.push(Chunk { base, ops, locals });
+        self.chunks.push(Chunk { base, ops, runs });
     }
 
     /// Turns the draft into a history.
@@ -292,7 +294,7 @@ impl Draft {
         self.seal();
         let order = TxnOrder::of(&self.txns, self.session_names.len())?;
         let (txn_ops, op_count) = place_ops(&mut self.chunks, &order)?;
-        let ranks = KeyRanks::of(&self.chunks, &self.initial_of, self.values.len());
+        let ranks = KeyRanks::of(&self.chunks, &self.initial_of);
         let ranks = ranks.ok_or(Limit { what: "keys", most: u64::from(u32::MAX) })?;
         let initial = self.initial.unwrap_or(Value::small(0).unwrap_or(Value::NIL));
 
@@ -306,14 +308,16 @@ impl Draft {
             txn_outcome: gather(&order.drafts, |d| self.txns[d].outcome),
             txn_name: gather(&order.drafts, |d| self.txns[d].name),
             txn_position: gather(&order.drafts, |d| self.txns[d].position),
+            txn_writes: Vec::new(),
             events: intervals(&self.events, &order, NO_EVENT),
             times: intervals(&self.times, &order, NO_TIME),
             timestamps: intervals(&self.timestamps, &order, NO_TIME),
             session_name: order.session_names(&self.session_names),
             session_txns: order.session_txns,
             key_name: ranks.names(),
+            highest_written: 0,
             key_writers: Vec::new(),
-            writers: Vec::new(),
+            writers: OnceLock::new(),
             initial,
             initial_of: initial_column(&self.initial_of, initial, &ranks),
             ranges: self.ranges,
@@ -383,13 +387,13 @@ impl TxnOrder {
     }
 }
 
-/// Gives every transaction its range of operations, and every chunk the places its operations go to.
+/// Gives every transaction its range of operations, and every run the places its operations go to.
 fn place_ops(chunks: &mut [Chunk], order: &TxnOrder) -> Result<(Vec<u32>, usize), Limit> {
     let mut sizes = vec![0u64; order.drafts.len()];
-    for local in chunks.iter().flat_map(|chunk| &chunk.locals) {
-        let id = order.dense[local.txn.0 as usize];
+    for run in chunks.iter().flat_map(|chunk| &chunk.runs) {
+        let id = order.dense[run.txn.0 as usize];
         if id != DROPPED {
-            sizes[id as usize] += u64::from(local.count);
+            sizes[id as usize] += u64::from(run.count);
         }
     }
     let total: u64 = sizes.iter().sum();
@@ -404,13 +408,13 @@ fn place_ops(chunks: &mut [Chunk], order: &TxnOrder) -> Result<(Vec<u32>, usize)
     }
     txn_ops.push(sum);
     let mut next = txn_ops.clone();
-    for local in chunks.iter_mut().flat_map(|chunk| &mut chunk.locals) {
-        let id = order.dense[local.txn.0 as usize];
+    for run in chunks.iter_mut().flat_map(|chunk| &mut chunk.runs) {
+        let id = order.dense[run.txn.0 as usize];
         if id == DROPPED {
-            local.start = DROPPED;
+            run.start = DROPPED;
         } else {
-            local.start = next[id as usize];
-            next[id as usize] += local.count;
+            run.start = next[id as usize];
+            next[id as usize] += run.count;
         }
     }
     Ok((txn_ops, total as usize))
@@ -422,35 +426,32 @@ fn fill_columns(history: &mut History, len: usize, chunks: Vec<Chunk>, ranks: &K
     let (tags, keys) = (Scatter::new(len), Scatter::new(len));
     let (values, at) = (Scatter::new(len), Scatter::new(len));
     chunks.into_par_iter().for_each(|chunk| {
-        let mut done = vec![0u32; chunk.locals.len()];
-        for op in &chunk.ops {
-            let local = (op.tag & LOCAL_MASK) as usize;
-            let Local { txn, count, start } = chunk.locals[local];
-            assert!(done[local] < count, "more operations than `absorb` was told of");
-            let place = start.wrapping_add(done[local]);
-            done[local] += 1;
+        let mut rest = chunk.ops.as_slice();
+        for &Run { txn, count, start } in &chunk.runs {
+            let (ops, others) = rest.split_at(count as usize);
+            rest = others;
             if start == DROPPED {
                 continue;
             }
             let base = txn_position[dense[txn.0 as usize] as usize];
-            let distance = (chunk.base + u64::from(op.at)).checked_sub(base);
-            let distance = match distance {
-                Some(d) if op.at != u32::MAX && base != u64::MAX => u32::try_from(d).unwrap_or(u32::MAX),
-                _ => u32::MAX,
+            let distance = |op: &RawOp| {
+                let distance = (chunk.base + u64::from(op.at()?)).checked_sub(base)?;
+                u32::try_from(distance).ok()
             };
-            let place = place as usize;
-            // SAFETY: `place_ops` gives every transaction of every chunk a range of its own, and the assertion
-            // above keeps each operation in its range, whatever the counts that the reader claimed.
-            unsafe {
-                tags.set(place, OpTag((op.tag >> LOCAL_BITS) as u8));
-                keys.set(place, ranks.key(op.key));
-                values.set(place, op.value);
-                at.set(place, distance);
+            for (op, place) in ops.iter().zip(start as usize..) {
+                // SAFETY: `place_ops` gives every run a range of its own, as long as its count, which is how many
+                // operations are taken here.
+                unsafe {
+                    tags.set(place, OpTag(op.kind_bits()));
+                    keys.set(place, ranks.key(op.key));
+                    values.set(place, op.value);
+                    at.set(place, distance(op).unwrap_or(u32::MAX));
+                }
             }
         }
     });
-    // SAFETY: the ranges of `place_ops` cover all places, and each is filled: a chunk has as many operations as
-    // its transactions count (`absorb` asserts it, `push` counts), and none has more than its count.
+    // SAFETY: the ranges of `place_ops` cover all places, and each is filled: a chunk has as many operations as its runs
+    // count, or `split_at` would have panicked.
     unsafe {
         history.tags = tags.finish();
         history.keys = keys.finish();

@@ -5,12 +5,16 @@
 //! transaction by transaction, transactions session by session.
 //!
 //! Memory per operation: 4 bytes key, 4 bytes value, 4 bytes source position, 1 byte kind and flags, that
-//! is 13; and 4 bytes in the table of writers for every (transaction, key) pair written. Per transaction:
-//! 21 bytes, and 8, 16 and 16 more where events, times and database timestamps are recorded.
+//! is 13; and 4 bytes for every (transaction, key) pair written, once the writers of a key are asked for. Per transaction:
+//! 29 bytes, and 8, 16 and 16 more where events, times and database timestamps are recorded.
 
 use std::ops::Range;
+use std::sync::OnceLock;
+
+use rayon::prelude::*;
 
 use crate::ids::{Key, Op, Session, Txn};
+use crate::index;
 use crate::source::{Position, Sources};
 use crate::value::{Datum, Value, Values};
 
@@ -104,6 +108,7 @@ pub(crate) struct OpTag(pub(crate) u8);
 impl OpTag {
     pub(crate) const EXTERNAL: u8 = 0x10;
     pub(crate) const FINAL: u8 = 0x20;
+    pub(crate) const CONSISTENT: u8 = 0x40;
 
     /// Whether the operation makes a new version of its key: a bit for each kind, so that nothing branches on it.
     #[inline]
@@ -131,6 +136,12 @@ impl OpTag {
             reads
         };
         READS >> (self.0 & 7) & 1 == 1
+    }
+
+    /// Whether the operation reads a register.
+    #[inline]
+    pub(crate) fn is_register_read(self) -> bool {
+        self.0 & 7 == OpKind::Read as u8
     }
 
     #[inline]
@@ -197,6 +208,9 @@ pub struct OpView {
     pub external: bool,
     /// For a write: the transaction does not write the key again.
     pub last_write: bool,
+    /// For a read of a register: it returns what the transaction itself last wrote to the key, or if it had not
+    /// written it what it first read of it; or it is the first operation on it.
+    pub consistent: bool,
 }
 
 impl OpView {
@@ -204,7 +218,7 @@ impl OpView {
     fn gather(id: Op, tag: OpTag, key: Key, value: Value) -> OpView {
         let flag = |bit| tag.0 & bit != 0;
         let (external, last_write) = (flag(OpTag::EXTERNAL), flag(OpTag::FINAL));
-        OpView { id, kind: tag.kind(), key, value, external, last_write }
+        OpView { id, kind: tag.kind(), key, value, external, last_write, consistent: flag(OpTag::CONSISTENT) }
     }
 }
 
@@ -224,6 +238,8 @@ pub struct History {
     pub(crate) txn_name: Vec<Value>,
     /// `u64::MAX` when unknown.
     pub(crate) txn_position: Vec<u64>,
+    /// Which keys a transaction writes, roughly: the bits of [`key_bit`] of all of them.
+    pub(crate) txn_writes: Vec<u64>,
     pub(crate) events: Option<Intervals<u32>>,
     pub(crate) times: Option<Intervals<i64>>,
     pub(crate) timestamps: Option<Intervals<i64>>,
@@ -232,8 +248,11 @@ pub struct History {
     pub(crate) session_name: Vec<Value>,
     // Keys.
     pub(crate) key_name: Vec<Value>,
+    /// The largest of the written values, by [`Value::bits`]; 0 when there are none.
+    pub(crate) highest_written: u32,
     pub(crate) key_writers: Vec<u32>,
-    pub(crate) writers: Vec<Txn>,
+    /// Made when first asked for.
+    pub(crate) writers: OnceLock<Vec<Txn>>,
     pub(crate) initial: Value,
     /// One value a key, or empty when all keys begin with `initial`.
     pub(crate) initial_of: Vec<Value>,
@@ -248,6 +267,15 @@ pub struct History {
 pub const NO_EVENT: u32 = u32::MAX;
 /// No time was recorded.
 pub const NO_TIME: i64 = i64::MIN;
+
+/// One of 64 bits for a key.
+#[inline]
+pub(crate) fn key_bit(key: Key) -> u64 {
+    1 << (key.0.wrapping_mul(0x9E37_79B1) >> 26)
+}
+
+/// Operations that are looked at one after the other, without asking in between whether that is needed.
+const CHUNK: usize = 1 << 14;
 
 /// Up to this many operations, a transaction is looked through faster than a search jumps to its place.
 const SHORT_TXN: usize = 64;
@@ -362,7 +390,7 @@ impl History {
     /// session, and inside a session in session order.
     #[inline]
     pub fn writers(&self, key: Key) -> &[Txn] {
-        &self.writers[self.writer_range(key)]
+        &self.writers.get_or_init(|| index::list_writers(self))[self.writer_range(key)]
     }
 
     /// Where the writers of a key stand among the writers of all keys.
@@ -372,13 +400,21 @@ impl History {
 
     /// How many pairs of a key and a transaction that writes it there are.
     pub fn writer_count(&self) -> usize {
-        self.writers.len()
+        self.key_writers[self.key_count()] as usize
+    }
+
+    /// The largest of the bits of all values that were written; 0 when there are none.
+    pub fn highest_written(&self) -> u32 {
+        self.highest_written
     }
 
     /// Whether a transaction writes a key. A short transaction is looked through, since its operations stand
     /// together; the writers of a key are a long way of jumps.
     #[inline]
     pub fn writes(&self, txn: Txn, key: Key) -> bool {
+        if self.txn_writes[txn.index()] & key_bit(key) == 0 {
+            return false;
+        }
         let ops = self.op_range(txn);
         if ops.len() > SHORT_TXN {
             return self.writers(key).binary_search(&txn).is_ok();
@@ -488,7 +524,15 @@ impl History {
 
     /// Whether any operation works on lists.
     pub fn has_lists(&self) -> bool {
-        self.tags.iter().any(|tag| matches!(tag.kind(), OpKind::Append | OpKind::ReadList))
+        let works_on_list = |tag: &OpTag| matches!(tag.kind(), OpKind::Append | OpKind::ReadList);
+        self.tags.par_chunks(CHUNK).any(|tags| tags.iter().fold(false, |any, tag| any | works_on_list(tag)))
+    }
+
+    /// Whether it was not learned what some write wrote.
+    pub fn has_unlearned_writes(&self) -> bool {
+        let unlearned = |(tag, value): (&OpTag, &Value)| (*value == Value::UNKNOWN) && tag.is_write();
+        let columns = self.tags.par_chunks(CHUNK).zip(self.values.par_chunks(CHUNK));
+        columns.any(|(tags, values)| tags.iter().zip(values).fold(false, |any, op| any | unlearned(op)))
     }
 
     /// Bytes of memory held by the columns and indexes, and by the table of values.
@@ -505,10 +549,12 @@ impl History {
             + of(&self.txn_outcome)
             + of(&self.txn_name)
             + of(&self.txn_position)
+            + of(&self.txn_writes)
             + pair(self.events.as_ref())
             + pair(self.times.as_ref())
             + pair(self.timestamps.as_ref());
-        let keys = of(&self.key_name) + of(&self.key_writers) + of(&self.writers) + of(&self.initial_of);
+        let writers = self.writers.get().map_or(0, |writers| of(writers));
+        let keys = of(&self.key_name) + of(&self.key_writers) + writers + of(&self.initial_of);
         (columns + txns + keys + of(&self.annotations), self.table.bytes())
     }
 }

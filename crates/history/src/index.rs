@@ -2,8 +2,9 @@
 //! writes a key.
 //!
 //! An *external read* reads a key the transaction has not written before; a *final write* is the
-//! transaction's last write of its key, the only one others may see (levels.md, "Histories"). Both are a
-//! bit on the operation. The writers of a key are a slice of one flat array, ordered by transaction id,
+//! transaction's last write of its key, the only one others may see (levels.md, "Histories"). A read is
+//! *consistent* with what its transaction did before if it returns its last write of the key, or if there is none
+//! its first read of it, or if there is neither. These are a bit each on the operation. The writers of a key are a slice of one flat array, ordered by transaction id,
 //! which is session by session and in session order; aborted and unknown writers are listed too.
 
 use std::ops::Range;
@@ -11,48 +12,70 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use crate::draft::scatter::Scatter;
-use crate::history::{History, OpTag};
+use crate::history::{History, OpTag, key_bit};
 use crate::ids::{Key, Txn};
+use crate::value::Value;
 
 /// Each piece of work counts writes in a table of all keys; more pieces, or more than there are operations for
 /// each key, would cost more than they save.
 const MOST_PIECES: usize = 16;
 
-/// Marks external reads and final writes, and lists the writers of every key.
+fn pieces(history: &History) -> Vec<Range<usize>> {
+    let affordable = (history.op_count() / history.key_count().max(1)).clamp(1, MOST_PIECES);
+    split(&history.txn_ops, rayon::current_num_threads().clamp(1, affordable))
+}
+
+/// Marks external and consistent reads and final writes, and counts the writers of every key.
 pub(crate) fn build(history: &mut History) {
-    let key_count = history.key_name.len();
-    let affordable = (history.tags.len() / key_count.max(1)).clamp(1, MOST_PIECES);
-    let pieces = split(&history.txn_ops, rayon::current_num_threads().clamp(1, affordable));
-    let noted: Vec<Vec<Noted>> = {
-        let mut tags: &mut [OpTag] = &mut history.tags;
-        let mut work = Vec::new();
-        for txns in &pieces {
-            let len = (history.txn_ops[txns.end] - history.txn_ops[txns.start]) as usize;
-            let (mine, rest) = tags.split_at_mut(len);
-            tags = rest;
-            work.push((txns.clone(), mine));
+    let key_count = history.key_count();
+    history.txn_writes = vec![0; history.txn_count()];
+    let pieces = pieces(history);
+    let mut tags: &mut [OpTag] = &mut history.tags;
+    let mut writes: &mut [u64] = &mut history.txn_writes;
+    let mut work = Vec::new();
+    for txns in &pieces {
+        let txn_ops = &history.txn_ops[txns.start..=txns.end];
+        let ops = txn_ops[0] as usize..txn_ops[txns.len()] as usize;
+        let (my_tags, my_writes);
+        (my_tags, tags) = tags.split_at_mut(ops.len());
+        (my_writes, writes) = writes.split_at_mut(txns.len());
+        let (keys, values) = (&history.keys[ops.clone()], &history.values[ops]);
+        work.push(Piece { txn_ops, keys, values, tags: my_tags, writes: my_writes });
+    }
+    let marked: (Vec<Vec<u32>>, Vec<u32>) = work.into_par_iter().map(|piece| mark(piece, key_count)).unzip();
+    history.key_writers = lay_out(&marked.0, key_count).0;
+    history.highest_written = marked.1.into_iter().max().unwrap_or(0);
+}
+
+/// Lists the writers of all keys, key by key.
+pub(crate) fn list_writers(history: &History) -> Vec<Txn> {
+    let pieces = pieces(history);
+    let is_final = |op: usize| history.tags[op].0 & OpTag::FINAL != 0;
+    let count = |txns: &Range<usize>| {
+        let mut counts = vec![0; history.key_count()];
+        for op in history.txn_ops[txns.start] as usize..history.txn_ops[txns.end] as usize {
+            counts[history.keys[op].index()] += u32::from(is_final(op));
         }
-        let (keys, txn_ops) = (&history.keys, &history.txn_ops);
-        work.into_par_iter().map(|(txns, tags)| mark(txns, txn_ops, keys, tags, key_count)).collect()
+        counts
     };
-    let (offsets, starts) = lay_out(&noted, key_count);
-    let writers = Scatter::new(offsets[key_count] as usize);
+    let counts: Vec<Vec<u32>> = pieces.par_iter().map(count).collect();
+    let (offsets, starts) = lay_out(&counts, history.key_count());
+    let writers = Scatter::new(offsets[history.key_count()] as usize);
     pieces.into_par_iter().zip(starts).for_each(|(txns, mut next)| {
         for txn in txns {
-            for op in history.txn_ops[txn] as usize..history.txn_ops[txn + 1] as usize {
-                if history.tags[op].0 & OpTag::FINAL != 0 {
-                    let place = &mut next[history.keys[op].index()];
-                    // SAFETY: `lay_out` gives every piece its own part of every key's slice, as long as
-                    // the number of final writes `mark` counted there.
-                    unsafe { writers.set(*place as usize, Txn::at(txn)) };
-                    *place += 1;
-                }
+            for op in
+                (history.txn_ops[txn] as usize..history.txn_ops[txn + 1] as usize).filter(|&op| is_final(op))
+            {
+                let place = &mut next[history.keys[op].index()];
+                // SAFETY: `lay_out` gives every piece its own part of every key's slice, as long as
+                // the number of final writes counted there.
+                unsafe { writers.set(*place as usize, Txn::at(txn)) };
+                *place += 1;
             }
         }
     });
-    history.key_writers = offsets;
-    // SAFETY: every final write that `mark` counted was placed.
-    history.writers = unsafe { writers.finish() };
+    // SAFETY: every final write that was counted was placed.
+    unsafe { writers.finish() }
 }
 
 /// Cuts the transactions into contiguous pieces of about equally many operations.
@@ -67,58 +90,79 @@ fn split(txn_ops: &[u32], pieces: usize) -> Vec<Range<usize>> {
     (0..pieces).map(|i| cut(i)..cut(i + 1)).collect()
 }
 
-/// What a piece has seen of a key.
+/// Some transactions, one after the other.
+struct Piece<'h> {
+    /// Where the operations of each begin, and where those of the last end.
+    txn_ops: &'h [u32],
+    keys: &'h [Key],
+    values: &'h [Value],
+    tags: &'h mut [OpTag],
+    /// For each transaction, the bits of the keys that it writes.
+    writes: &'h mut [u64],
+}
+
+/// What a piece has seen of a key. Places are counted from one, in the piece: what is at most the place where a
+/// transaction begins is not of it.
 #[derive(Clone, Copy, Default)]
 struct Noted {
-    /// One more than the place in the piece of the last write.
+    /// The place of the last write.
     written: u32,
+    /// That of what reads are to be consistent with: the last write of the transaction, or its first read.
+    settled: u32,
     /// How many transactions write it.
     writers: u32,
 }
 
-/// Marks one piece and counts its final writes by key. `tags` begins at the piece's first operation.
+/// Marks one piece, counts its final writes by key, and says the largest of the bits of written values.
 ///
-/// A write is final until its transaction writes the key again. Whether an operation reads or writes, and whether
-/// its key was written before, is as good as random, so nothing branches on it.
+/// A write is final until its transaction writes the key again, which is rare. Whether an operation reads or writes,
+/// and whether its key was read before, is as good as random, so nothing branches on it.
 #[allow(clippy::needless_bitwise_bool, reason = "whatever branches here is guessed wrong half the time")]
-fn mark(
-    txns: Range<usize>,
-    txn_ops: &[u32],
-    keys: &[Key],
-    tags: &mut [OpTag],
-    key_count: usize,
-) -> Vec<Noted> {
+fn mark(piece: Piece<'_>, key_count: usize) -> (Vec<u32>, u32) {
+    let Piece { txn_ops, keys, values, tags, writes: txn_writes } = piece;
     let mut noted = vec![Noted::default(); key_count];
-    let first = txn_ops[txns.start];
-    let keys = &keys[first as usize..];
-    for txn in txns {
-        let (start, end) = (txn_ops[txn] - first, txn_ops[txn + 1] - first);
-        for op in start..end {
-            let key = &mut noted[keys[op as usize].index()];
-            let tag = &mut tags[op as usize];
+    let mut highest = 0;
+    for (bounds, txn_writes) in txn_ops.windows(2).zip(txn_writes) {
+        let start = bounds[0] - txn_ops[0];
+        let ops = start as usize..(bounds[1] - txn_ops[0]) as usize;
+        let (keys, values, tags) = (&keys[ops.clone()], &values[ops.clone()], &mut tags[ops]);
+        let mut bits = 0;
+        for (i, (&key, &value)) in keys.iter().zip(values).enumerate() {
+            let Noted { written, settled, writers } = &mut noted[key.index()];
+            let (place, tag) = (start + i as u32 + 1, tags[i]);
             let (reads, writes) = (tag.is_read(), tag.is_write());
-            let again = key.written > start;
-            tag.0 |= OpTag::EXTERNAL * u8::from(reads & !again);
-            tag.0 |= OpTag::FINAL * u8::from(writes);
-            let overwritten = if writes & again { key.written - 1 } else { op };
-            tags[overwritten as usize].0 &= !(OpTag::FINAL * u8::from(writes & again));
-            key.writers += u32::from(writes & !again);
-            key.written = if writes { op + 1 } else { key.written };
+            let (again, any) = (*written > start, *settled > start);
+            let earlier = if any { (*settled - start) as usize - 1 } else { i };
+            let consistent = tag.is_register_read() & (value == values[earlier]);
+            let flag = |bit: u8, is_so: bool| bit * u8::from(is_so);
+            tags[i].0 = tag.0
+                | flag(OpTag::EXTERNAL, reads & !again)
+                | flag(OpTag::FINAL, writes)
+                | flag(OpTag::CONSISTENT, consistent);
+            if writes & again {
+                tags[(*written - start) as usize - 1].0 &= !OpTag::FINAL;
+            }
+            *writers += u32::from(writes & !again);
+            *written = if writes { place } else { *written };
+            *settled = if writes | (reads & !any) { place } else { *settled };
+            bits |= key_bit(key) * u64::from(writes);
+            highest = highest.max(if writes { value.bits() } else { 0 });
         }
+        *txn_writes = bits;
     }
-    noted
+    (noted.into_iter().map(|noted| noted.writers).collect(), highest)
 }
 
-/// Where each key's writers begin, and where each piece puts its own.
-fn lay_out(noted: &[Vec<Noted>], key_count: usize) -> (Vec<u32>, Vec<Vec<u32>>) {
+/// Where each key's writers begin, given how many each piece has, and where each piece puts its own.
+fn lay_out(counts: &[Vec<u32>], key_count: usize) -> (Vec<u32>, Vec<Vec<u32>>) {
     let mut offsets = Vec::with_capacity(key_count + 1);
-    let mut starts: Vec<Vec<u32>> = noted.iter().map(|_| Vec::with_capacity(key_count)).collect();
+    let mut starts: Vec<Vec<u32>> = counts.iter().map(|_| Vec::with_capacity(key_count)).collect();
     let mut total = 0;
     for key in 0..key_count {
         offsets.push(total);
-        for (starts, noted) in starts.iter_mut().zip(noted) {
+        for (starts, counts) in starts.iter_mut().zip(counts) {
             starts.push(total);
-            total += noted[key].writers;
+            total += counts[key];
         }
     }
     offsets.push(total);
@@ -128,6 +172,7 @@ fn lay_out(noted: &[Vec<Noted>], key_count: usize) -> (Vec<u32>, Vec<Vec<u32>>) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::history::OpKind;
 
     /// Two transactions, of every sequence of five operations over two keys, however the five are shared out.
     #[test]
@@ -137,7 +182,20 @@ mod tests {
             let digits: Vec<usize> = (0..5).map(|i| code / 8usize.pow(i) % 8).collect();
             let keys: Vec<Key> = digits.iter().map(|d| Key(*d as u32 % 2)).collect();
             let mut tags: Vec<OpTag> = digits.iter().map(|d| OpTag(kinds[d / 2])).collect();
-            let noted = mark(0..2, &[0, cut as u32, 5], &keys, &mut tags, 2);
+            // Any values will do, so long as some are equal.
+            let scrambled = (code * 6 + cut).wrapping_mul(0x9E37_79B1);
+            let values: Vec<Value> = (10..15).map(|bit| Value::from_row(scrambled >> bit & 1)).collect();
+            let (txn_ops, mut writes) = ([0, cut as u32, 5], [0; 2]);
+            let piece = Piece {
+                txn_ops: &txn_ops,
+                keys: &keys,
+                values: &values,
+                tags: &mut tags,
+                writes: &mut writes,
+            };
+            let (writers, highest) = mark(piece, 2);
+            let written = tags.iter().zip(&values).filter(|(tag, _)| tag.kind().is_write());
+            assert_eq!(highest, written.map(|(_, value)| value.bits()).max().unwrap_or(0));
             for i in 0..5 {
                 let (start, end) = if i < cut { (0, cut) } else { (cut, 5) };
                 let written = |mut ops: Range<usize>| {
@@ -145,12 +203,22 @@ mod tests {
                 };
                 let external = tags[i].kind().is_read() && !written(start..i);
                 let last = tags[i].kind().is_write() && !written(i + 1..end);
-                let expected = (OpTag::EXTERNAL * u8::from(external)) | (OpTag::FINAL * u8::from(last));
+                let mut before = (start..i).filter(|&op| keys[op] == keys[i]);
+                let own_write = before.clone().rfind(|&op| tags[op].kind().is_write());
+                let settled = own_write.or(before.find(|&op| tags[op].kind().is_read())).unwrap_or(i);
+                let consistent = tags[i].kind() == OpKind::Read && values[settled] == values[i];
+                let expected = (OpTag::EXTERNAL * u8::from(external))
+                    | (OpTag::FINAL * u8::from(last))
+                    | (OpTag::CONSISTENT * u8::from(consistent));
                 assert!(tags[i].0 == kinds[digits[i] / 2] | expected, "{digits:?} cut at {cut}: {i}");
             }
             for key in [Key(0), Key(1)] {
                 let last = |i: &usize| keys[*i] == key && tags[*i].0 & OpTag::FINAL != 0;
-                assert_eq!(noted[key.index()].writers as usize, (0..5).filter(last).count(), "{digits:?}");
+                assert_eq!(writers[key.index()] as usize, (0..5).filter(last).count(), "{digits:?}");
+                for (txn, ops) in [0..cut, cut..5].into_iter().enumerate() {
+                    let writes_it = ops.into_iter().any(|op| keys[op] == key && tags[op].is_write());
+                    assert_eq!(writes[txn] & key_bit(key) != 0, writes_it, "{digits:?} cut at {cut}");
+                }
             }
         }
     }

@@ -83,7 +83,7 @@ impl Stats {
             keys_with_duplicates,
             keys_never_written: history
                 .keys()
-                .filter(|&key| ops.reads[key.index()] > 0 && history.writers(key).is_empty())
+                .filter(|&key| ops.reads[key.index()] > 0 && history.writer_range(key).is_empty())
                 .count(),
             txn_size: (sizes().min().unwrap_or(0), sizes().max().unwrap_or(0)),
             hot_keys: hot_keys(&ops.touched),

@@ -473,16 +473,11 @@ impl<'d, S: Syntax> Merger<'d, S> {
             }
         };
         for held in self.held.drain(..) {
-            let mut ops = Vec::with_capacity(held.ops.len());
-            let mut rest = held.ops.as_slice();
-            for (run, &(_, count)) in held.runs.iter().enumerate() {
-                let (these, after) = rest.split_at(count as usize);
-                rest = after;
-                ops.extend(these.iter().map(|&op| {
-                    let (kind, value) = settle(op);
-                    RawOp::new(run as u32, kind, op.key, value, op.at)
-                }));
-            }
+            let raw = |op: MicroOp| {
+                let (kind, value) = settle(op);
+                RawOp::new(kind, op.key, value, op.at)
+            };
+            let ops = held.ops.into_iter().map(raw).collect();
             self.draft.absorb(held.base, ops, held.runs.into_iter());
         }
         for &(txn, late) in &self.late {

@@ -102,12 +102,8 @@ impl Scan {
 
     /// Makes the operations ready for the draft.
     fn pack(&mut self) {
-        let mut ops = std::mem::take(&mut self.ops).into_iter();
-        self.raw.reserve_exact(ops.len());
-        for (local, txn) in self.txns.iter().enumerate() {
-            let own = ops.by_ref().take(txn.count as usize);
-            self.raw.extend(own.map(|op| RawOp::new(local as u32, op.kind, op.key, op.value, op.at)));
-        }
+        let ops = std::mem::take(&mut self.ops).into_iter();
+        self.raw = ops.map(|op| RawOp::new(op.kind, op.key, op.value, op.at)).collect();
     }
 
     /// Reads the header and says whether that failed.

@@ -58,6 +58,13 @@ impl Link {
         if self.0 < Link::AMBIGUOUS.0 { Some(Txn(self.0)) } else { None }
     }
 
+    /// The number of the transaction it reads from, or if there is none, another that is above those of all
+    /// transactions. Which of the two is as good as random, so nothing branches on it.
+    #[inline]
+    pub(crate) fn index_or(self, nobody: usize) -> usize {
+        (self.0 as usize).min(nobody)
+    }
+
     /// Whether it is a final write of a present transaction.
     #[inline]
     pub(crate) fn is_write(self) -> bool {
@@ -123,10 +130,9 @@ pub(crate) struct Resolved {
 
 impl Resolved {
     pub(crate) fn new(history: &History) -> Resolved {
-        let pieces = pieces(history);
         let unsupported = lists::unsupported_keys(history);
         let mut links: Vec<Link> = rayon::iter::repeat_n(Link::NOTHING, history.op_count()).collect();
-        let mut found = resolve_registers(history, &pieces, &unsupported, &mut links);
+        let mut found = resolve_registers(history, &unsupported, &mut links);
         let mut lists = lists::Lists::new(history, &found.list_reads);
         let present = presence::settle(history, &mut links, &lists);
         found.retain(|op| present[history.txn_of(op).index()]);
@@ -188,34 +194,30 @@ impl Resolved {
 type HandOut<'a> = dyn Fn(usize, Range<u32>, &mut [Link]) -> bool + Sync + 'a;
 
 /// Fills in the links of registers.
-fn resolve_registers(
-    history: &History,
-    pieces: &[Range<u32>],
-    unsupported: &[bool],
-    links: &mut [Link],
-) -> registers::Found {
-    let mut resolve = |hand_out: &HandOut<'_>| {
+fn resolve_registers(history: &History, unsupported: &[bool], links: &mut [Link]) -> registers::Found {
+    let mut resolve = |pieces: &[Range<u32>], hand_out: &HandOut<'_>| {
         split(history, pieces, links)
             .into_par_iter()
-            .enumerate()
             .map_init(
                 || registers::Memory::new(history),
-                |memory, (i, (txns, links))| {
-                    let linked = hand_out(i, txns.clone(), links);
+                |memory, Part { piece, txns, links }| {
+                    let linked = hand_out(piece, txns.clone(), links);
                     linked.then(|| registers::resolve(history, unsupported, txns, links, memory))
                 },
             )
             .flatten()
             .reduce(registers::Found::default, registers::Found::join)
     };
-    if let Some(writers) = unique::Writers::of(history, pieces) {
-        let found = resolve(&|_, txns, links| writers.hand_out(history, txns, links));
+    let abreast = abreast(history);
+    if let Some(writers) = unique::Writers::of(history, &abreast) {
+        let found = resolve(&abreast, &|_, txns, links| writers.hand_out(history, txns, links));
         if writers.are_unique() {
             return found;
         }
     }
-    let dealt = join::join(history, pieces);
-    resolve(&|i, txns, links| {
+    let pieces = pieces(history);
+    let dealt = join::join(history, &pieces);
+    resolve(&pieces, &|i, txns, links| {
         dealt[i].hand_out(history, txns, links);
         true
     })
@@ -244,18 +246,47 @@ fn pieces(history: &History) -> Vec<Range<u32>> {
     pieces
 }
 
-/// Gives each piece the links of its operations.
-fn split<'l>(
-    history: &History,
-    pieces: &[Range<u32>],
-    mut links: &'l mut [Link],
-) -> Vec<(Range<u32>, &'l mut [Link])> {
-    let mut parts = Vec::new();
-    for txns in pieces {
+/// Operations for which it pays to cut a session.
+const SLICE: usize = 1 << 11;
+/// Into so many pieces a session is cut at most.
+const MOST_SLICES: usize = 64;
+
+/// Cuts the transactions into pieces, the first ones of all sessions before the second ones, and so on: sessions go
+/// about abreast, and who looks at what they did at about the same time finds their writers near each other.
+fn abreast(history: &History) -> Vec<Range<u32>> {
+    let slices = history.op_count() / (SLICE * history.session_count().max(1));
+    if slices < 2 {
+        return pieces(history);
+    }
+    let slices = slices.min(MOST_SLICES) as u32;
+    let slice = |i: u32| {
+        history.sessions().map(move |session| {
+            let txns = history.txn_range(session);
+            let cut = |i: u32| txns.start + (u64::from(i) * txns.len() as u64 / u64::from(slices)) as u32;
+            cut(i)..cut(i + 1)
+        })
+    };
+    (0..slices).flat_map(slice).filter(|txns| !txns.is_empty()).collect()
+}
+
+/// A piece, by its number, with the links of its operations.
+struct Part<'l> {
+    piece: usize,
+    txns: Range<u32>,
+    links: &'l mut [Link],
+}
+
+/// Gives each piece, in whatever order, the links of its operations.
+fn split<'l>(history: &History, pieces: &[Range<u32>], mut links: &'l mut [Link]) -> Vec<Part<'l>> {
+    let mut ascending: Vec<(usize, &Range<u32>)> = pieces.iter().enumerate().collect();
+    ascending.sort_unstable_by_key(|(_, txns)| txns.start);
+    let mut parts = Vec::with_capacity(pieces.len());
+    for (piece, txns) in ascending {
         let ops = history.op_range(Txn(txns.start)).start..history.op_range(Txn(txns.end - 1)).end;
         let (part, rest) = links.split_at_mut(ops.len());
-        parts.push((txns.clone(), part));
+        parts.push(Part { piece, txns: txns.clone(), links: part });
         links = rest;
     }
+    parts.sort_unstable_by_key(|part| part.piece);
     parts
 }

@@ -16,7 +16,6 @@ use std::cmp::Reverse;
 
 use isoscope_history::{Datum, History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
 use isoscope_levels::Anomaly;
-use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Link, WrongRead};
@@ -43,11 +42,7 @@ impl VersionEdge {
 /// those of which a written value or an element was not learned. Empty when there are none.
 pub(crate) fn unsupported_keys(history: &History) -> Vec<bool> {
     let unlearned = |op: &OpView| op.value == Value::UNKNOWN && op.kind.is_write();
-    let any_unlearned = (0..history.txn_count() as u32)
-        .into_par_iter()
-        .with_min_len(1 << 10)
-        .any(|txn| history.ops_of(Txn(txn)).any(|op| unlearned(&op)));
-    if !history.has_lists() && !any_unlearned {
+    if !history.has_lists() && !history.has_unlearned_writes() {
         return Vec::new();
     }
     let mut uses = vec![0u8; history.key_count()];

@@ -66,19 +66,23 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// Most operations are writes, or the first reads of their keys, and nothing is wrong with them. Which of the two
-    /// is as good as random, so nothing branches on it.
+    /// Nearly always nothing is wrong with any operation of a transaction. Whether it reads or writes is as good as
+    /// random, so nothing branches on it.
+    #[allow(clippy::needless_bitwise_bool, reason = "whatever branches here is guessed wrong half the time")]
     fn transaction(&mut self, txn: Txn) {
         let history = self.history;
-        self.memory.forget(history.op_range(txn));
-        for op in history.ops_of(txn) {
-            let link = self.links[op.id.index() - self.first];
-            let plain_read = (link.is_read() & op.value.row().is_none()) && self.unsupported.is_empty();
-            let plain_write = op.kind.is_write() && self.unsupported.is_empty();
-            if !self.memory.note(op, plain_read, plain_write) {
-                self.look(op);
-            }
+        let ops = history.op_range(txn);
+        let links = &self.links[ops.start - self.first..ops.end - self.first];
+        let is_plain = |op: OpView, link: Link| {
+            let plain_read = op.consistent & (!op.external | link.is_read()) & op.value.row().is_none();
+            plain_read | op.kind.is_write()
+        };
+        let plain = history.ops_of(txn).zip(links).fold(true, |all, (op, &link)| all & is_plain(op, link));
+        if plain && self.unsupported.is_empty() {
+            return;
         }
+        self.memory.forget(ops);
+        history.ops_of(txn).for_each(|op| self.look(op));
     }
 
     fn look(&mut self, op: OpView) {
@@ -161,16 +165,6 @@ impl Memory {
         if !self.differed.is_empty() {
             self.differed.clear();
         }
-    }
-
-    /// Notes an operation if it is a write or the first read of its key; says whether it is.
-    #[inline]
-    fn note(&mut self, op: OpView, read: bool, write: bool) -> bool {
-        let Noted { read: first, write: last } = &mut self.noted[op.key.index()];
-        let is_first = read & !(self.ops.start..op.id.index()).contains(&first.index());
-        *first = if is_first { op.id } else { *first };
-        *last = if write { op.id } else { *last };
-        is_first | write
     }
 
     fn write(&mut self, op: OpView) {

@@ -30,12 +30,7 @@ const NOBODY: u64 = u64::MAX;
 impl Writers {
     /// Puts the final writes in their places, if there are not many more places than operations.
     pub(super) fn of(history: &History, pieces: &[Range<u32>]) -> Option<Writers> {
-        let written = |op: OpView| if is_write(op) { op.value.bits() } else { 0 };
-        let highest = |txns: &Range<u32>| {
-            let ops = not_aborted(history, txns.clone()).flat_map(|txn| history.ops_of(txn));
-            ops.fold(0, |highest, op| highest.max(written(op)))
-        };
-        let highest = pieces.par_iter().map(highest).max()? as usize;
+        let highest = history.highest_written() as usize;
         if highest > history.op_count() {
             return None;
         }

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use isoscope_history::{History, Session, Txn};
 use isoscope_order::Graph;
 
-use crate::resolve::{Link, Resolved};
+use crate::resolve::Resolved;
 
 /// A commit order.
 pub(crate) struct Schedule {
@@ -97,8 +97,7 @@ struct Run<'a> {
     /// For each transaction, one session that waits for it.
     waiting_for: Vec<u32>,
     order: Vec<u32>,
-    /// As in a [`Schedule`], and one row more, of something that is there: links that lead to no transaction are
-    /// as good as random among the others, so they are looked up like them and nothing branches on them.
+    /// As in a [`Schedule`], and one row more, of something that is there, for links that lead to no transaction.
     place: Vec<u32>,
 }
 
@@ -148,8 +147,8 @@ impl Run<'_> {
         let progress = &mut self.sessions[session as usize];
         let links = &self.resolved.links[progress.op..self.history.op_range(txn).end];
         let place = &self.place;
-        let source = |link: &Link| link.txn().map_or(place.len() - 1, Txn::index);
-        if let Some(missing) = links.iter().position(|link| place[source(link)] == UNPLACED) {
+        let nobody = place.len() - 1;
+        if let Some(missing) = links.iter().position(|link| place[link.index_or(nobody)] == UNPLACED) {
             progress.op += missing;
             return links[missing].txn();
         }

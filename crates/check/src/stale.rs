@@ -22,7 +22,7 @@ pub(crate) struct Stale {
 }
 
 /// Transactions that are brought into the cache together.
-const BATCH: usize = 16;
+pub(crate) const BATCH: usize = 16;
 
 /// A schedule, and the reads that are stale in it, in its order.
 pub(crate) fn schedule_with_stale(
@@ -61,9 +61,7 @@ impl<'a> Follower<'a> {
 
     fn take(&mut self, part: &[u32]) {
         for batch in part.chunks(BATCH) {
-            for &txn in batch {
-                touch(self.history, self.resolved, Txn(txn));
-            }
+            touch(self.history, self.resolved, batch);
             for &txn in batch {
                 self.run(Txn(txn));
             }
@@ -85,10 +83,12 @@ impl<'a> Follower<'a> {
     }
 }
 
-/// Brings a transaction into the cache. Those of one session are far from those of the next: asking for several at
+/// Brings transactions into the cache. Those of one session are far from those of the next: asking for several at
 /// once lets the misses overlap.
-fn touch(history: &History, resolved: &Resolved, txn: Txn) {
-    for op in history.op_range(txn).step_by(16).take(4) {
-        std::hint::black_box((resolved.links[op], history.key_of(Op::at(op))));
+pub(crate) fn touch(history: &History, resolved: &Resolved, batch: &[u32]) {
+    for &txn in batch {
+        for op in history.op_range(Txn(txn)).step_by(16).take(4) {
+            std::hint::black_box((resolved.links[op], history.key_of(Op::at(op))));
+        }
     }
 }

@@ -84,19 +84,26 @@ impl Reader<'_> {
     }
 
     /// Tries everything the reader reads from, in program order.
+    #[allow(clippy::needless_bitwise_bool, reason = "whatever branches here is guessed wrong half the time")]
     fn among_links(&self, read: Op, add: &mut impl FnMut(Txn)) {
         let mut ops = self.history.op_range(self.txn);
         if self.axiom == Axiom::ReadCommitted {
             ops.end = read.index();
         }
-        let link = self.resolved.links[read.index()];
         let key = self.history.key_of(read);
-        let sources = self.resolved.links[ops].iter().filter_map(|link| link.txn());
-        for seen in sources.filter(|&seen| self.ranking.opposes(seen, link)) {
-            if self.history.writes(seen, key) {
-                add(seen);
-            }
+        // What is a source, and what is above the writer, is as good as random: those that are both are noted first,
+        // without a branch. A link that leads nowhere is taken for one that counts for nothing.
+        let writer = self.resolved.links[read.index()].txn();
+        let bar = writer.map_or(0, |writer| self.ranking.rank[writer.index()]);
+        let nobody = writer.unwrap_or(self.txn);
+        let mut noted = [nobody; SHORT];
+        let mut count = 0;
+        for link in &self.resolved.links[ops] {
+            let source = link.txn().unwrap_or(nobody);
+            noted[count] = source;
+            count += usize::from((source != nobody) & (self.ranking.rank[source.index()] >= bar));
         }
+        noted[..count].iter().copied().filter(|&seen| self.history.writes(seen, key)).for_each(add);
     }
 
     fn sources(&self) -> Sources {

@@ -107,7 +107,7 @@ mod tests {
     use isoscope_workload::{Duplication, Spec, run};
 
     use super::*;
-    use crate::resolve::{join, pieces};
+    use crate::resolve::{Part, abreast, join, pieces, split};
 
     /// Where no value is written twice, both ways to find writers agree; where one is, it is noticed.
     #[test]
@@ -129,5 +129,22 @@ mod tests {
             }
             assert_eq!(writers.are_unique(), duplication.is_none());
         }
+    }
+    /// Sessions that are long enough are looked at side by side, which changes nothing.
+    #[test]
+    fn sessions_abreast_get_the_links_they_get_one_by_one() {
+        let spec = Spec { sessions: 3, txns_per_session: 1_500, keys: 50, seed: 1, ..Spec::default() };
+        let history = run(&spec, &mut |_, _| {}).unwrap();
+        let (abreast, pieces) = (abreast(&history), pieces(&history));
+        assert!(abreast.len() > 6 && abreast[1].start > abreast[3].start, "{abreast:?}");
+        let links = |pieces: &[Range<u32>]| {
+            let mut links = vec![Link::NOTHING; history.op_count()];
+            let writers = Writers::of(&history, pieces).expect("small numbers");
+            for Part { txns, links, .. } in split(&history, pieces, &mut links) {
+                assert!(writers.hand_out(&history, txns, links));
+            }
+            links
+        };
+        assert!(links(&abreast) == links(&pieces));
     }
 }

@@ -4,9 +4,9 @@
 //! An edge that the order does not respect leads from a place to an earlier one; both, and all between them, are a
 //! stretch, and stretches that overlap are one. Each is mended by itself, and several at once. It is gone through from
 //! the front: a transaction of which a predecessor has not come yet is held back, and follows right after the
-//! predecessor; whoever depends on it is held back as well. Nobody is held back beyond the end of the stretch: whoever
-//! is waits for one that comes later, which only an edge that ends inside the stretch can be about, or for one that is
-//! held back too; and so on, unless some of them wait for each other in a circle. Then there is no order.
+//! predecessor; whoever depends on it is held back as well. At the end of a stretch nobody is held back any more: one who
+//! were would wait for a transaction that comes later, but the edges that say so end inside the stretch, or for another
+//! that is held back, and so on. Unless some wait for each other in a circle, and then there is no order.
 //!
 //! An axiom was asked about all reads in the old order, and what it forced there is known. In the new order it
 //! can force something new only where two writers of a key have changed places: one was held back past the

@@ -5,8 +5,8 @@
 //! cargo bench -p isoscope -- --full    and one of 50 million operations (1.4 GB of text, some minutes)
 //! ```
 //!
-//! Histories are made by `isoscope generate` and checked by a fresh process each time; of five runs the one of
-//! least wall time counts. AWDIT's CPU times (it has one thread) were measured on a machine on which `sha256sum`
+//! Histories are made by `isoscope generate` and checked by a fresh process each time; wall times are the median of
+//! nine runs. AWDIT's CPU times (it has one thread) were measured on a machine on which `sha256sum`
 //! of the file of the third row takes 1.35 s of CPU; the times it would take here are those times the ratio of
 //! this machine's `sha256sum` to that.
 #![allow(clippy::print_stdout, reason = "a benchmark is a program")]
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use measure::{ISOSCOPE, RUNS, best};
+use measure::{ISOSCOPE, median, typical};
 
 /// What `sha256sum` of the third row's file takes where the other checkers were measured.
 const SHA256_THERE: f64 = 1.35;
@@ -111,22 +111,22 @@ fn compare(rows: &[Row], files: &[PathBuf], factor: Option<f64>) {
     );
     for (row, file) in rows.iter().zip(files) {
         for (level, awdit) in LEVELS.iter().zip(row.awdit) {
-            let best = best(file, level, None);
+            let took = typical(file, level, None);
             let translated = awdit.zip(factor).map(|(seconds, factor)| seconds * factor);
             let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
             let ops = f64::from(row.sessions) * f64::from(row.txns) * f64::from(row.ops);
             println!(
-                "{:<27} {:<15} {:>7.2} {:>7.2} {:>8.0} {:>6.0} {:>11} {:>8} {:>9} {:>8}",
+                "{:<27} {:<15} {:>7.3} {:>7.2} {:>8.0} {:>6.0} {:>11} {:>8} {:>9} {:>8}",
                 row.name,
                 level,
-                best.wall,
-                best.cpu,
-                best.peak_mb,
-                best.peak_mb * 1e6 / ops,
+                took.wall,
+                took.cpu,
+                took.peak_mb,
+                took.peak_mb * 1e6 / ops,
                 or_dash(translated.map(|seconds| format!("{seconds:.2}"))),
-                or_dash(translated.map(|seconds| format!("{:.1}", seconds / best.wall))),
+                or_dash(translated.map(|seconds| format!("{:.1}", seconds / took.wall))),
                 or_dash(row.awdit_mb.map(|mb| format!("{mb:.0}"))),
-                or_dash(row.awdit_mb.map(|mb| format!("{:.1}", mb / best.peak_mb))),
+                or_dash(row.awdit_mb.map(|mb| format!("{:.1}", mb / took.peak_mb))),
             );
         }
     }
@@ -140,12 +140,12 @@ fn grow(directory: &Path) {
         let file = make(directory, &row, 100 + txns);
         let ops = f64::from(row.sessions) * f64::from(txns) * f64::from(row.ops);
         for level in ["read-committed", "causal"] {
-            let best = best(&file, level, None);
+            let took = typical(&file, level, None);
             println!(
                 "{ops:>12} {level:>15} {:>7.2} {:>7.2} {:>7.0}",
-                best.wall,
-                best.cpu,
-                1e9 * best.cpu / ops
+                took.wall,
+                took.cpu,
+                1e9 * took.cpu / ops
             );
         }
     }
@@ -154,7 +154,7 @@ fn grow(directory: &Path) {
 fn scale(file: &Path) {
     println!("\n{:>15} {:>9} {:>9} {:>7}", "third row", "1 thread", "2 threads", "ratio");
     for level in LEVELS {
-        let (one, two) = (best(file, level, Some(1)), best(file, level, Some(2)));
+        let (one, two) = (typical(file, level, Some(1)), typical(file, level, Some(2)));
         println!("{level:>15} {:>7.2} s {:>7.2} s {:>7.2}", one.wall, two.wall, one.wall / two.wall);
     }
 }
@@ -174,10 +174,12 @@ fn make(directory: &Path, row: &Row, number: u32) -> PathBuf {
 }
 
 fn sha256sum(path: &Path) -> Option<f64> {
-    let seconds = |_| {
-        let started = Instant::now();
-        let done = Command::new("sha256sum").arg(path).output().is_ok_and(|output| output.status.success());
-        done.then(|| started.elapsed().as_secs_f64())
-    };
-    (0..RUNS).filter_map(seconds).min_by(f64::total_cmp)
+    let run = || Command::new("sha256sum").arg(path).output().is_ok_and(|output| output.status.success());
+    run().then(|| {
+        median(|| {
+            let started = Instant::now();
+            run();
+            started.elapsed().as_secs_f64()
+        })
+    })
 }

@@ -294,7 +294,7 @@ impl Draft {
         self.seal();
         let order = TxnOrder::of(&self.txns, self.session_names.len())?;
         let (txn_ops, op_count) = place_ops(&mut self.chunks, &order)?;
-        let ranks = KeyRanks::of(&self.chunks, &self.initial_of);
+        let ranks = KeyRanks::of(&self.chunks, &self.initial_of, self.values.len());
         let ranks = ranks.ok_or(Limit { what: "keys", most: u64::from(u32::MAX) })?;
         let initial = self.initial.unwrap_or(Value::small(0).unwrap_or(Value::NIL));
 

@@ -4,8 +4,11 @@
 //! An *external read* reads a key the transaction has not written before; a *final write* is the
 //! transaction's last write of its key, the only one others may see (levels.md, "Histories"). A read is
 //! *consistent* with what its transaction did before if it returns its last write of the key, or if there is none
-//! its first read of it, or if there is neither. These are a bit each on the operation. The writers of a key are a slice of one flat array, ordered by transaction id,
-//! which is session by session and in session order; aborted and unknown writers are listed too.
+//! its first read of it, or if there is neither. Each of these is a bit on the operation.
+//!
+//! The writers of a key are a slice of one flat array, ordered by transaction id, which is session by session and in
+//! session order; aborted and unknown writers are listed too. They are counted at once and listed when first asked for,
+//! since not every question needs them. Whether a transaction writes a key is mostly answered by 64 bits a transaction.
 
 use std::ops::Range;
 

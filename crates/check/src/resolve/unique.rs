@@ -130,6 +130,7 @@ mod tests {
             assert_eq!(writers.are_unique(), duplication.is_none());
         }
     }
+
     /// Sessions that are long enough are looked at side by side, which changes nothing.
     #[test]
     fn sessions_abreast_get_the_links_they_get_one_by_one() {

@@ -3,8 +3,10 @@
 //! Key names are values: mostly small integers, else rows of the value table, which are dense already. So
 //! a bitmap over each of the two spaces, with running counts, turns a name into its rank: a load and a
 //! population count per operation, and 3/16 of a byte a possible name. Where possible names are fewer than operations,
-//! a table of the ranks saves the counting. Integers that are large for the number of operations (see
+//! a table of their ranks saves the counting. Integers that are large for the number of operations (see
 //! [`bitmap_limit`]) would waste the bitmap and are kept in a hash map.
+
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -18,63 +20,6 @@ fn bitmap_limit(ops: usize) -> u32 {
     (64 * ops as u64).clamp(1 << 16, 1 << 28) as u32
 }
 
-/// The names that occur.
-#[derive(Default)]
-struct Names {
-    /// Small integers, as bits.
-    small: Vec<u64>,
-    large: FxHashSet<u32>,
-    /// Rows of the value table, as bits.
-    rows: Vec<u64>,
-}
-
-impl Names {
-    fn add(mut self, names: impl Iterator<Item = Value> + Clone, limit: u32) -> Names {
-        // Room for all of them is made first, which leaves little to do for each.
-        let small = names.clone().filter_map(Value::as_small).filter(|&n| n < limit).max();
-        grow(&mut self.small, small.map(|n| n as usize));
-        grow(&mut self.rows, names.clone().filter_map(Value::row).max());
-        let Names { small, large, rows } = &mut self;
-        let (small, rows) = (small.as_mut_slice(), rows.as_mut_slice());
-        for name in names {
-            match (name.as_small(), name.row()) {
-                (Some(n), _) if n < limit => set(small, n as usize),
-                (Some(n), _) => {
-                    large.insert(n);
-                }
-                (None, row) => set(rows, row.unwrap_or(0)),
-            }
-        }
-        self
-    }
-
-    fn join(mut self, other: Names) -> Names {
-        self.large.extend(other.large);
-        Names { small: union(self.small, other.small), rows: union(self.rows, other.rows), large: self.large }
-    }
-}
-
-/// Makes room for a number.
-fn grow(bits: &mut Vec<u64>, n: Option<usize>) {
-    let words = n.map_or(0, |n| n / 64 + 1);
-    bits.resize(bits.len().max(words), 0);
-}
-
-/// Sets a bit, touching memory only when it is new: most keys are seen again and again.
-#[inline]
-fn set(bits: &mut [u64], n: usize) {
-    let word = &mut bits[n / 64];
-    if *word >> (n % 64) & 1 == 0 {
-        *word |= 1 << (n % 64);
-    }
-}
-
-fn union(a: Vec<u64>, b: Vec<u64>) -> Vec<u64> {
-    let (mut longer, shorter) = if a.len() < b.len() { (b, a) } else { (a, b) };
-    longer.iter_mut().zip(shorter).for_each(|(word, other)| *word |= other);
-    longer
-}
-
 /// A set of small numbers with the rank of each.
 struct RankedBits {
     words: Vec<u64>,
@@ -82,7 +27,8 @@ struct RankedBits {
 }
 
 impl RankedBits {
-    fn of(words: Vec<u64>, first: u32) -> (RankedBits, u32) {
+    fn of(words: Vec<AtomicU64>, first: u32) -> (RankedBits, u32) {
+        let words: Vec<u64> = words.into_iter().map(AtomicU64::into_inner).collect();
         let mut count = first;
         let before = words
             .iter()
@@ -117,7 +63,7 @@ impl RankedBits {
 
 /// The dense ids of all keys.
 pub(super) struct KeyRanks {
-    /// The ids of small integers by themselves; empty where it would be larger than the operations are many.
+    /// The ids of small integers by themselves; empty if there were more of them than operations.
     table: Vec<u32>,
     small: RankedBits,
     large: FxHashMap<u32, u32>,
@@ -129,25 +75,46 @@ pub(super) struct KeyRanks {
 
 impl KeyRanks {
     /// Numbers the keys of all chunks and of the initial state. `None` when there are too many.
-    pub(super) fn of(chunks: &[Chunk], initial: &[(Value, Value)]) -> Option<KeyRanks> {
+    pub(super) fn of(chunks: &[Chunk], initial: &[(Value, Value)], table_len: usize) -> Option<KeyRanks> {
         let ops = chunks.iter().map(|chunk| chunk.ops.len()).sum();
         let limit = bitmap_limit(ops);
-        let names = chunks
+        let initial_keys = || initial.iter().map(|&(key, _)| key);
+        let top = |keys: &mut dyn Iterator<Item = Value>| {
+            keys.filter_map(Value::as_small).filter(|&n| n < limit).map(|n| n + 1).max().unwrap_or(0)
+        };
+        let in_chunks = chunks.par_iter().map(|c| top(&mut c.ops.iter().map(|op| op.key))).max().unwrap_or(0);
+        let bound = in_chunks.max(top(&mut initial_keys())) as usize;
+        let small = bits(bound);
+        let rows = bits(table_len);
+        let note = |key: Value, large: &mut FxHashSet<u32>| match (key.as_small(), key.row()) {
+            (Some(n), _) if n < limit => set(&small, n as usize),
+            (Some(n), _) => {
+                large.insert(n);
+            }
+            (None, row) => set(&rows, row.unwrap_or(0)),
+        };
+        let mut large: FxHashSet<u32> = chunks
             .par_iter()
-            .fold(Names::default, |names, chunk| names.add(chunk.ops.iter().map(|op| op.key), limit))
-            .reduce(Names::default, Names::join)
-            .add(initial.iter().map(|&(key, _)| key), limit);
-        let mut large: Vec<u32> = names.large.into_iter().collect();
+            .fold(FxHashSet::default, |mut large, chunk| {
+                chunk.ops.iter().for_each(|op| note(op.key, &mut large));
+                large
+            })
+            .reduce(FxHashSet::default, |mut a, b| {
+                a.extend(b);
+                a
+            });
+        initial_keys().for_each(|key| note(key, &mut large));
+        let mut large: Vec<u32> = large.into_iter().collect();
         large.sort_unstable();
 
-        let (small, next) = RankedBits::of(names.small, 0);
-        let total = u64::from(next) + large.len() as u64 + 64 * names.rows.len() as u64;
+        let (small, next) = RankedBits::of(small, 0);
+        let total = u64::from(next) + large.len() as u64 + table_len as u64;
         if total > u64::from(u32::MAX) {
             return None;
         }
         let large: FxHashMap<u32, u32> = large.into_iter().zip(next..).collect();
-        let (rows, len) = RankedBits::of(names.rows, next + large.len() as u32);
-        let table = if 64 * small.words.len() <= ops { small.table() } else { Vec::new() };
+        let (rows, len) = RankedBits::of(rows, next + large.len() as u32);
+        let table = if bound <= ops { small.table() } else { Vec::new() };
         Some(KeyRanks { table, small, large, rows, limit, len })
     }
 
@@ -179,5 +146,18 @@ impl KeyRanks {
     /// How many keys there are.
     pub(super) fn len(&self) -> usize {
         self.len as usize
+    }
+}
+
+fn bits(len: usize) -> Vec<AtomicU64> {
+    (0..len.div_ceil(64)).map(|_| AtomicU64::new(0)).collect()
+}
+
+/// Sets a bit, touching memory only when it is new: most keys are seen again and again.
+#[inline]
+fn set(bits: &[AtomicU64], n: usize) {
+    let mask = 1 << (n % 64);
+    if bits[n / 64].load(Ordering::Relaxed) & mask == 0 {
+        bits[n / 64].fetch_or(mask, Ordering::Relaxed);
     }
 }

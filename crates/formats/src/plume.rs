@@ -19,10 +19,13 @@
 //! Reading is two steps per block of lines: a scan that makes 12-byte operations with transactions
 //! numbered inside the block, in parallel, and a merge in file order that gives those their identity.
 
+mod known;
+
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use isoscope_history::{Draft, DraftTxn, History, OpKind, Outcome, RawOp, Txn, Values};
+use known::Known;
 use rustc_hash::FxHashMap;
 
 use crate::input::{Block, Blocks, Stream};
@@ -45,7 +48,7 @@ pub(crate) fn looks_like(line: &[u8]) -> bool {
 /// Reads a stream.
 pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
     let Job { base, draft, problems, progress, .. } = job;
-    let mut merger = Merger { draft, problems, txns: FxHashMap::default(), explicit_initial: None };
+    let mut merger = Merger { draft, problems, known: Known::default(), explicit_initial: None };
     parallel::parse_blocks(
         Blocks::new(stream, LONGEST_LINE),
         |block| {
@@ -408,7 +411,7 @@ fn leading_digits(text: u64) -> (u64, usize) {
 struct Merger<'a> {
     draft: &'a mut Draft,
     problems: &'a mut Problems,
-    txns: FxHashMap<(u64, u64), DraftTxn>,
+    known: Known,
     explicit_initial: Option<ExplicitInitial>,
 }
 
@@ -445,9 +448,9 @@ impl Merger<'_> {
 
     fn identify(&mut self, txn: &ScanTxn, base: u64) -> DraftTxn {
         let draft = &mut *self.draft;
-        *self.txns.entry((txn.session, txn.txn)).or_insert_with(|| {
-            let session = draft.values.nat(txn.session);
-            let session = draft.session(session);
+        let session = draft.values.nat(txn.session);
+        let session = draft.session(session);
+        self.known.find(session, txn.txn, || {
             let (name, outcome) = match txn.txn {
                 ABORTED => (draft.values.int(-1), Outcome::Aborted),
                 n => (draft.values.nat(n), Outcome::Committed),

@@ -145,7 +145,7 @@ fn grow(directory: &Path) {
                 "{ops:>12} {level:>15} {:>7.2} {:>7.2} {:>7.0}",
                 took.wall,
                 took.cpu,
-                1e9 * took.cpu / ops
+                1e9 * took.wall / ops
             );
         }
     }

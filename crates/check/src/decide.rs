@@ -22,6 +22,9 @@ const ROUNDS: usize = 16;
 
 /// A commit order that satisfies an axiom, if there is one.
 pub(crate) fn decide(history: &History, resolved: &Resolved, axiom: Axiom) -> Option<Arc<[Txn]>> {
+    if axiom != Axiom::ReadCommitted {
+        history.list_writers();
+    }
     let (mut schedule, mut reads) =
         schedule_with_stale(history, resolved, &reversed(history, resolved, &[]))?;
     let causality = Causality { history, resolved };

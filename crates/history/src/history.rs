@@ -390,7 +390,28 @@ impl History {
     /// session, and inside a session in session order.
     #[inline]
     pub fn writers(&self, key: Key) -> &[Txn] {
-        &self.writers.get_or_init(|| index::list_writers(self))[self.writer_range(key)]
+        &self.all_writers()[self.writer_range(key)]
+    }
+
+    /// Lists the writers of all keys, so that nobody has to wait for them later.
+    pub fn list_writers(&self) {
+        self.all_writers();
+    }
+
+    #[inline]
+    fn all_writers(&self) -> &[Txn] {
+        match self.writers.get() {
+            Some(writers) => writers,
+            None => self.first_list_of_writers(),
+        }
+    }
+
+    /// They are listed in parallel, and a thread that waits for others meanwhile takes whatever work there is, which may
+    /// ask for the same. So nothing is locked: at worst the work is done twice.
+    #[cold]
+    fn first_list_of_writers(&self) -> &[Txn] {
+        let writers = index::list_writers(self);
+        self.writers.get_or_init(|| writers)
     }
 
     /// Where the writers of a key stand among the writers of all keys.

@@ -1,8 +1,10 @@
 //! Properties of the model: whatever is put in comes out, grouped and indexed.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
+#![allow(clippy::format_collect, reason = "short texts, made for reading")]
 
-use isoscope_history::{Datum, Draft, DraftTxn, History, OpKind, Outcome, RawOp, Value, notation};
+use isoscope_history::{Datum, Draft, DraftTxn, History, Key, OpKind, Outcome, RawOp, Value, notation};
 use proptest::prelude::*;
+use rayon::prelude::*;
 
 /// One operation as a reader meets it.
 type Event = (usize, usize, OpKind, u64, u64);
@@ -184,4 +186,21 @@ fn an_operation_takes_thirteen_bytes() {
     assert_eq!(size(1000, 10) - size(1000, 0), 10 * (13 + 4));
     let columns = |text| notation::parse(text).unwrap().bytes().0;
     assert_eq!(columns("T1: ; T2: ; T3:") - columns("T1: ; T2:"), 29);
+}
+
+/// The writers of a key may be asked for first from inside of parallel work, by many at once. A thread that lists them
+/// and waits for its helpers takes up other work meanwhile, which asks for them too.
+#[test]
+fn writers_may_be_asked_for_by_many_at_once() {
+    let text: String = (0..20_000).map(|i| format!("T{i}: w({},1) w({},2)  ", i % 7, i % 5)).collect();
+    let history = notation::parse(&text).unwrap();
+    let threads = rayon::ThreadPoolBuilder::new().num_threads(8).build().unwrap();
+    for _ in 0..20 {
+        let history = history.clone();
+        let key = |i: usize| Key::at(i % history.key_count());
+        let ask =
+            || (0..256).into_par_iter().with_max_len(1).map(|i| history.writers(key(i)).len()).collect();
+        let asked: Vec<usize> = threads.install(ask);
+        assert!(asked.iter().enumerate().all(|(i, &len)| len == history.writer_range(key(i)).len()));
+    }
 }

@@ -33,7 +33,7 @@ pub(crate) fn repair(
     schedule: &mut Schedule,
 ) -> Option<Vec<Stale>> {
     let Schedule { order, place } = schedule;
-    let stretches = stretches(forced, place);
+    let stretches = stretches(forced, place)?;
     let old: Vec<u32> = place.iter().copied().chain([UNPLACED]).collect();
     let overtaken: Option<Vec<Vec<(Txn, Key)>>> = split(order, &stretches)
         .into_par_iter()
@@ -49,12 +49,15 @@ pub(crate) fn repair(
     Some(readers(history, resolved, &Versions::new(history.txn_count(), overtaken)))
 }
 
-/// Where an order has to be mended: places, in order.
-fn stretches(forced: &Graph, place: &[u32]) -> Vec<Range<u32>> {
+/// Where an order has to be mended: places, in order. `None` when something that is not in it should come before
+/// something that is.
+fn stretches(forced: &Graph, place: &[u32]) -> Option<Vec<Range<u32>>> {
     let mut found: Vec<Range<u32>> = Vec::new();
     for (txn, &at) in (0..).zip(place) {
         let last = forced.successors(txn).iter().map(|&before| place[before as usize]).max();
-        found.extend(last.filter(|&last| last > at).map(|last| at..last + 1));
+        if let Some(last) = last.filter(|&last| last > at) {
+            found.push(at..Some(last).filter(|&last| last != UNPLACED)? + 1);
+        }
     }
     found.sort_unstable_by_key(|stretch| stretch.start);
     found.dedup_by(|next, stretch| {
@@ -62,7 +65,7 @@ fn stretches(forced: &Graph, place: &[u32]) -> Vec<Range<u32>> {
         stretch.end = if overlaps { stretch.end.max(next.end) } else { stretch.end };
         overlaps
     });
-    found
+    Some(found)
 }
 
 /// The transactions of each stretch of an order, and the place of the first.
@@ -305,7 +308,7 @@ mod tests {
                 let cyclic = Components::find(&all).sizes.iter().any(|&size| size > 1);
                 let forced = Graph::from_edges(history.txn_count(), &known);
                 let before = order.place.clone();
-                several += usize::from(stretches(&forced, &before).len() > 1);
+                several += usize::from(stretches(&forced, &before).unwrap().len() > 1);
                 let Some(asked) = repair(&history, &resolved, &forced, &mut order) else {
                     assert!(cyclic, "seed {seed}");
                     refused += 1;

@@ -133,6 +133,8 @@ impl Resolved {
         let unsupported = lists::unsupported_keys(history);
         let mut links: Vec<Link> = rayon::iter::repeat_n(Link::NOTHING, history.op_count()).collect();
         let mut found = resolve_registers(history, &unsupported, &mut links);
+        // Pieces come in any order, and lists are looked up by transaction.
+        found.list_reads.sort_unstable();
         let mut lists = lists::Lists::new(history, &found.list_reads);
         let present = presence::settle(history, &mut links, &lists);
         found.retain(|op| present[history.txn_of(op).index()]);

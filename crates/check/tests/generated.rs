@@ -48,6 +48,20 @@ fn a_generated_history_is_accepted_at_the_level_its_store_ran_at() {
     }
 }
 
+/// Sessions that are long enough to be looked at side by side, in all the variety of what they may do.
+#[test]
+fn long_sessions_are_accepted_too() {
+    let base =
+        Spec { sessions: 4, txns_per_session: 600, ops_per_txn: 8, keys: 60, seed: 1, ..Spec::default() };
+    let lists = Spec { shape: Shape::ListAppend, keys: 200, unknown_rate: 0.1, ..base.clone() };
+    for spec in [Spec { abort_rate: 0.1, unknown_rate: 0.1, ..base }, lists] {
+        let history = run(&spec, &mut |_, _| {}).unwrap();
+        for level in [Level::CutIsolation, Level::ReadCommitted, Level::ReadAtomic, Level::Causal] {
+            assert_eq!(holds(&history, level), Some(true), "{level} {spec:?}");
+        }
+    }
+}
+
 #[test]
 fn an_injected_anomaly_is_found_at_the_levels_that_forbid_it_and_no_other() {
     for anomaly in Injection::ANOMALIES {

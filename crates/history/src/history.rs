@@ -393,25 +393,19 @@ impl History {
         &self.all_writers()[self.writer_range(key)]
     }
 
-    /// Lists the writers of all keys, so that nobody has to wait for them later.
+    /// Lists the writers of all keys on all cores, so that nobody has to wait for them later.
     pub fn list_writers(&self) {
-        self.all_writers();
-    }
-
-    #[inline]
-    fn all_writers(&self) -> &[Txn] {
-        match self.writers.get() {
-            Some(writers) => writers,
-            None => self.first_list_of_writers(),
+        if self.writers.get().is_none() {
+            // Should another thread have been faster, its list is the same.
+            let _ = self.writers.set(index::list_writers(self));
         }
     }
 
-    /// They are listed in parallel, and a thread that waits for others meanwhile takes whatever work there is, which may
-    /// ask for the same. So nothing is locked: at worst the work is done twice.
-    #[cold]
-    fn first_list_of_writers(&self) -> &[Txn] {
-        let writers = index::list_writers(self);
-        self.writers.get_or_init(|| writers)
+    /// A thread that waits for others takes up other work meanwhile, which may ask for the same: whoever holds the lock
+    /// must not wait, so it makes the list alone.
+    #[inline]
+    fn all_writers(&self) -> &[Txn] {
+        self.writers.get_or_init(|| index::list_writers_alone(self))
     }
 
     /// Where the writers of a key stand among the writers of all keys.

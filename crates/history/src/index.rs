@@ -81,6 +81,20 @@ pub(crate) fn list_writers(history: &History) -> Vec<Txn> {
     unsafe { writers.finish() }
 }
 
+/// The same, by one thread.
+pub(crate) fn list_writers_alone(history: &History) -> Vec<Txn> {
+    let mut next = history.key_writers.clone();
+    let mut writers = vec![Txn(0); history.writer_count()];
+    for txn in history.txns() {
+        for op in history.op_range(txn).filter(|&op| history.tags[op].0 & OpTag::FINAL != 0) {
+            let place = &mut next[history.keys[op].index()];
+            writers[*place as usize] = txn;
+            *place += 1;
+        }
+    }
+    writers
+}
+
 /// Cuts the transactions into contiguous pieces of about equally many operations.
 fn split(txn_ops: &[u32], pieces: usize) -> Vec<Range<usize>> {
     let txns = txn_ops.len() - 1;

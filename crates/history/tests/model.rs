@@ -188,19 +188,20 @@ fn an_operation_takes_thirteen_bytes() {
     assert_eq!(columns("T1: ; T2: ; T3:") - columns("T1: ; T2:"), 29);
 }
 
-/// The writers of a key may be asked for first from inside of parallel work, by many at once. A thread that lists them
-/// and waits for its helpers takes up other work meanwhile, which asks for them too.
+/// The writers of a key may be asked for first from inside of parallel work, by many at once, or beforehand.
 #[test]
 fn writers_may_be_asked_for_by_many_at_once() {
     let text: String = (0..20_000).map(|i| format!("T{i}: w({},1) w({},2)  ", i % 7, i % 5)).collect();
     let history = notation::parse(&text).unwrap();
     let threads = rayon::ThreadPoolBuilder::new().num_threads(8).build().unwrap();
     for _ in 0..20 {
-        let history = history.clone();
+        let (history, listed) = (history.clone(), history.clone());
         let key = |i: usize| Key::at(i % history.key_count());
         let ask =
             || (0..256).into_par_iter().with_max_len(1).map(|i| history.writers(key(i)).len()).collect();
         let asked: Vec<usize> = threads.install(ask);
         assert!(asked.iter().enumerate().all(|(i, &len)| len == history.writer_range(key(i)).len()));
+        threads.install(|| listed.list_writers());
+        assert!(history.keys().all(|key| listed.writers(key) == history.writers(key)));
     }
 }

@@ -52,7 +52,7 @@ fn a_generated_history_is_accepted_at_the_level_its_store_ran_at() {
 #[test]
 fn long_sessions_are_accepted_too() {
     let base =
-        Spec { sessions: 4, txns_per_session: 600, ops_per_txn: 8, keys: 60, seed: 1, ..Spec::default() };
+        Spec { sessions: 4, txns_per_session: 1_000, ops_per_txn: 8, keys: 60, seed: 1, ..Spec::default() };
     let lists = Spec { shape: Shape::ListAppend, keys: 200, unknown_rate: 0.1, ..base.clone() };
     for spec in [Spec { abort_rate: 0.1, unknown_rate: 0.1, ..base }, lists] {
         let history = run(&spec, &mut |_, _| {}).unwrap();

@@ -56,7 +56,10 @@ fn stretches(forced: &Graph, place: &[u32]) -> Option<Vec<Range<u32>>> {
     for (txn, &at) in (0..).zip(place) {
         let last = forced.successors(txn).iter().map(|&before| place[before as usize]).max();
         if let Some(last) = last.filter(|&last| last > at) {
-            found.push(at..Some(last).filter(|&last| last != UNPLACED)? + 1);
+            if last == UNPLACED {
+                return None;
+            }
+            found.push(at..last + 1);
         }
     }
     found.sort_unstable_by_key(|stretch| stretch.start);

@@ -138,6 +138,12 @@ impl OpTag {
         READS >> (self.0 & 7) & 1 == 1
     }
 
+    /// Whether the operation is the last write of its key in its transaction.
+    #[inline]
+    pub(crate) fn is_final(self) -> bool {
+        self.0 & OpTag::FINAL != 0
+    }
+
     /// Whether the operation reads a register.
     #[inline]
     pub(crate) fn is_register_read(self) -> bool {

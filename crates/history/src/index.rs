@@ -53,7 +53,7 @@ pub(crate) fn build(history: &mut History) {
 /// Lists the writers of all keys, key by key.
 pub(crate) fn list_writers(history: &History) -> Vec<Txn> {
     let pieces = pieces(history);
-    let is_final = |op: usize| history.tags[op].0 & OpTag::FINAL != 0;
+    let is_final = |op: usize| history.tags[op].is_final();
     let count = |txns: &Range<usize>| {
         let mut counts = vec![0; history.key_count()];
         for op in history.txn_ops[txns.start] as usize..history.txn_ops[txns.end] as usize {
@@ -86,7 +86,7 @@ pub(crate) fn list_writers_alone(history: &History) -> Vec<Txn> {
     let mut next = history.key_writers.clone();
     let mut writers = vec![Txn(0); history.writer_count()];
     for txn in history.txns() {
-        for op in history.op_range(txn).filter(|&op| history.tags[op].0 & OpTag::FINAL != 0) {
+        for op in history.op_range(txn).filter(|&op| history.tags[op].is_final()) {
             let place = &mut next[history.keys[op].index()];
             writers[*place as usize] = txn;
             *place += 1;

@@ -486,7 +486,7 @@ impl<'h> Checker<'h> {
             let reads = if relations.sessions() { Relations::Causal } else { Relations::Reads };
             all.extend(cycles::find(self.history, &self.resolved, reads));
         }
-        if !self.resolved.versions.is_empty() {
+        if cycles::versions(&self.resolved, relations).next().is_some() {
             let first = all.len() as u32;
             let mut more = cycles::find(self.history, &self.resolved, relations);
             for component in more.iter_mut().filter_map(|cycle| cycle.instance.component.as_mut()) {

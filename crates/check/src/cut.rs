@@ -114,12 +114,12 @@ impl Search<'_> {
                     by_key.entry(op.key).or_default().extend(self.register(txn, op, before));
                 }
                 OpKind::ReadList if op.value != Value::UNKNOWN => {
-                    let Some(part) = self.history.table().elements(op.value).strip_suffix(before) else {
-                        continue;
-                    };
-                    if let Some(element) = self.lacks(txn, op.key, part) {
+                    let list = self.history.table().elements(op.value);
+                    let part = list.strip_suffix(before);
+                    if let Some(element) = self.lacks(txn, op.key, part.unwrap_or(list)) {
                         return Ok(Some(Failure::Unexplained(op.key, element)));
                     }
+                    let Some(part) = part else { continue };
                     by_key.entry(op.key).or_default().extend(self.list(txn, op, part));
                 }
                 kind if kind.is_write() => own.entry(op.key).or_default().push(op.value),

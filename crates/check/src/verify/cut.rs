@@ -152,8 +152,7 @@ impl<'a, 'h> Possible<'a, 'h> {
     /// Whether one who took effect wrote what was read, if anybody can have; of a list, as many as it holds.
     fn is_explained(&self, reader: Txn, read: OpView) -> bool {
         if read.kind == OpKind::ReadList {
-            let part = self.facts.external_part(read, reader).unwrap_or_default();
-            let part = part.strip_prefix(self.facts.initial_elements(read.key)).unwrap_or(part);
+            let part = self.facts.shown(read, reader);
             let mut held: FxHashMap<Value, usize> = FxHashMap::default();
             for &element in part {
                 *held.entry(element).or_default() += 1;

@@ -743,23 +743,6 @@ pub(crate) fn elements_repeat(history: &History) -> bool {
     })
 }
 
-/// Whether a register is read, wrongly, in place of one's own write or as its writer overwrote it, and a transaction of unknown
-/// outcome wrote what was read: to cut isolation such a read counts only if that one took effect.
-pub(crate) fn has_free_reads(history: &History) -> bool {
-    let live = live(history);
-    live.iter().any(|&txn| {
-        reads_of(history, txn).filter(|read| read.kind == OpKind::Read).any(|read| {
-            let wrote = |&other: &Txn| {
-                other != txn
-                    && history.outcome(other) == Outcome::Unknown
-                    && history.ops_of(other).any(|op| is_write_of(&op, read.key) && op.value == read.value)
-            };
-            possible_reads(history, &live, txn, read).is_some_and(|possible| possible.is_empty())
-                && live.iter().any(wrote)
-        })
-    })
-}
-
 /// The classics of levels.md and of the literature, each with the weakest levels that it violates: it violates those
 /// that imply one of them and no others.
 #[test]

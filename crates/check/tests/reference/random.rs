@@ -569,9 +569,6 @@ fn the_verifier_accepts_an_explanation_exactly_when_the_axiom_does() {
             continue;
         }
         for (level, found) in LEVELS.into_iter().zip(axioms::judge(&history, &LEVELS)).skip(1) {
-            if !compare::is_verified(&history, level) {
-                continue;
-            }
             let mut explanation = found.unwrap_or_else(|| guess(&history, level));
             for _ in 0..dice.below(3) {
                 change(&history, &mut explanation, &mut dice);

@@ -106,7 +106,7 @@ pub(crate) struct Repeated {
     pub(crate) read: Op,
     /// Where the element is.
     pub(crate) index: u32,
-    /// The appends that it may be.
+    /// The appends that it may be: of each transaction the first of this element.
     pub(crate) appends: Vec<Op>,
 }
 
@@ -255,11 +255,15 @@ impl<'h> Lists<'h> {
         let key = longest.key;
         let place = longest.whole().iter().position(|&element| self.is_repeated(key, element))?;
         let element = longest.whole()[place];
-        let appends = self.appends_to(key).iter().map(|&(_, _, op)| op);
+        // Of equal elements that one transaction appended, the first comes first.
+        let by_txn = self.appends_to(key).chunk_by(|a, b| a.1 == b.1);
+        let first = |appends: &[(Key, Txn, Op)]| {
+            appends.iter().map(|&(_, _, op)| op).find(|&op| self.history.op(op).value == element)
+        };
         Some(Repeated {
             read: longest.op,
             index: (self.initial(key).len() + place) as u32,
-            appends: appends.filter(|&op| self.history.op(op).value == element).collect(),
+            appends: by_txn.filter_map(first).collect(),
         })
     }
 

@@ -50,7 +50,7 @@ pub(crate) struct Problem<'a> {
     pub(crate) open: Vec<Open>,
     /// Reads in ranges with a known source, where others may come between: they order reader and writer, and nothing else.
     pub(crate) ranged: Vec<Read>,
-    /// Those with several possible sources, of which one comes before the reader.
+    /// Those with several possible sources, of which one comes before the reader, and those of optional transactions.
     open_ranged: Vec<(u32, Vec<u32>)>,
     /// One for each transaction, or empty when there are none.
     optional: Vec<bool>,
@@ -145,7 +145,9 @@ impl<'a> Problem<'a> {
         starts.push(kept.len() as u32);
         let reader = |open: &Open| self.reads[open.read as usize].txn;
         let ranged = self.open.iter().filter(|open| place[open.read as usize] == u32::MAX);
-        self.open_ranged = ranged.map(|open| (reader(open), open.sources.clone())).collect();
+        let is_optional = |read: &&Read| in_range(read) && read.source != OPEN && !self.is_present(read.txn);
+        let optional = self.reads.iter().filter(is_optional).map(|read| (read.txn, vec![read.source]));
+        self.open_ranged = ranged.map(|open| (reader(open), open.sources.clone())).chain(optional).collect();
         self.open.retain_mut(|open| {
             open.read = place[open.read as usize];
             open.read != u32::MAX

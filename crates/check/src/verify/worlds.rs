@@ -3,7 +3,8 @@
 //!
 //! An element of a list that a present transaction read, beyond those that were there initially, is one
 //! of the appends of this value to the key that did not abort. Every explanation of the history has one there, and the same
-//! one in all lists of the key that begin alike; so when the append and these elements get a value of their own, the
+//! one in all lists of the key that begin alike. Of equal elements that one transaction appended, it is the first that does not
+//! stand earlier in the list: appends of one transaction keep their order, and to PL-1 they are all the same. So when the append and these elements get a value of their own, the
 //! explanation is one of the new history too. A transaction of unknown outcome took effect, or it did not; one that did may
 //! have done so at any time after its invocation.
 //!
@@ -89,7 +90,7 @@ fn answers(facts: &Facts<'_>, level: Level, question: &Question) -> Result<Vec<H
     }
 }
 
-/// The list up to an element, of which all appends that it may be must be named.
+/// The list up to an element, of which all appends that it may be must be named: of each transaction the first.
 fn check_element(
     facts: &Facts<'_>,
     read: Op,
@@ -106,8 +107,11 @@ fn check_element(
         format!("{} has no appended element at {index}", facts.text(read))
     })?;
     let fits = |op: &OpView| op.kind == OpKind::Append && op.key == view.key && op.value == list[index];
+    ensure(!list[initial.len()..index].contains(&list[index]), || {
+        format!("the element of {} at {index} stands there earlier, too", facts.text(read))
+    })?;
     let live = history.txns().filter(|&txn| history.outcome(txn) != Outcome::Aborted);
-    let mut all: Vec<Op> = live.flat_map(|txn| history.ops_of(txn)).filter(fits).map(|op| op.id).collect();
+    let mut all: Vec<Op> = live.filter_map(|txn| history.ops_of(txn).find(fits)).map(|op| op.id).collect();
     let mut named = appends.to_vec();
     all.sort_unstable();
     named.sort_unstable();

@@ -71,7 +71,9 @@ fn all_edges(history: &History, txns: &[Txn]) -> Vec<Vec<Edges>> {
 fn assign(list: &[Value], appends: &[(Txn, Value)], taken: &mut Vec<usize>, found: &mut Vec<Edges>) {
     if let Some(&element) = list.get(taken.len()) {
         for i in (0..appends.len()).filter(|&i| appends[i].1 == element) {
-            if !taken.contains(&i) {
+            // Equal appends of one transaction are the same to everybody.
+            let is_first = (0..i).all(|j| appends[j] != appends[i] || taken.contains(&j));
+            if !taken.contains(&i) && is_first {
                 taken.push(i);
                 assign(list, appends, taken, found);
                 taken.pop();
@@ -90,7 +92,11 @@ fn assign(list: &[Value], appends: &[(Txn, Value)], taken: &mut Vec<usize>, foun
             .map(|(last, i)| (appends[last].0, appends[i].0)),
     );
     edges.retain(|(a, b)| a != b);
-    found.push(edges);
+    edges.sort_unstable();
+    edges.dedup();
+    if !found.contains(&edges) {
+        found.push(edges);
+    }
 }
 
 /// What the longest list of a key that a committed transaction read holds beyond the initial elements, if all of them are

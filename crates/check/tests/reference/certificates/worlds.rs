@@ -201,7 +201,7 @@ fn a_question_is_open_when_it_is_asked() {
     let read = op(&own, (3, 1));
     let question = Question::Element { read, index: 1, appends: vec![op(&own, (3, 0))] };
     let root = World::Open { question, cases: vec![1] };
-    refuse(&own, &whoever(Level::Causal, vec![root, missed(&own, 1)]), "not all appends of what is at 1");
+    refuse(&own, &whoever(Level::Causal, vec![root, missed(&own, 1)]), "stands there earlier, too");
     let absent = notation::parse(&EITHER.replace("T3:", "T3?:")).unwrap();
     let root = element(&absent, 0, &BOTH, &[1, 2]);
     let [one, other] = [1, 2].map(|n| missed(&absent, n));

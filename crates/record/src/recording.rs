@@ -148,7 +148,7 @@ impl Recording {
         }
     }
 
-    /// Records. `monitor` is for so many sessions as there are, and can stop it.
+    /// Records. `monitor` must have one slot per session, and can stop the run.
     pub fn run(&mut self, history: Output, log: Option<Output>, monitor: &Monitor) -> Summary {
         let mut summary =
             Summary { elapsed: Duration::ZERO, broken: Vec::new(), strikes: Vec::new(), trouble: Vec::new() };
@@ -182,7 +182,7 @@ impl Recording {
             }
             (Subject::Memory(..), _) => {}
         }
-        sink.lane().push(|lines| {
+        sink.begin(|lines| {
             line::write_header(&mut lines.history, &self.header());
             if sink.has_log() {
                 log::write_header(&mut lines.log, &self.log_header());

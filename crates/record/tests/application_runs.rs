@@ -286,7 +286,7 @@ fn killed_connections_break_nothing(url: &str) {
         let page = Page::default();
         let (workload, recorder) = (Value::Null, Value::Null);
         let header = Header { initial: None, initials: application.initials(), workload, recorder };
-        let sink = Sink::new(Some(page.begin(&header)), None);
+        let sink = page.sink(&header, Duration::from_millis(50));
         let monitor = Monitor::new(SESSIONS as usize);
         let limits = Limits { txns: Some(100), retries: 2, ..Limits::default() };
         thread::scope(|scope| {

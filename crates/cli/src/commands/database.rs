@@ -1,7 +1,7 @@
 //! What all commands that talk to a database share: which one, and a server of our own where none is at hand.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use isoscope_record::{Database, OpenError, Options, Server, ServerError, Target};
 
@@ -30,9 +30,6 @@ impl Chosen {
                 Some(started?)
             }
         };
-        if let Some(pid) = server.as_ref().and_then(Server::pid) {
-            SERVER.store(pid, Ordering::Relaxed);
-        }
         let url = match (&args.url, &server) {
             (Some(url), _) => url.clone(),
             (None, Some(server)) => server.url(),
@@ -65,11 +62,8 @@ pub(crate) fn refuse(error: &OpenError, terminal: &Terminal) -> Exit {
     }
 }
 
-/// The process of the server that was started, for the last ^C.
-static SERVER: AtomicU32 = AtomicU32::new(0);
-
 /// What the first ^C does: it stops a run after the transactions it is at, or a script after its step. The second one ends
-/// everything.
+/// everything; the server's watcher sees to the server then.
 pub(crate) fn on_interrupt(stop: impl Fn() + Send + 'static, terminal: &Terminal) {
     let interrupted = AtomicBool::new(false);
     let handler = move || {
@@ -78,7 +72,6 @@ pub(crate) fn on_interrupt(stop: impl Fn() + Send + 'static, terminal: &Terminal
             stop();
             return;
         }
-        Server::kill_process(SERVER.load(Ordering::Relaxed));
         std::process::exit(255);
     };
     if let Err(error) = ctrlc::set_handler(handler) {

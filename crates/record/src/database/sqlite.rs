@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{ErrorCode, OpenFlags, ToSql, ffi};
-use tempfile::TempDir;
 
 use crate::database::one_line;
 use crate::isolation::Isolation;
+use crate::scratch::Scratch;
 use crate::target::{File, Options};
 use crate::{
     Answer, Class, Connection, ConnectionId, Control, Database, Failure, Scalar, Stamps, Statement, Vendor,
@@ -33,7 +33,7 @@ pub(crate) struct Sqlite {
     version: String,
     isolation: &'static Isolation,
     /// Where a temporary file is, until nobody needs it.
-    _directory: Option<TempDir>,
+    _directory: Option<Scratch>,
 }
 
 impl Sqlite {
@@ -45,7 +45,7 @@ impl Sqlite {
         let directory = match &file.path {
             Some(_) => None,
             None => Some(
-                TempDir::with_prefix("isoscope-")
+                Scratch::new()
                     .map_err(|error| other(format!("no temporary directory can be made: {error}")))?,
             ),
         };

@@ -249,8 +249,8 @@ pub(crate) fn failed_transactions_do_not_commit(url: &str) {
     c.begin().expect("begin");
     write(&mut c, 1, 1).expect("write");
     fails(try_run(&mut c, "SELECT 1/0", &[]), Class::Other);
-    fails(try_run(&mut c, "SELECT 1", &[]), Class::Other);
-    fails(c.commit(), Class::Other);
+    fails(try_run(&mut c, "SELECT 1", &[]), Class::RolledBack);
+    fails(c.commit(), Class::RolledBack);
     assert_eq!(read(&mut c, 1), Scalar::Int(0), "nothing happened");
     c.begin().expect("begin");
     write(&mut c, 1, 2).expect("write");

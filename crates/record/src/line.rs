@@ -138,7 +138,7 @@ fn write_step(out: &mut Vec<u8>, step: &Step, seen: &Seen) {
 
 fn write_seen(out: &mut Vec<u8>, seen: &Seen) {
     match seen {
-        Seen::Done => out.extend_from_slice(b"{\"unknown\":true}"),
+        Seen::Done | Seen::Missed => out.extend_from_slice(b"{\"unknown\":true}"),
         Seen::Value(value) => write_optional(out, *value),
         Seen::List(elements) => {
             out.push(b'[');

@@ -4,6 +4,12 @@
 //! comma before them. An append is one UPDATE that makes the text longer, so the database, not the client, reads
 //! what the append extends; everything else is one plain statement an operation.
 //!
+//! A DELETE may find nothing. That is no write: it read that the key is absent, where statements that write look at
+//! the rows that plain reads see. They do in SQLite, and in PostgreSQL where the whole transaction has one snapshot (a row that changed
+//! since then is an error). They do not in InnoDB, and not in PostgreSQL's `read committed`, where a statement that waited for
+//! another transaction finds neither the row that this deleted nor the one that it put in its place; there, the DELETE is no operation
+//! at all.
+//!
 //! The table is called `isoscope_kv`, and only it is touched.
 
 use super::{KeyValue, Kind, Plan};
@@ -25,6 +31,8 @@ pub struct Tables<'d> {
     database: &'d dyn Database,
     connection: Box<dyn Connection>,
     append: &'static str,
+    /// What a DELETE that finds nothing has seen.
+    missed: Seen,
 }
 
 impl<'d> Tables<'d> {
@@ -34,7 +42,8 @@ impl<'d> Tables<'d> {
             Vendor::MySql | Vendor::MariaDb => "UPDATE isoscope_kv SET v = CONCAT(v, ?) WHERE k = ?",
             _ => "UPDATE isoscope_kv SET v = v || ? WHERE k = ?",
         };
-        Ok(Tables { connection: database.connect()?, database, append })
+        let missed = if writes_see_what_reads_see(database) { Seen::Value(None) } else { Seen::Missed };
+        Ok(Tables { connection: database.connect()?, database, append, missed })
     }
 
     /// The statement that makes the table.
@@ -94,10 +103,10 @@ impl<'d> Tables<'d> {
         }
     }
 
-    /// What there is to delete is deleted; what there is not was seen to be absent.
+    /// The number of rows tells whether anything was deleted.
     fn delete(&mut self, key: &Scalar, record: &mut Record) -> Result<Seen, Failure> {
         match self.execute(DELETE, std::slice::from_ref(key), record)? {
-            Answer::Count(0) => Ok(Seen::Value(None)),
+            Answer::Count(0) => Ok(self.missed.clone()),
             Answer::Count(1) => Ok(Seen::Done),
             answer => Err(odd(DELETE, &answer)),
         }
@@ -161,6 +170,18 @@ impl KeyValue for Tables<'_> {
     fn reconnect(&mut self) -> Result<(), Failure> {
         self.connection = self.database.connect()?;
         Ok(())
+    }
+}
+
+/// Whether statements that write look for rows where plain reads of the same transaction do; see the module.
+fn writes_see_what_reads_see(database: &dyn Database) -> bool {
+    match database.vendor() {
+        Vendor::Sqlite | Vendor::Memory => true,
+        Vendor::Postgres => {
+            let name = database.isolation().map(|isolation| isolation.name);
+            matches!(name, Some("repeatable-read" | "serializable"))
+        }
+        Vendor::MySql | Vendor::MariaDb => false,
     }
 }
 

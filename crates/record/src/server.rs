@@ -142,6 +142,9 @@ pub struct Server {
 }
 
 impl Server {
+    /// How many connections a server takes unless a setting says otherwise.
+    pub const CONNECTIONS: u32 = 200;
+
     /// Starts a server with its own settings, each `name=value`, and waits until it answers.
     pub fn start<S: AsRef<str>>(kind: ServerKind, settings: &[S]) -> Result<Server, ServerError> {
         let settings = settings.iter().map(|text| setting(text.as_ref())).collect::<Result<_, _>>()?;
@@ -361,6 +364,7 @@ impl Server {
 
     fn postgres(&self, command: &mut Command) {
         let port = self.port.to_string();
+        let connections = Server::CONNECTIONS.to_string();
         let ours = [
             ("fsync", "off"),
             // The path of a socket must be short, and nobody needs it.
@@ -368,7 +372,7 @@ impl Server {
             ("track_commit_timestamp", "on"),
             // Deadlocks are ordinary here, and a second is long.
             ("deadlock_timeout", "20ms"),
-            ("max_connections", "200"),
+            ("max_connections", &connections),
             // Failures are ordinary too, and clients are told of them; the log is for what ends the server.
             ("log_min_messages", "log"),
         ];
@@ -387,7 +391,7 @@ impl Server {
             .arg("--no-defaults")
             .args(self.owner.mariadb_user())
             .args(["--skip-log-bin", "--skip-name-resolve", "--innodb-flush-log-at-trx-commit=2"])
-            .arg("--max-connections=200")
+            .arg(format!("--max-connections={}", Server::CONNECTIONS))
             .args(self.settings.iter().map(|(name, value)| format!("--{name}={value}")))
             .arg(option("--datadir=", &self.data()))
             .arg(option("--tmpdir=", directory))

@@ -17,13 +17,14 @@ pub(crate) struct Chosen {
 }
 
 impl Chosen {
-    /// The database that the arguments name. Says itself what is wrong with them.
-    pub(crate) fn new(args: &DatabaseArgs, terminal: &Terminal) -> Result<Chosen, Exit> {
+    /// The database that the arguments name, with room for so many sessions if it is started. Says itself what is
+    /// wrong with them.
+    pub(crate) fn new(args: &DatabaseArgs, sessions: u32, terminal: &Terminal) -> Result<Chosen, Exit> {
         let server = match args.start {
             None => None,
             Some(kind) => {
                 terminal.detail(&format!("starting {}", kind.0.name()));
-                let started = Server::start(kind.0, &args.set).map_err(|error| {
+                let started = Server::start(kind.0, &settings(args, sessions)).map_err(|error| {
                     terminal.error(&error.to_string());
                     if matches!(error, ServerError::Setting(_)) { Exit::Usage } else { Exit::Failed }
                 });
@@ -51,6 +52,15 @@ impl Chosen {
     ) -> Result<Arc<dyn Database>, Exit> {
         self.target.open(isolation, options).map(Arc::from).map_err(|error| refuse(&error, terminal))
     }
+}
+
+/// The settings of a private server. Those of the user come last, and count.
+fn settings(args: &DatabaseArgs, sessions: u32) -> Vec<String> {
+    /// Connections besides those of the sessions: to watch and to clean up, and some that were lost and are not closed yet.
+    const SPARE: u32 = 50;
+    let needed = sessions.saturating_add(SPARE);
+    let raised = (needed > Server::CONNECTIONS).then(|| format!("max_connections={needed}"));
+    raised.into_iter().chain(args.set.iter().cloned()).collect()
 }
 
 /// Says why a database cannot be opened.

@@ -15,7 +15,7 @@ use crate::client::Client;
 use crate::database::{Database, Failure, Scalar, Vendor};
 use crate::fault::{Fault, FaultKind, Victim};
 use crate::isolation::Isolation;
-use crate::keyvalue::{Bug, KeyValueClient, MemoryStore, Plan, Tables};
+use crate::keyvalue::{Bug, KeyValueClient, Kind, MemoryStore, Plan, Tables};
 use crate::line::{self, Header};
 use crate::log::{self, LogHeader};
 use crate::monitor::Monitor;
@@ -119,8 +119,11 @@ impl Recording {
             Subject::Memory(level, _) => return Some(Promise { level: *level, isolation: None }),
             Subject::Database(database) => database.isolation()?,
         };
-        let computed = matches!(&self.workload, Workload::KeyValue(plan) if plan.spec.kind.is_list());
-        let level = if computed { isolation.computed } else { isolation.registers };
+        let level = match &self.workload {
+            Workload::KeyValue(plan) if plan.spec.kind == Kind::Scan => isolation.rows,
+            Workload::KeyValue(plan) if plan.spec.kind.is_list() => isolation.computed,
+            _ => isolation.registers,
+        };
         Some(Promise { level, isolation: Some(isolation) })
     }
 

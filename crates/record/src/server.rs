@@ -290,7 +290,10 @@ impl Server {
         let file = file.map_err(io_error(format!("writing {}", log.display())))?;
         let twin = file.try_clone().map_err(io_error("writing the log"))?;
         let mut command = Command::new(program);
-        command.current_dir(self.directory.path()).stdin(Stdio::null()).stdout(file).stderr(twin);
+        let directory = self.directory.path();
+        command.current_dir(directory).stdin(Stdio::null()).stdout(file).stderr(twin);
+        // A MariaDB that starts removes the temporary tables of others from a directory that they share.
+        command.env("TMPDIR", directory);
         self.owner.runs(&mut command);
         Ok(command)
     }

@@ -20,6 +20,7 @@ mod history;
 mod ids;
 mod index;
 pub mod notation;
+mod ranges;
 mod source;
 mod stats;
 mod value;

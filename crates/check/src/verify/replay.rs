@@ -6,7 +6,7 @@
 //! all before it. Then
 //!
 //! - every external read returns what the last of these that wrote the key wrote, or a list of all they
-//!   appended;
+//!   appended; where a transaction has appended to the list itself, nobody before it in the order is missing there;
 //! - SESSION: the snapshot holds the earlier transactions of the session (PL-2.99 knows no sessions);
 //! - NOCONFLICT (snapshot isolation): it holds every earlier writer of a key that the transaction writes;
 //! - real time (strict levels): it holds all that had returned before the transaction was invoked.
@@ -18,6 +18,7 @@ use isoscope_history::{OpKind, OpView, Txn, Value};
 use isoscope_levels::Level;
 
 use super::facts::{Facts, Source};
+use super::lists::Lists;
 use super::order::Order;
 use super::{Refutation, ensure, realtime};
 use crate::certificate::Node;
@@ -106,13 +107,20 @@ impl<'a, 'h> View<'a, 'h> {
             self.sees.iter().copied().zip(self.order.txns.iter().copied()).collect();
         readers.sort_by_key(|&(sees, _)| sees);
         let mut state = State::new(self.facts);
+        let lists = Lists::new(self.facts, self.order);
         let mut applied = 0;
         for (sees, reader) in readers {
             for &txn in &self.order.txns[applied..sees as usize] {
                 state.apply(txn);
             }
             applied = sees as usize;
-            self.facts.history.ops_of(reader).try_for_each(|op| state.check(op, reader))?;
+            for op in self.facts.history.ops_of(reader) {
+                state.check(op, reader)?;
+                let is_list = op.kind == OpKind::ReadList && op.value != Value::UNKNOWN;
+                ensure(!is_list || lists.extends(self.facts, op, reader), || {
+                    format!("{} misses what came before its transaction's appends", self.facts.text(op.id))
+                })?;
+            }
         }
         Ok(())
     }

@@ -14,6 +14,8 @@ pub(crate) enum Step {
     ReadNil(usize),
     Append(usize, u32),
     ReadList(usize, Vec<u32>),
+    /// Reads a list, and nobody learned what.
+    ReadListUnlearned(usize),
 }
 
 /// A transaction of the session of that number.
@@ -52,6 +54,7 @@ pub(crate) fn build(plan: &[Plan]) -> History {
                 Step::Delete(key) => txn.delete(KEYS[*key]),
                 Step::Append(key, value) => txn.append(KEYS[*key], *value),
                 Step::ReadList(key, list) => txn.read_list(KEYS[*key], list.iter().copied()),
+                Step::ReadListUnlearned(key) => txn.read_list_unlearned(KEYS[*key]),
             };
         }
         txn.outcome(*outcome);

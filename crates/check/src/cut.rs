@@ -179,7 +179,9 @@ impl Search<'_> {
     fn failure(&self, txn: Txn) -> Option<Failure> {
         let (mut failure, by_key) = self.reads(txn);
         for (key, mut reads) in by_key {
-            reads.retain(|read| !self.is_free(read) || read.origins.iter().any(|&node| self.is_supposed(node)));
+            reads.retain(|read| {
+                !self.is_free(read) || read.origins.iter().any(|&node| self.is_supposed(node))
+            });
             let unexplained = |read: &&Read| read.explained && !read.origins.iter().any(|&o| self.is_live(o));
             if let Some(read) = reads.iter().find(unexplained) {
                 failure = failure.or(Some(Failure::Unexplained(key, self.history.op(read.op).value)));

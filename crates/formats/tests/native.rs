@@ -551,7 +551,7 @@ fn a_recording_may_be_cut_anywhere() {
     let text = recording(true);
     let header = text.find('\n').unwrap() + 1;
     for length in header..text.len() {
-        let reading = support::reading(Format::Native, text[..length].to_owned());
+        let reading = support::reading(Format::Native, &text[..length]);
         let is_whole = text[..length].ends_with("\"end\"}");
         assert_eq!(reading.warnings.is_empty(), is_whole, "{length}: {:?}", reading.warnings);
         let history = &reading.history;

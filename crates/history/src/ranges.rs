@@ -36,7 +36,8 @@ impl History {
                 match self.ranges.get(self.values[op].as_small().unwrap_or(u32::MAX) as usize) {
                     Some(row) if is_range(&self.tags[op]) => {
                         for (key, value) in names.read(&history, row) {
-                            let kind = if names.is_list[key.index()] { OpKind::ReadList } else { OpKind::Read };
+                            let kind =
+                                if names.is_list[key.index()] { OpKind::ReadList } else { OpKind::Read };
                             tags.push(OpTag(kind as u8 | OpTag::IN_RANGE));
                             keys.push(key);
                             values.push(value);
@@ -96,10 +97,8 @@ impl Names {
         }
         let is_written = |key: Key| history.key_writers[key.index()] < history.key_writers[key.index() + 1];
         let name = |key: Key| history.key_name[key.index()];
-        let mut sorted: Vec<Key> = history
-            .keys()
-            .filter(|&key| is_written(key) || history.initial(key) != Value::NIL)
-            .collect();
+        let mut sorted: Vec<Key> =
+            history.keys().filter(|&key| is_written(key) || history.initial(key) != Value::NIL).collect();
         sorted.sort_by(|&a, &b| total_order(&history.table, name(a), name(b)));
         Names { of, is_list, sorted }
     }
@@ -116,7 +115,8 @@ impl Names {
             row.live.iter().chain(&row.dead).map(|&(name, value)| (self.of[&name], value)).collect();
         let others = self.sorted[if compared { from..to } else { 0..0 }].iter().copied();
         let others = others.filter(|key| !found.contains_key(key)).map(|key| (key, Value::NIL));
-        let mut reads: Vec<(Key, Value)> = others.chain(found.iter().map(|(&key, &value)| (key, value))).collect();
+        let mut reads: Vec<(Key, Value)> =
+            others.chain(found.iter().map(|(&key, &value)| (key, value))).collect();
         reads.sort_by(|a, b| total_order(table, name(a.0), name(b.0)).then(a.0.cmp(&b.0)));
         reads
     }

@@ -136,9 +136,9 @@ impl Session<'_> {
                     break;
                 };
                 if end.is_stuck {
-                    self.reconnect()?
+                    self.reconnect()?;
                 } else {
-                    self.recover(failure)?
+                    self.recover(failure)?;
                 }
                 // What may have committed is not tried again.
                 if !failure.class.is_ordinary() || end.outcome == Outcome::Unknown {

@@ -45,8 +45,8 @@ impl<'h> Lists<'h> {
         for reads in by_key.chunk_by(|a, b| a.key == b.key) {
             let key = reads[0].key;
             let Some(&longest) = reads.iter().rev().max_by_key(|read| read.whole().len()) else { continue };
-            let is_readable = readable
-                .map_or_else(|| self.is_readable(longest, reads), |readable| readable[key.index()]);
+            let is_readable =
+                readable.map_or_else(|| self.is_readable(longest, reads), |readable| readable[key.index()]);
             if is_readable {
                 writes.readable[key.index()] = true;
                 writes.versions.extend(self.versions(longest, present));
@@ -85,8 +85,9 @@ impl<'h> Lists<'h> {
                 latest = latest.max(Some(here));
             }
         }
-        reads.iter().map(|read| read.whole().len()).any(|length| {
-            gaps.iter().any(|&(later, earlier)| later < length && length <= earlier)
-        })
+        reads
+            .iter()
+            .map(|read| read.whole().len())
+            .any(|length| gaps.iter().any(|&(later, earlier)| later < length && length <= earlier))
     }
 }

@@ -202,7 +202,8 @@ impl<'a, 'h> Possible<'a, 'h> {
     /// Whom a read that counts may be from; none when it is of nobody else.
     fn origins(&self, reader: Txn, read: OpView) -> Option<From> {
         let took_effect = |node: &Node| matches!(node, Node::Txn(txn) if self.supposed.contains(txn));
-        self.any_origins(reader, read).filter(|from| !self.is_free(from) || from.nodes.iter().any(took_effect))
+        self.any_origins(reader, read)
+            .filter(|from| !self.is_free(from) || from.nodes.iter().any(took_effect))
     }
 
     /// Whom a read may be from, be it that it counts or not.

@@ -430,7 +430,10 @@ impl<'h> Facts<'h> {
                 _ => {}
             }
             if read.kind == OpKind::ReadList {
-                let appends = self.shown(read, reader).iter().filter_map(|&element| self.only_append(read.key, element));
+                let appends = self
+                    .shown(read, reader)
+                    .iter()
+                    .filter_map(|&element| self.only_append(read.key, element));
                 writers.extend(appends.map(|append| self.history.txn_of(append)));
             }
         }

@@ -97,8 +97,9 @@ pub(super) fn readable(facts: &Facts<'_>) -> Vec<bool> {
         lists.dedup_by(|a, b| a.1 == b.1);
         let in_turn = lists.windows(2).all(|pair| pair[1].1.starts_with(pair[0].1));
         let can_be = |list: &[Value]| {
-            list.strip_prefix(facts.initial_elements(key))
-                .is_some_and(|appended| holds_no_more(facts, key, appended) && has_no_gap(facts, key, appended))
+            list.strip_prefix(facts.initial_elements(key)).is_some_and(|appended| {
+                holds_no_more(facts, key, appended) && has_no_gap(facts, key, appended)
+            })
         };
         readable[key.index()] = facts.is_list(key) && in_turn && lists.iter().all(|(_, list)| can_be(list));
     }

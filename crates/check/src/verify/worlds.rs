@@ -123,9 +123,8 @@ fn with_element(facts: &Facts<'_>, read: Op, until: &[Value], append: Op) -> His
     let index = until.len() - 1;
     let unique = edit.twin(until[index]);
     let elements = |list: OpView| history.table().elements(list.value);
-    let begins_alike = |op: &OpView| {
-        op.kind == OpKind::ReadList && op.key == key && elements(*op).starts_with(until)
-    };
+    let begins_alike =
+        |op: &OpView| op.kind == OpKind::ReadList && op.key == key && elements(*op).starts_with(until);
     for list in history.txns().flat_map(|txn| history.ops_of(txn)).filter(begins_alike) {
         let mut elements = elements(list).to_vec();
         elements[index] = unique;

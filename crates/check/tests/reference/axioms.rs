@@ -119,9 +119,8 @@ pub(crate) fn accepts(history: &History, level: Level, explanation: &Explanation
         let mut accepted = false;
         if numbers.len() == world.txns.len() && world.reads.iter().flatten().all(named) {
             world.for_each_order(rules, &mut |co| {
-                accepted |= co.order[1..] == numbers[..]
-                    && world.makes_the_lists(co)
-                    && world.satisfies(level, co);
+                accepted |=
+                    co.order[1..] == numbers[..] && world.makes_the_lists(co) && world.satisfies(level, co);
                 !accepted
             });
         }
@@ -157,7 +156,8 @@ pub(crate) fn accepts_snapshots(history: &History, level: Level, explanation: &E
             held <= i
                 && order.iter().all(|&other| !must_be_seen(other) || order[..held].contains(&other))
                 && reads_of(history, txn).all(|read| {
-                    let appended = read.kind == OpKind::ReadList && !own_before(history, txn, read).is_empty();
+                    let appended =
+                        read.kind == OpKind::ReadList && !own_before(history, txn, read).is_empty();
                     returns_state(history, &order[..held], txn, read)
                         && (!appended || returns_state(history, &order[..i], txn, read))
                 })

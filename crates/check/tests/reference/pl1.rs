@@ -44,9 +44,8 @@ fn first<T>(
 fn sorted(txns: &[Txn], edges: &[(Txn, Txn)]) -> Option<Vec<Txn>> {
     let mut order: Vec<Txn> = Vec::new();
     while order.len() < txns.len() {
-        let is_next = |txn: &&Txn| {
-            !order.contains(txn) && edges.iter().all(|(a, b)| b != *txn || order.contains(a))
-        };
+        let is_next =
+            |txn: &&Txn| !order.contains(txn) && edges.iter().all(|(a, b)| b != *txn || order.contains(a));
         order.push(*txns.iter().find(is_next)?);
     }
     Some(order)
@@ -83,9 +82,13 @@ fn assign(list: &[Value], appends: &[(Txn, Value)], taken: &mut Vec<usize>, foun
     let left = (0..appends.len()).filter(|i| !taken.contains(i));
     let shown = taken.iter().copied();
     let mut edges: Edges = taken.windows(2).map(|pair| (appends[pair[0]].0, appends[pair[1]].0)).collect();
-    edges.extend(shown.last().into_iter().flat_map(|last| left.clone().map(move |i| (last, i))).map(
-        |(last, i)| (appends[last].0, appends[i].0),
-    ));
+    edges.extend(
+        shown
+            .last()
+            .into_iter()
+            .flat_map(|last| left.clone().map(move |i| (last, i)))
+            .map(|(last, i)| (appends[last].0, appends[i].0)),
+    );
     edges.retain(|(a, b)| a != b);
     found.push(edges);
 }

@@ -6,7 +6,7 @@
 //!
 //! A DELETE may find nothing. That is no write: it read that the key is absent, where statements that write look at
 //! the rows that plain reads see. They do in SQLite, and in PostgreSQL where the whole transaction has one snapshot (a row that changed
-//! since then is an error). They do not in InnoDB, and not in PostgreSQL's `read committed`, where a statement that waited for
+//! since then is an error). They do not in MySQL and MariaDB, and not in PostgreSQL's `read committed`, where a statement that waited for
 //! another transaction finds neither the row that this deleted nor the one that it put in its place; there, the DELETE is no operation
 //! at all.
 //!

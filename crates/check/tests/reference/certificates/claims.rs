@@ -52,7 +52,12 @@ impl Claim<'_> {
         match read.kind {
             _ if read.value == Value::UNKNOWN => true,
             // One's own appends follow those of all before.
-            OpKind::ReadList if mine.is_some() && self.state(&self.order[..place], read.key) != self.state(seen, read.key) => false,
+            OpKind::ReadList
+                if mine.is_some()
+                    && self.state(&self.order[..place], read.key) != self.state(seen, read.key) =>
+            {
+                false
+            }
             OpKind::ReadList => self.history.table().elements(read.value) == list,
             OpKind::Read => match mine.or(value) {
                 Some(value) => read.value == value,

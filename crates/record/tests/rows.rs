@@ -7,6 +7,7 @@ mod page;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use isoscope_check::{Checker, Options as CheckOptions, Verdict};
 use isoscope_history::{Datum, History, OpKind, Outcome, Value};
 use isoscope_levels::Level;
 use isoscope_record::{
@@ -122,6 +123,7 @@ fn plain_reads(history: &History, missed: usize, misses_are_reads: bool) -> usiz
 #[test]
 fn sqlite_rows() {
     assert_recorded("sqlite:", "serializable", true);
+    assert_promise_kept("sqlite:", "serializable");
 }
 
 #[test]
@@ -131,6 +133,7 @@ fn postgres_rows() {
         [("read-committed", false), ("repeatable-read", true), ("serializable", true)]
     {
         assert_recorded(&server.url(), isolation, misses_are_reads);
+        assert_promise_kept(&server.url(), isolation);
     }
 }
 
@@ -139,6 +142,7 @@ fn mariadb_rows() {
     let server = Server::start::<&str>(ServerKind::MariaDb, &[]).unwrap_or_else(|error| panic!("{error}"));
     for isolation in ["read-committed", "repeatable-read", "serializable"] {
         assert_recorded(&server.url(), isolation, false);
+        assert_promise_kept(&server.url(), isolation);
     }
 }
 
@@ -146,4 +150,30 @@ fn mariadb_rows() {
 fn memory_rows() {
     let (history, _) = record(Subject::Memory(Level::Serializable, Vec::new()));
     assert!(replay(&history, true) > 10);
+}
+
+/// Several sessions at once: what is promised of rows holds, range reads included.
+fn assert_promise_kept(url: &str, isolation: &str) {
+    for seed in 0..4 {
+        let spec = PlanSpec { kind: Kind::Scan, sessions: 6, keys: 8, seed, ..PlanSpec::default() };
+        let mut recording = Recording {
+            subject: open(url, isolation),
+            workload: Workload::KeyValue(Plan::new(spec).unwrap()),
+            sessions: 6,
+            seed,
+            limits: Limits { txns: Some(100), ..Limits::default() },
+            faults: Vec::new(),
+            server: None,
+            keep_tables: false,
+        };
+        let promise = recording.promise().unwrap();
+        let page = Page::default();
+        let summary = recording.run(Box::new(page.clone()), None, &Monitor::new(6));
+        assert!(summary.trouble.is_empty(), "{:?}", summary.trouble);
+        let history = page.history();
+        let expanded = history.expand_ranges().unwrap().unwrap_or(history);
+        let judgement = Checker::new(&expanded, CheckOptions::default()).check(promise.level);
+        let is_kept = matches!(judgement.verdict, Verdict::Holds(_));
+        assert!(is_kept, "{url} {isolation} seed {seed}: {:?}\n{}", judgement.verdict, page.text());
+    }
 }

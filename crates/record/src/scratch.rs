@@ -1,11 +1,12 @@
 //! Temporary directories, which are removed even when a process could not do it.
 //!
-//! A directory goes when its [`Scratch`] is dropped. A process that is killed leaves it behind, so whoever makes one removes
-//! those of processes that are gone first, and ends what still runs in them. A file in the directory tells: its owner
-//! keeps it locked, and the operating system lets go of the lock when the owner ends, however that comes about. (The number of the
+//! A directory goes when its [`Scratch`] is dropped. A process that is killed leaves it behind, so making one first removes
+//! those of processes that are gone, and ends the servers that still run in them. A file in the directory tells: its owner
+//! keeps it locked, and the operating system releases the lock when the owner ends, however that comes about. (The number of the
 //! owner's process would not do: numbers are used again, and other containers have others.)
 //!
-//! Invariant: the file has its name only once it is locked, and what has no such file, or one of another user, is left alone.
+//! Invariant: the file has its name only once it is locked. A directory without such a file, or with one of another user, is left
+//! alone.
 
 use std::env;
 use std::fs::{self, File};
@@ -20,12 +21,13 @@ use crate::server::process;
 
 const PREFIX: &str = "isoscope-";
 /// The file that is locked.
-const LOCK: &str = "lock";
+const LOCK: &str = "isoscope.lock";
 
 /// A temporary directory; see the module.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     directory: TempDir,
+    /// Locked as long as this lives.
     _lock: File,
 }
 
@@ -37,10 +39,12 @@ impl Scratch {
     fn inside(parent: &Path) -> io::Result<Scratch> {
         sweep(parent);
         let directory = TempDir::with_prefix_in(PREFIX, parent)?;
-        let draft = directory.path().join("lock.new");
+        let draft = directory.path().join("isoscope.new");
         let lock = File::create(&draft)?;
-        lock.lock()?;
-        fs::rename(&draft, directory.path().join(LOCK))?;
+        // Not every file system has locks. Without one the directory is not known as ours, and nobody else removes it.
+        if lock.lock().is_ok() {
+            fs::rename(&draft, directory.path().join(LOCK))?;
+        }
         Ok(Scratch { directory, _lock: lock })
     }
 
@@ -58,7 +62,7 @@ fn sweep(parent: &Path) {
             && is_directory
             && let Some(_lock) = abandoned(&entry.path())
         {
-            for pid in process::inside(&entry.path()) {
+            for pid in process::servers_inside(&entry.path()) {
                 let _ = process::send(pid, Signal::KILL);
             }
             let _ = fs::remove_dir_all(entry.path());
@@ -79,6 +83,7 @@ fn abandoned(directory: &Path) -> Option<File> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
     use std::process::{Command, Stdio};
     use std::thread;
     use std::time::Duration;
@@ -89,26 +94,38 @@ mod tests {
     fn what_the_dead_left_behind_is_removed_and_nothing_else() {
         let parent = TempDir::new().unwrap();
         let living = Scratch::inside(parent.path()).unwrap();
-        // A directory whose owner was killed: its lock is free. Something still runs in it.
+        // A directory whose owner was killed: its lock is free. Its server still runs, and somebody looks around there.
         let dead = parent.path().join("isoscope-dead");
         fs::create_dir_all(dead.join("data")).unwrap();
         fs::write(dead.join(LOCK), "").unwrap();
-        let mut left = Command::new("sleep")
-            .arg("600")
-            .current_dir(dead.join("data"))
-            .stdin(Stdio::null())
-            .spawn()
-            .unwrap();
+        let program = parent.path().join("postgres");
+        fs::write(&program, "#!/bin/sh\nread line\n").unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let run = |program: &Path| {
+            let place = dead.join("data");
+            Command::new(program)
+                .current_dir(place)
+                .stdin(Stdio::piped())
+                .stdout(Stdio::null())
+                .spawn()
+                .unwrap()
+        };
+        let (mut server, mut visitor) = (run(&program), run(Path::new("cat")));
+        // The shell is called as the program once that has begun.
+        while !fs::read_to_string(format!("/proc/{}/comm", server.id())).unwrap().starts_with("postgres") {
+            thread::sleep(Duration::from_millis(5));
+        }
         // Directories that say nothing of their owner, and others.
         for name in ["isoscope-other", "something"] {
             fs::create_dir(parent.path().join(name)).unwrap();
         }
         fs::write(parent.path().join("something").join(LOCK), "").unwrap();
         let next = Scratch::inside(parent.path()).unwrap();
-        while left.try_wait().unwrap().is_none() {
-            thread::sleep(Duration::from_millis(5));
-        }
+        server.wait().unwrap();
         assert!(!dead.exists());
+        assert!(visitor.try_wait().unwrap().is_none());
+        visitor.kill().unwrap();
+        visitor.wait().unwrap();
         for kept in [living.path(), next.path(), &parent.path().join("isoscope-other")] {
             assert!(kept.exists(), "{}", kept.display());
         }

@@ -108,11 +108,16 @@ pub(super) fn children(parent: u32) -> Vec<u32> {
     all().into_iter().filter(|(_, of)| *of == parent).map(|(pid, _)| pid).collect()
 }
 
-/// The processes that have their working directory inside of this one, where `/proc` tells.
-pub(crate) fn inside(directory: &Path) -> Vec<u32> {
+/// What servers, and what makes their directories, are called. The system shows 15 letters of a name.
+pub(super) const SERVERS: [&str; 4] = ["postgres", "initdb", "mariadbd", "mariadb-install"];
+
+/// The servers that have their working directory inside of this one, where `/proc` tells. A person may look around there too.
+pub(crate) fn servers_inside(directory: &Path) -> Vec<u32> {
     let Ok(directory) = directory.canonicalize() else { return Vec::new() };
     let is_inside = |pid: &u32| {
-        fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|place| place.starts_with(&directory))
+        let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        SERVERS.contains(&name.trim_end())
+            && fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|place| place.starts_with(&directory))
     };
     all().into_iter().map(|(pid, _)| pid).filter(is_inside).collect()
 }

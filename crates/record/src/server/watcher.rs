@@ -11,16 +11,19 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-use super::ServerKind;
+use super::{ServerKind, process};
 
-/// Stops the process by the signal `$1`, or by force after ten seconds; then whatever else runs in the directory `$2`; and
-/// removes that. What runs there is known by its working directory, where `/proc` tells.
+/// Stops the process by the signal `$1`, or by force after ten seconds; then the servers, called `$3` and so on, that run in
+/// the directory `$2`; and removes that. What runs there is known by its working directory, where `/proc` tells.
 const SCRIPT: &str = r#"
 trap '' HUP INT TERM
+signal=$1
+directory=$2
+shift 2
 pid=
 while read -r line; do pid=$line; done
 if [ -n "$pid" ]; then
-    kill -s "$1" "$pid"
+    kill -s "$signal" "$pid"
     kill -s CONT "$pid"
     tries=0
     while [ "$tries" -lt 100 ] && kill -s 0 "$pid"; do
@@ -30,13 +33,17 @@ if [ -n "$pid" ]; then
     kill -s KILL "$pid"
 fi
 tries=0
-while [ "$tries" -lt 50 ] && [ -d "$2" ]; do
+while [ "$tries" -lt 50 ] && [ -d "$directory" ]; do
     for process in /proc/[0-9]*; do
-        case $(readlink "$process/cwd") in
-            "$2" | "$2"/*) kill -s KILL "${process#/proc/}" ;;
-        esac
+        read -r name <"$process/comm" || continue
+        for server in "$@"; do
+            [ "$name" = "$server" ] || continue
+            case $(readlink "$process/cwd") in
+                "$directory" | "$directory"/*) kill -s KILL "${process#/proc/}" ;;
+            esac
+        done
     done
-    rm -rf "$2" && break
+    rm -rf "$directory" && break
     sleep 0.1
     tries=$((tries + 1))
 done
@@ -60,6 +67,7 @@ impl Watcher {
         let mut child = Command::new("sh")
             .args(["-c", SCRIPT, "isoscope-watcher", signal])
             .arg(directory.canonicalize()?)
+            .args(process::SERVERS)
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::null())

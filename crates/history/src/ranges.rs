@@ -45,7 +45,7 @@ impl History {
                         }
                     }
                     _ => {
-                        tags.push(OpTag(self.tags[op].kind() as u8 | self.tags[op].0 & OpTag::IN_RANGE));
+                        tags.push(self.tags[op].unmarked());
                         keys.push(self.keys[op]);
                         values.push(self.values[op]);
                         at.push(self.at[op]);

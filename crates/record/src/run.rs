@@ -136,6 +136,7 @@ impl Session<'_> {
                     break;
                 };
                 if end.is_stuck {
+                    self.give_way();
                     self.reconnect()?;
                 } else {
                     self.recover(failure)?;

@@ -41,7 +41,7 @@ impl Scratch {
         let directory = TempDir::with_prefix_in(PREFIX, parent)?;
         let draft = directory.path().join("isoscope.new");
         let lock = File::create(&draft)?;
-        // Not every file system has locks. Without one the directory is not known as ours, and nobody else removes it.
+        // Not every file system has locks. Without one the directory is not known as ours, and other processes leave it.
         if lock.lock().is_ok() {
             fs::rename(&draft, directory.path().join(LOCK))?;
         }

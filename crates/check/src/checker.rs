@@ -456,7 +456,9 @@ impl<'h> Checker<'h> {
             findings.extend(self.pairs(Anomaly::IncompatibleOrder, &self.resolved.incompatible));
         }
         if !matches!(level, Level::AdyaPl1 | Level::AdyaPl2 | Level::ReadCommitted) {
-            findings.extend(self.pairs(Anomaly::NonRepeatableRead, &self.resolved.unrepeatable));
+            let Resolved { unrepeatable, changed_ranges, .. } = &self.resolved;
+            let ranges = if level.implies(Level::ReadAtomic) { &changed_ranges[..] } else { &[] };
+            findings.extend(self.pairs(Anomaly::NonRepeatableRead, &[unrepeatable, ranges].concat()));
         }
         findings
     }

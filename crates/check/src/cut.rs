@@ -136,7 +136,8 @@ impl Search<'_> {
     fn free_writers(&self) -> (Vec<Txn>, Option<Op>) {
         let live = self.history.txns().filter(|&txn| self.history.outcome(txn) != Outcome::Aborted);
         let reads = live.flat_map(|txn| self.reads(txn).1).flat_map(|(_, reads)| reads);
-        let free: Vec<Read> = reads.filter(|read| self.is_free(read)).collect();
+        let counts = |read: &Read| self.is_free(read) && !self.history.op(read.op).in_range;
+        let free: Vec<Read> = reads.filter(counts).collect();
         let of = |node: &Node| match *node {
             Node::Txn(txn) => Some(txn),
             Node::Initial => None,
@@ -182,10 +183,15 @@ impl Search<'_> {
             reads.retain(|read| {
                 !self.is_free(read) || read.origins.iter().any(|&node| self.is_supposed(node))
             });
+            let in_range = |read: &Read| self.history.op(read.op).in_range;
             let unexplained = |read: &&Read| read.explained && !read.origins.iter().any(|&o| self.is_live(o));
             if let Some(read) = reads.iter().find(unexplained) {
                 failure = failure.or(Some(Failure::Unexplained(key, self.history.op(read.op).value)));
-            } else if reads.len() > 1 {
+                continue;
+            }
+            // What a range read finds may change.
+            reads.retain(|read| !in_range(read));
+            if reads.len() > 1 {
                 failure = failure.or(self.two_origins(key, txn, &reads));
             }
         }

@@ -112,6 +112,8 @@ pub(crate) struct Resolved {
     pub(crate) wrong: Vec<WrongRead>,
     /// Two reads of one key in one transaction that return the writes of two others.
     pub(crate) unrepeatable: Vec<(Op, Op)>,
+    /// The same where one of the two is of a range.
+    pub(crate) changed_ranges: Vec<(Op, Op)>,
     /// Pairs of list reads, neither a prefix of the other.
     pub(crate) incompatible: Vec<(Op, Op)>,
     /// What lists say about the order of versions.
@@ -164,6 +166,7 @@ impl Resolved {
         wrong.sort_unstable_by_key(|wrong| (wrong.read, wrong.anomaly));
         found.unrepeatable.extend(listed.unrepeatable);
         found.unrepeatable.sort_unstable();
+        found.changed_ranges.sort_unstable();
         found.unsupported.extend(listed.unsupported);
         repeated.uncertain.extend(listed.uncertain);
         Resolved {
@@ -171,6 +174,7 @@ impl Resolved {
             present,
             wrong,
             unrepeatable: found.unrepeatable,
+            changed_ranges: found.changed_ranges,
             incompatible: listed.incompatible,
             versions: listed.versions,
             writes,

@@ -111,6 +111,11 @@ impl OpTag {
     pub(crate) const CONSISTENT: u8 = 0x40;
     pub(crate) const IN_RANGE: u8 = 0x80;
 
+    /// The same without what the index found.
+    pub(crate) fn unmarked(self) -> OpTag {
+        OpTag(self.kind() as u8 | self.0 & OpTag::IN_RANGE)
+    }
+
     /// Whether the operation makes a new version of its key: a bit for each kind, so that nothing branches on it.
     #[inline]
     pub(crate) fn is_write(self) -> bool {

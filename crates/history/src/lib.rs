@@ -19,6 +19,7 @@ mod edit;
 mod history;
 mod ids;
 mod index;
+mod late;
 pub mod notation;
 mod ranges;
 mod source;

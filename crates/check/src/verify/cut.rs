@@ -74,8 +74,9 @@ fn agrees(facts: &Facts<'_>) -> bool {
     for txn in facts.present() {
         for read in facts.history.ops_of(txn).filter(|op| op.kind.is_read()) {
             match origin(facts, read, txn) {
-                Candidates::None => continue,
                 Candidates::Several if any_left_out => return false,
+                Candidates::None => continue,
+                _ if read.in_range => continue,
                 _ => {}
             }
             let entry = &mut first[read.key.index()];
@@ -107,6 +108,11 @@ pub(super) fn is_unrepeatable(facts: &Facts<'_>, reader: Txn, first: OpView, sec
     possible.iter().all(|possible| possible.failed.is_some())
         && compare(facts, reader, first, second) != Origins::Agree
         && possible.iter().any(shows_it)
+}
+
+/// Whether an operation reads a single key: what a range read finds may change.
+fn is_item_read(op: &OpView) -> bool {
+    op.kind.is_read() && !op.in_range
 }
 
 /// Who may have taken effect: the greatest set of transactions that did not abort in which everybody has each read
@@ -252,7 +258,7 @@ impl<'a, 'h> Possible<'a, 'h> {
         let reads = live.flat_map(|txn| history.ops_of(txn).map(move |op| (txn, op)));
         let mut writers: Vec<Txn> = Vec::new();
         let mut first = None;
-        for (txn, read) in reads.filter(|(_, op)| op.kind == OpKind::Read) {
+        for (txn, read) in reads.filter(|(_, op)| op.kind == OpKind::Read && is_item_read(op)) {
             if let Some(from) = self.any_origins(txn, read).filter(|from| self.is_free(from)) {
                 first = first.or(Some(read.id));
                 writers.extend(from.nodes.iter().filter_map(|node| match *node {
@@ -268,7 +274,7 @@ impl<'a, 'h> Possible<'a, 'h> {
 
     /// Whether all reads of a key by a transaction may be of one other that took effect.
     fn has_one_origin(&self, reader: Txn, key: Key) -> bool {
-        let of_key = |op: &OpView| op.kind.is_read() && op.key == key;
+        let of_key = |op: &OpView| is_item_read(op) && op.key == key;
         let reads: Vec<(OpView, From)> = self
             .facts
             .history

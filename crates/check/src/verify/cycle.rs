@@ -77,7 +77,11 @@ fn check_edge(given: &Given<'_, '_>, level: Level, edge: &Edge) -> Result<(), Re
             (Node::Txn(earlier), Node::Txn(later)) if given.is_overwritten(*key, earlier, later) => Ok(()),
             _ => Err(Refutation::new("that one overwrote the other is not assumed here")),
         },
-        Why::Misses { read } => check_misses(given, edge, *read),
+        Why::Misses { read } => {
+            let (view, _) = read_of(given, *read)?;
+            ensure(!view.in_range || level != Level::AdyaPl299, || format!("{level} lets ranges change"))?;
+            check_misses(given, edge, *read)
+        }
         Why::Forced { read, seen } => {
             ensure(has_axiom, || format!("{level} forces no edges"))?;
             check_forced(given, level, edge, *read, seen)

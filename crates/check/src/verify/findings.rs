@@ -40,7 +40,7 @@ fn check_finding(facts: &Facts<'_>, level: Level, finding: &Finding) -> Result<(
                 return Err(Refutation::new("neither sessions nor real time are needed"));
             }
             Evidence::Read { read, write } => check_read(facts, *anomaly, *read, *write)?,
-            Evidence::Pair { first, second } => check_pair(facts, *anomaly, *first, *second)?,
+            Evidence::Pair { first, second } => check_pair(facts, level, *anomaly, *first, *second)?,
         }
     }
     Ok(())
@@ -85,9 +85,19 @@ fn check_read(facts: &Facts<'_>, anomaly: Anomaly, read: Op, write: Option<Op>) 
     })
 }
 
-fn check_pair(facts: &Facts<'_>, anomaly: Anomaly, first: Op, second: Op) -> Result<(), Refutation> {
+fn check_pair(
+    facts: &Facts<'_>,
+    level: Level,
+    anomaly: Anomaly,
+    first: Op,
+    second: Op,
+) -> Result<(), Refutation> {
     let given = Given::nothing(facts);
     if anomaly == Anomaly::NonRepeatableRead {
+        let in_range = |op: Op| op.index() < facts.history.op_count() && facts.history.op(op).in_range;
+        ensure(level.implies(Level::ReadAtomic) || !in_range(first) && !in_range(second), || {
+            format!("{level} lets ranges change")
+        })?;
         return check_unrepeatable(facts, first, second);
     }
     let (first, _) = read_of(&given, first)?;

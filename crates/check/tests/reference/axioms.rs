@@ -14,6 +14,9 @@
 //! order, that is PHI(t2, t3) = (so | wr | ww)+(t2, t3). Strict levels: `co` contains `rt`, and `rt` is
 //! among what a snapshot holds. Cut isolation asks for no order.
 //!
+//! What a range read says of a key is a read like any other, but that cut isolation does not look at it, and
+//! PL-2.99 lets others come between.
+//!
 //! Real time: `rt(t, s)` when `t` returned before `s` was invoked, by events if there are any and else by times.
 //! What was not recorded orders nothing, and who never learned its outcome may take effect at any time later: it
 //! precedes nobody.
@@ -433,6 +436,9 @@ impl<'h> World<'h> {
             _ if self.broken => false,
             Level::AdyaPl2 => true,
             Level::ReadCommitted => (1..self.reads.len()).all(|t3| self.is_read_committed(co, t3)),
+            Level::AdyaPl299 => {
+                (1..self.reads.len()).all(|t3| self.satisfies_on_items(co, t3, self.phi(level, co, t3)))
+            }
             _ => (1..self.reads.len()).all(|t3| self.satisfies_axiom(co, t3, self.phi(level, co, t3))),
         }
     }
@@ -441,6 +447,12 @@ impl<'h> World<'h> {
     /// before `t1`.
     fn satisfies_axiom(&self, co: &Co, t3: usize, phi: u32) -> bool {
         self.reads[t3].iter().all(|read| self.is_newest(co, read, phi))
+    }
+
+    /// The same, but for reads in ranges.
+    fn satisfies_on_items(&self, co: &Co, t3: usize, phi: u32) -> bool {
+        let in_range = |read: &&Read| self.history.op(read.op).in_range;
+        self.reads[t3].iter().filter(|read| !in_range(read)).all(|read| self.is_newest(co, read, phi))
     }
 
     fn is_newest(&self, co: &Co, read: &Read, phi: u32) -> bool {
@@ -524,7 +536,7 @@ impl<'h> World<'h> {
     fn cut(&self) -> Option<Vec<(Op, Option<Txn>)>> {
         let mut sources = Vec::new();
         for (&txn, key) in self.txns.iter().flat_map(|txn| self.history.keys().map(move |key| (txn, key))) {
-            let reads = || reads_of(self.history, txn).filter(|read| read.key == key);
+            let reads = || reads_of(self.history, txn).filter(|read| read.key == key && !read.in_range);
             let counted = || reads().filter(|&read| self.origins(txn, read) != 0);
             let all = counted().fold(u32::MAX, |common, read| common & self.origins(txn, read));
             let ends = |t: usize| t == 0 || self.ends_all(txn, key, &counted().collect::<Vec<_>>(), t);

@@ -30,6 +30,8 @@ pub(crate) struct Kind {
     clock: Clock,
     /// Reads return anything more often, and what they returned is often not learned.
     wild: bool,
+    /// Some reads are of ranges; keys are often deleted.
+    ranges: bool,
 }
 
 /// What is known of real time.
@@ -218,8 +220,13 @@ fn draw_txn(kind: Kind, sessions: usize, keys: usize, dice: &mut Dice) -> Plan {
         match (act, key >= KEYS - kind.lists) {
             (0..5, true) => Step::ReadList(key, Vec::new()),
             (_, true) => Step::Append(key, 0),
+            (0..3, false) if kind.ranges => {
+                let other = KEYS - keys + dice.below(keys);
+                let (low, high) = (key.min(other), key.max(other));
+                Step::Range(low, high, vec![None; high - low + 1])
+            }
             (0..5, false) => Step::Read(key, None),
-            (5, false) if kind.repeated => Step::Delete(key),
+            (5, false) if kind.repeated || kind.ranges => Step::Delete(key),
             (6, false) => Step::Insert(key, 0),
             (_, false) => Step::Write(key, 0),
         }
@@ -308,6 +315,20 @@ fn fill_reads(kind: Kind, plan: &mut [Plan], is_core: &[bool], dice: &mut Dice) 
             *step = match step.clone() {
                 Step::Read(key, _) if unlearned => Step::Read(key, None),
                 Step::ReadList(key, _) if unlearned => Step::ReadListUnlearned(key),
+                Step::Range(low, high, _) => {
+                    let before: Vec<&Plan> =
+                        (0..i).filter(|&j| seen & 1 << j != 0).map(|j| &given[j]).collect();
+                    let mut found: Vec<Content> =
+                        (low..=high).map(|key| register(&before, own, key)).collect();
+                    if anything {
+                        let key = low + dice.below(found.len());
+                        found[key - low] = match any_read(&given, key, dice) {
+                            Step::Read(_, value) => value,
+                            _ => None,
+                        };
+                    }
+                    Step::Range(low, high, found)
+                }
                 Step::Read(key, _) if anything => any_read(&given, key, dice),
                 Step::Read(key, _) => {
                     let before: Vec<&Plan> =
@@ -422,8 +443,16 @@ fn compare_random(kind: Kind, seeds: Range<u64>) {
     assert!(compared * 10 >= drawn * 9, "only {compared} of {drawn} could be compared");
 }
 
-const SMALL: Kind =
-    Kind { txns: 5, steps: 4, repeated: false, lists: 0, outcomes: true, clock: Clock::Nothing, wild: false };
+const SMALL: Kind = Kind {
+    txns: 5,
+    steps: 4,
+    repeated: false,
+    lists: 0,
+    outcomes: true,
+    clock: Clock::Nothing,
+    wild: false,
+    ranges: false,
+};
 const LARGE: Kind = Kind { txns: 7, steps: 5, outcomes: false, ..SMALL };
 const LISTS: Kind = Kind { txns: 6, lists: 3, ..SMALL };
 const MIXED: Kind = Kind { txns: 6, lists: 1, outcomes: false, ..SMALL };
@@ -439,6 +468,9 @@ const CLOCKED_REPEATED: Kind = Kind { clock: Clock::Events, ..REPEATED };
 const WILD: Kind = Kind { txns: 5, lists: 1, repeated: true, wild: true, ..SMALL };
 const WILD_LISTS: Kind = Kind { lists: 3, ..WILD };
 const WILD_UNIQUE: Kind = Kind { lists: 2, repeated: false, ..WILD };
+const RANGES: Kind = Kind { ranges: true, ..SMALL };
+const REPEATED_RANGES: Kind = Kind { txns: 4, steps: 3, repeated: true, ..RANGES };
+const CLOCKED_RANGES: Kind = Kind { clock: Clock::Events, ..RANGES };
 const TIMED: Kind = Kind { txns: 6, clock: Clock::Times, ..SMALL };
 
 /// Registers of every kind, up to so many transactions.
@@ -485,6 +517,9 @@ parts! {
     random_operations_of_all_kinds: WILD, 900_000..910_000;
     random_wild_lists: WILD_LISTS, 910_000..920_000;
     random_wild_lists_of_unique_elements: WILD_UNIQUE, 920_000..930_000;
+    random_ranges: RANGES, 930_000..940_000;
+    random_ranges_of_repeated_values: REPEATED_RANGES, 940_000..950_000;
+    random_ranges_and_real_time: CLOCKED_RANGES, 950_000..955_000;
 }
 
 /// A million histories of all kinds of operations.
@@ -502,7 +537,8 @@ million! {
     million_of_all_kinds_1: WILD, 1_000_000..1_250_000;
     million_of_all_kinds_2: WILD_LISTS, 1_250_000..1_500_000;
     million_of_all_kinds_3: WILD_UNIQUE, 1_500_000..1_750_000;
-    million_of_all_kinds_4: OPEN_LISTS, 1_750_000..2_000_000;
+    million_of_all_kinds_4: RANGES, 1_750_000..1_900_000;
+    million_of_all_kinds_5: REPEATED_RANGES, 1_900_000..2_000_000;
 }
 
 /// The draws are worth something only if each level is often satisfied and often violated, and if what lies between

@@ -11,6 +11,7 @@ pub(crate) mod hermitage;
 pub(crate) mod levels;
 pub(crate) mod manual;
 pub(crate) mod open;
+pub(crate) mod outputs;
 pub(crate) mod record;
 pub(crate) mod save;
 pub(crate) mod script;

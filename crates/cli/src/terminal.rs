@@ -62,14 +62,8 @@ impl Terminal {
     /// Says something on standard error that `--quiet` silences.
     pub(crate) fn note(&self, text: &str) {
         if !self.quiet {
-            self.tell(text);
+            say(&format!("{}: {text}\n", styled(NOTE, "note")));
         }
-    }
-
-    /// Says something on standard error, whatever the options.
-    #[allow(clippy::unused_self, reason = "all output goes through the terminal")]
-    pub(crate) fn tell(&self, text: &str) {
-        say(&format!("{}: {text}\n", styled(NOTE, "note")));
     }
 
     /// Warns on standard error unless `--quiet`.

@@ -59,14 +59,44 @@ fn record_writes_a_history_and_a_log() {
     assert!(run.err.contains("recorded 80 transactions"), "{}", run.err);
     assert!(fs::read_to_string(d.path().join("log.jsonl")).unwrap().starts_with("{\"isoscope\":\"log\""));
     assert_eq!(isoscope(d.path(), "check --level ser h.jsonl").code, 0);
-    // A recorder that was killed leaves half a line; the rest counts.
+    // A recorder that was killed leaves half a line, and no end mark.
     let bytes = fs::read(d.path().join("h.jsonl")).unwrap();
     fs::write(d.path().join("cut.jsonl"), &bytes[..bytes.len() - 20]).unwrap();
     let run = isoscope(d.path(), "check --level ser cut.jsonl");
-    assert_eq!(run.code, 0, "{}", run.err);
-    assert!(run.err.starts_with("warning"), "{}", run.err);
-    let run = isoscope(d.path(), "-q record memory: --seed 1 --txns 3 -o -");
+    assert_ne!(run.code, 1, "{}", run.err);
+    assert!(run.err.contains("the recording was cut off"), "{}", run.err);
+    // Quiet is quiet, also where the seed was chosen by chance.
+    let run = isoscope(d.path(), "-q record memory: --txns 3 -o -");
     assert!(run.out.starts_with("{\"isoscope\":\"history\"") && run.err.is_empty(), "{}{}", run.out, run.err);
+    assert!(run.out.ends_with("\"mark\":\"end\"}\n"), "{}", run.out);
+}
+
+/// A session that writes more than a megabyte before anything else is written.
+#[test]
+fn long_sessions_make_readable_files() {
+    let d = directory();
+    for args in [
+        "record memory:serializable --sessions 1 --txns 20000 --seed 1 -o h.jsonl",
+        "record --sessions 1 --txns 2500 --seed 1 --log log.jsonl -o h.jsonl",
+    ] {
+        let run = isoscope(d.path(), args);
+        assert_eq!(run.code, 0, "{args}: {}", run.err);
+        let run = isoscope(d.path(), "check --level ser h.jsonl");
+        assert_eq!(run.code, 0, "{args}: {}", run.err);
+        assert!(!run.err.contains("warning"), "{args}: {}", run.err);
+    }
+    let log = fs::read(d.path().join("log.jsonl")).unwrap();
+    assert!(log.len() > 1 << 20, "{} bytes", log.len());
+    let log = isoscope_record::log::read(log.as_slice()).unwrap();
+    assert_eq!(log.entries.iter().filter(|entry| entry.ending.is_some()).count(), 2501);
+}
+
+#[test]
+fn a_private_server_has_room_for_its_sessions() {
+    let d = directory();
+    let run = isoscope(d.path(), "record --start postgres --sessions 300 --txns 1 --seed 1 -o h.jsonl");
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert!(run.err.contains("recorded 300 transactions"), "{}", run.err);
 }
 
 /// What cannot work says why, and what to write instead.
@@ -86,6 +116,13 @@ fn what_cannot_work_says_why() {
         ("test --reads 2", 254, "between 0 and 1"),
         ("test --distribution zipfian:1e9", 254, "THETA of --distribution must be between 0 and 16"),
         ("test --fault restart=1s", 254, "--start"),
+        ("test --fault kill=1s", 254, "SQLite has none, since it is no server"),
+        ("test memory: --fault kill=1s", 254, "the in-memory store has none"),
+        ("test -o h.jsonl --log ./h.jsonl", 254, "the history (-o) and the log (--log) are one file"),
+        ("record -o h.jsonl --log h.jsonl", 254, "the history (-o) and the log (--log) are one file"),
+        ("record sqlite:h.db -o h.db", 254, "the history (-o) and the database are one file"),
+        ("record h.db --log h.db -o h.jsonl", 254, "the log (--log) and the database are one file"),
+        ("record -o - --log /dev/stdout", 254, "the history (-o) and the log (--log) are one file"),
         ("test --fault fire=1s", 254, "there is no fault `fire`"),
         ("test --set a=b", 254, "--start"),
         ("test --start postgres --set nonsense", 254, "name=value"),
@@ -131,6 +168,27 @@ anomaly when:
     let run = isoscope(d.path(), "script good.script");
     assert_eq!(run.code, 0, "{}{}", run.out, run.err);
     assert!(run.out.contains("UPDATE t SET v = 2") && run.out.contains("did not happen"), "{}", run.out);
+}
+
+/// Bad SQL is an error, not a script in which nothing happened.
+#[test]
+fn a_step_that_cannot_work_is_an_error() {
+    let d = directory();
+    let script = |steps: &str, end: &str| format!("setup:\n  CREATE TABLE t (v INT)\nsteps:\n{steps}{end}");
+    for (steps, end, code) in [
+        ("  T1: BEGIN\n  T1: SELEKT 1\n", "", 255),
+        ("  T1: SELECT nothing FROM t    => 1\n", "", 255),
+        ("  T1: SELECT nothing FROM t    => fails\n", "", 0),
+        ("  T1: SELECT 1    => 2\n", "", 1),
+        ("  T1: SELECT 1\n", "", 0),
+        ("  T1.a: SELEKT 1\n", "anomaly when:\n  T1.a = 1\n", 2),
+    ] {
+        let text = script(steps, end);
+        let run = isoscope_with_input(d.path(), "script -", text.as_bytes());
+        assert_eq!(run.code, code, "{text}{}{}", run.out, run.err);
+        let points_at = run.err.contains("the step failed") && run.err.contains("--> -:");
+        assert_eq!(points_at, code == 255, "{text}{}{}", run.out, run.err);
+    }
 }
 
 #[test]
@@ -182,4 +240,68 @@ fn an_interrupt_keeps_what_was_recorded() {
     assert!(killed.success());
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert_eq!(isoscope(d.path(), "check --level ser h.jsonl").code, 0);
+}
+
+/// Whether a process is there and not over.
+fn is_alive(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+}
+
+/// The processes whose working directory is inside of this one.
+fn inside(directory: &std::path::Path) -> Vec<u32> {
+    let pids =
+        fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter(|pid: &u32| {
+        fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(directory))
+            && is_alive(*pid)
+    })
+    .collect()
+}
+
+/// `kill -9` in the middle of a recording: the file accuses nobody, and no server and no directory is left.
+#[test]
+fn a_recording_that_is_killed_leaves_a_sound_file_and_nothing_else() {
+    use std::process::{Command, Stdio};
+    for database in
+        [&["memory:serializable"][..], &["sqlite:"], &["--start", "postgres"], &["--start", "mariadb"]]
+    {
+        let (d, scratch) = (directory(), directory());
+        let mut child = Command::new(env!("CARGO_BIN_EXE_isoscope"))
+            .args(["record", "--duration", "1h", "--seed", "1", "--keys", "5", "-i", "serializable"])
+            .args(["-w", "register", "-o", "h.jsonl"])
+            .args(database)
+            .current_dir(d.path())
+            .env("TMPDIR", scratch.path())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let path = d.path().join("h.jsonl");
+        while fs::read_to_string(&path).map_or(0, |text| text.matches("\"mark\":").count()) < 3 {
+            assert!(child.try_wait().unwrap().is_none(), "{database:?} ended by itself");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let run = isoscope(d.path(), "check --level ser h.jsonl");
+        assert_eq!(run.code, 0, "{database:?}: {}{}", run.out, run.err);
+        assert!(run.err.contains("the recording was cut off"), "{database:?}: {}", run.err);
+        if database[0] == "--start" {
+            let place = scratch.path().canonicalize().unwrap();
+            while !inside(&place).is_empty() || fs::read_dir(&place).unwrap().count() > 0 {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+        } else if database[0] == "sqlite:" {
+            // There is nobody to remove a directory without a server; the next start does.
+            assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1);
+            let status = Command::new(env!("CARGO_BIN_EXE_isoscope"))
+                .args(["-q", "record", "--txns", "1", "-o", "next.jsonl"])
+                .current_dir(d.path())
+                .env("TMPDIR", scratch.path())
+                .status()
+                .unwrap();
+            assert!(status.success());
+            assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
+        }
+    }
 }

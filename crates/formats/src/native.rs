@@ -14,7 +14,7 @@
 //! name their session by its place in that list, counted from 0. That is how sessions of equal names stay
 //! apart and how sessions without a transaction survive. Without it, lines hold the name itself, equal names
 //! mean one session, and sessions are numbered in the order they first appear. `workload` and `recorder`
-//! may hold anything, for people; they are not kept.
+//! may hold anything, for people; they are not kept. `marks` says that the file has marks.
 //!
 //! **A transaction** is every other line. Lines of sessions may interleave, as a recorder streams them; the
 //! order of a session's lines is its session order.
@@ -42,6 +42,22 @@
 //! `{"keyword":"x"}`, `{"unknown":true}` for what nobody learned, and `{"float":"7ff0000000000000"}`, the
 //! bits of a number that is not finite. Keys and the names of sessions are no lists.
 //!
+//! **Marks.** A recorder writes the sessions at different times, so a recording that was cut off (`kill -9`, a full disk) may
+//! hold a transaction without one that it read from. Where the header has `"marks":true`, a line
+//! `{"session":null,"ops":[],"mark":C}` says that every transaction invoked before time C stands above it, by `times`, and
+//! `"mark":"end"` on the last line that every transaction does. A file with its end mark is complete. Of a file without it, this
+//! is kept, with warnings:
+//!
+//! - transactions that returned by C, the time of the last mark: whatever they can have read was invoked before C;
+//! - of those invoked before C and not returned by then, the writes: others may have read them, but what they read themselves may
+//!   be missing;
+//! - no others.
+//!
+//! Every read that is kept has its writer in what is kept, and a history does not get worse by losing reads, nor by losing
+//! transactions that no read returned: a history that satisfied a level still does. Without a mark nothing is
+//! kept. A file whose header does not say `marks`, as one written by hand, is taken as it is. (To a reader that does not know marks,
+//! one is an empty transaction of a session of its own.)
+//!
 //! **Damage.** A last line that is cut off, as by a crash of the recorder, is left out with a warning; all
 //! else that is wrong is an error. Fields that are not understood are ignored with a warning, so that
 //! version 1 can grow; another version is an error.
@@ -60,9 +76,11 @@ use crate::json::{Scanned, Scanner};
 use crate::parallel;
 use crate::problem::Problems;
 
+mod cut;
 mod scan;
 mod write;
 
+use cut::Cut;
 use scan::{Header, Scan, ScanTxn};
 pub(crate) use write::write;
 
@@ -92,8 +110,8 @@ pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
 
 fn read_lines(stream: Stream, longest_line: usize, job: Job<'_>) -> io::Result<()> {
     let Job { base, draft, problems, progress, .. } = job;
-    let mut merger = Merger { draft, problems, sessions: None };
-    parallel::parse_blocks(
+    let mut merger = Merger { draft, problems, sessions: None, cut: None };
+    let read = parallel::parse_blocks(
         Blocks::new(stream, longest_line),
         |block| {
             progress(block.bytes.len() as u64);
@@ -102,7 +120,11 @@ fn read_lines(stream: Stream, longest_line: usize, job: Job<'_>) -> io::Result<(
             scan
         },
         &mut |scan| merger.merge(scan),
-    )
+    );
+    if let Some(cut) = merger.cut {
+        cut.make(merger.draft, merger.problems);
+    }
+    read
 }
 
 /// Puts the blocks together, in file order.
@@ -111,6 +133,8 @@ struct Merger<'a> {
     problems: &'a mut Problems,
     /// The sessions of the header's list.
     sessions: Option<Vec<Session>>,
+    /// Where to cut, if the file has marks.
+    cut: Option<Cut>,
 }
 
 impl Merger<'_> {
@@ -139,6 +163,9 @@ impl Merger<'_> {
             self.draft.txn(session, name, txn.outcome, Some(scan.base + u64::from(txn.at)));
         }
         if !self.problems.failed() {
+            if let Some(cut) = &mut self.cut {
+                cut.follow(first, &scan, self.problems);
+            }
             self.columns(first, &scan);
             self.operations(first, scan);
         }
@@ -153,6 +180,7 @@ impl Merger<'_> {
         for (key, value) in header.initials {
             draft.set_initial_of(key, value);
         }
+        self.cut = header.marks.then(Cut::default);
         self.sessions =
             header.sessions.map(|names| names.into_iter().map(|name| draft.new_session(name)).collect());
     }

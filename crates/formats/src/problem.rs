@@ -110,6 +110,12 @@ pub enum Warning {
     SkippedOperation,
     /// Transactions that the log begins and never ends.
     Unfinished,
+    /// A recording without its end mark.
+    NoEnd,
+    /// Transactions that began after the last mark.
+    AfterMark,
+    /// Transactions that were under way at the last mark.
+    AtMark,
 }
 
 impl Warning {
@@ -142,6 +148,9 @@ impl Warning {
             Warning::UnknownField => many("field", "not understood and kept as annotation or left out"),
             Warning::SkippedOperation => many("operation", "not understood and left out"),
             Warning::Unfinished => many("transaction", "without an end; outcome unknown"),
+            Warning::NoEnd => "the recording was cut off; it is judged up to its last mark".into(),
+            Warning::AfterMark => many("transaction", "that began after the last mark left out"),
+            Warning::AtMark => many("transaction", "under way at the last mark kept without their reads"),
         }
     }
 }

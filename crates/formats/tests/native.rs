@@ -471,11 +471,11 @@ fn the_schema_names_what_is_read_and_written() {
     }
     for field in fields(&schema, "transaction").iter().chain(&fields(&schema, "header")) {
         assert!(
-            used.contains(field) || field == "workload" || field == "recorder",
+            used.contains(field) || ["marks", "workload", "recorder"].contains(&field.as_str()),
             "{field} is never written"
         );
     }
-    let header = "{\"isoscope\":\"history\",\"version\":1,\"workload\":1,\"recorder\":1,\"initial\":1,\"initials\":[],\"sessions\":[1]}\n";
+    let header = "{\"isoscope\":\"history\",\"version\":1,\"marks\":false,\"workload\":1,\"recorder\":1,\"initial\":1,\"initials\":[],\"sessions\":[1]}\n";
     let txn = "{\"session\":0,\"txn\":1,\"outcome\":\"unknown\",\"ops\":[],\"events\":[1,2],\"times\":[1,2],\"timestamps\":[1,2],\"notes\":{}}\n";
     let reading = support::reading(Format::Native, format!("{header}{txn}"));
     assert!(reading.warnings.is_empty(), "{:?}", reading.warnings);
@@ -487,6 +487,7 @@ fn the_schema_names_what_is_read_and_written() {
         known.sort();
         assert_eq!(given, known);
     }
+    assert_eq!(fields(&schema, "mark").len(), 3);
     let operations = schema["$defs"]["operation"]["oneOf"].as_array().unwrap();
     let words = operations.iter().flat_map(|operation| {
         let word = &operation["prefixItems"][0];
@@ -499,6 +500,95 @@ fn the_schema_names_what_is_read_and_written() {
         let line = format!("{{\"session\":0,\"ops\":[[\"{word}\",1{rest}]]}}\n");
         assert_eq!(self::reading(&line).history.op_count(), 1, "{word}");
     }
+}
+
+/// A recording: marks at 10 and 25, the end mark if `end`. T3 read what T2 wrote, T5 what T4 did, whose line never came.
+fn recording(end: bool) -> String {
+    let mut lines = "\
+{\"isoscope\":\"history\",\"version\":1,\"marks\":true}
+{\"session\":0,\"txn\":1,\"ops\":[[\"w\",\"x\",1]],\"times\":[0,5]}
+{\"session\":null,\"ops\":[],\"mark\":10}
+{\"session\":1,\"txn\":3,\"ops\":[[\"r\",\"x\",2]],\"times\":[12,20]}
+{\"session\":0,\"txn\":2,\"ops\":[[\"r\",\"x\",1],[\"w\",\"x\",2]],\"times\":[11,30]}
+{\"session\":2,\"txn\":6,\"outcome\":\"unknown\",\"ops\":[[\"r\",\"y\",0],[\"append\",\"z\",6]],\"times\":[13,null]}
+{\"session\":null,\"ops\":[],\"mark\":25}
+{\"session\":1,\"txn\":5,\"ops\":[[\"r\",\"x\",4]],\"times\":[26,40]}
+"
+    .to_owned();
+    if end {
+        lines.push_str("{\"session\":null,\"ops\":[],\"mark\":\"end\"}\n");
+    }
+    lines
+}
+
+/// Of a recording that was cut off, no read is left whose writer may be missing.
+#[test]
+fn a_recording_is_cut_where_its_last_mark_says() {
+    let whole = support::reading(Format::Native, recording(true));
+    assert!(whole.warnings.is_empty(), "{:?}", whole.warnings);
+    assert_eq!(whole.history.txn_count(), 5);
+    let cut = support::reading(Format::Native, recording(false));
+    let told: Vec<String> = cut.warnings.iter().map(|warning| warning.message.clone()).collect();
+    assert_eq!(
+        told,
+        [
+            "the recording was cut off; it is judged up to its last mark",
+            "1 transaction that began after the last mark left out",
+            "2 transactions under way at the last mark kept without their reads",
+        ]
+    );
+    // T3 returned before the mark; T2 and T6 had not, so only what they wrote counts; T5 began later.
+    let text = notation::print(&cut.history);
+    for kept in ["w(x,1)", "w(x,2)", "r(x,2)", "a(z,6)"] {
+        assert!(text.contains(kept), "{text}");
+    }
+    assert_eq!((cut.history.txn_count(), cut.history.op_count()), (4, 4), "{text}");
+}
+
+/// Wherever a recording is cut, each read that is left has a writer that is left.
+#[test]
+fn a_recording_may_be_cut_anywhere() {
+    let text = recording(true);
+    let header = text.find('\n').unwrap() + 1;
+    for length in header..text.len() {
+        let reading = support::reading(Format::Native, &text[..length]);
+        let is_whole = text[..length].ends_with("\"end\"}");
+        assert_eq!(reading.warnings.is_empty(), is_whole, "{length}: {:?}", reading.warnings);
+        let history = &reading.history;
+        let written = |value: Value| {
+            let writes =
+                history.txns().flat_map(|txn| history.ops_of(txn)).filter(|op| op.kind == OpKind::Write);
+            writes.map(|op| op.value).any(|other| other == value)
+        };
+        for op in history.txns().flat_map(|txn| history.ops_of(txn)).filter(|op| op.kind == OpKind::Read) {
+            let is_explained = history.is_initial(op.key, op.value) || written(op.value);
+            assert!(is_explained || is_whole, "{length}: {}", notation::print(history));
+        }
+    }
+}
+
+/// Marks count only where the header says that there are some; a file that somebody wrote by hand needs none.
+#[test]
+fn a_file_without_marks_is_taken_as_it_is() {
+    let plain = recording(false).replace(",\"marks\":true", "");
+    let reading = support::reading(Format::Native, plain);
+    assert!(reading.warnings.is_empty() && reading.history.txn_count() == 5, "{:?}", reading.warnings);
+    let marked = |lines: &str| format!("{{\"isoscope\":\"history\",\"version\":1,\"marks\":true}}\n{lines}");
+    // Without times nothing is known of a transaction, and without a mark nothing of any.
+    let line = "{\"session\":0,\"ops\":[[\"w\",\"x\",1],[\"r\",\"y\",0]]}\n{\"mark\":7}\n";
+    let reading = support::reading(Format::Native, marked(line));
+    assert_eq!((reading.history.txn_count(), reading.history.op_count()), (1, 1));
+    let reading = support::reading(Format::Native, marked(line.split_inclusive('\n').next().unwrap()));
+    assert_eq!(reading.history.txn_count(), 0);
+}
+
+#[test]
+fn wrong_marks_are_errors() {
+    let wrong = |lines: &str| support::failure(Format::Native, format!("{}{lines}", recording(true)));
+    assert!(wrong("{\"session\":0,\"ops\":[]}\n").contains("a transaction after the end mark"));
+    assert!(failure("{\"mark\":\"here\"}\n").contains("a time in nanoseconds"));
+    let both = "{\"session\":null,\"ops\":[[\"w\",\"x\",1]],\"mark\":1}\n";
+    assert!(failure(both).contains("a mark that is a transaction too"));
 }
 
 #[test]

@@ -289,6 +289,28 @@ impl Draft {
         self.chunks.push(Chunk { base, ops, runs });
     }
 
+    /// Leaves the reads of some transactions out of the history.
+    pub fn forget_reads(&mut self, is_one: impl Fn(DraftTxn) -> bool) {
+        self.seal();
+        let reads = [OpKind::Read, OpKind::ReadList, OpKind::RangeRead].map(|kind| kind as u8);
+        for Chunk { ops, runs, .. } in &mut self.chunks {
+            let mut rest = ops.drain(..);
+            let mut kept = Vec::new();
+            for run in runs {
+                let before = kept.len();
+                let of_run = rest.by_ref().take(run.count as usize);
+                if is_one(run.txn) {
+                    kept.extend(of_run.filter(|op| !reads.contains(&op.kind_bits())));
+                } else {
+                    kept.extend(of_run);
+                }
+                run.count = (kept.len() - before) as u32;
+            }
+            drop(rest);
+            *ops = kept;
+        }
+    }
+
     /// Turns the draft into a history.
     pub fn finish(mut self) -> Result<History, Limit> {
         self.seal();

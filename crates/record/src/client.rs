@@ -23,7 +23,7 @@ pub trait Client: Send {
     /// transaction itself wants to be rolled back, as an overdraft does.
     fn execute(&mut self, number: u64, attempt: u32, record: &mut Record) -> Result<bool, Failure>;
 
-    /// Commits the transaction.
+    /// Commits the transaction. Failures mean what they mean for a [`Connection`](crate::Connection::commit).
     fn commit(&mut self) -> Result<Stamps, Failure>;
 
     /// Ends the transaction without effect.

@@ -133,9 +133,14 @@ pub enum Class {
     Deadlock,
     /// It waited too long for a lock; as ordinary.
     LockTimeout,
+    /// A lock was taken and the database did not wait for it, as SQLite does where waiting could be a deadlock; as
+    /// ordinary. Nothing was done, and a transaction that was to commit is rolled back.
+    Busy,
+    /// The database had rolled the transaction back before it was told this.
+    RolledBack,
     /// The statement broke a rule of the schema, such as a key that must be unique.
     Constraint,
-    /// The connection is gone. Whoever was committing does not know how that ended.
+    /// The connection is gone.
     Connection,
     /// Access is denied: a wrong password, a missing privilege.
     Denied,
@@ -145,10 +150,12 @@ pub enum Class {
 
 impl Class {
     /// All classes.
-    pub const ALL: [Class; 7] = [
+    pub const ALL: [Class; 9] = [
         Class::Serialization,
         Class::Deadlock,
         Class::LockTimeout,
+        Class::Busy,
+        Class::RolledBack,
         Class::Constraint,
         Class::Connection,
         Class::Denied,
@@ -161,6 +168,8 @@ impl Class {
             Class::Serialization => "serialization",
             Class::Deadlock => "deadlock",
             Class::LockTimeout => "lock-timeout",
+            Class::Busy => "busy",
+            Class::RolledBack => "rolled-back",
             Class::Constraint => "constraint",
             Class::Connection => "connection",
             Class::Denied => "denied",
@@ -170,7 +179,19 @@ impl Class {
 
     /// Whether the same transaction may well succeed when it is tried again.
     pub const fn is_ordinary(self) -> bool {
-        matches!(self, Class::Serialization | Class::Deadlock | Class::LockTimeout)
+        matches!(self, Class::Serialization | Class::Deadlock | Class::LockTimeout | Class::Busy)
+    }
+
+    /// Whether a commit that fails like this has certainly not happened, because the database promises to roll back. After
+    /// any other failure the transaction may have committed, or may still: a Galera node that lost its cluster answers
+    /// COMMIT with an error, and the other nodes apply it all the same.
+    pub const fn promises_rollback(self) -> bool {
+        match self {
+            Class::Serialization | Class::Deadlock | Class::Constraint | Class::Busy | Class::RolledBack => {
+                true
+            }
+            Class::LockTimeout | Class::Connection | Class::Denied | Class::Other => false,
+        }
     }
 }
 
@@ -210,7 +231,8 @@ pub trait Connection: Send {
     /// Runs a statement, inside the transaction that was begun or on its own.
     fn execute(&mut self, statement: Statement<'_>) -> Result<Answer, Failure>;
 
-    /// Commits. When this fails the transaction did not happen, unless the connection is gone: then nobody knows.
+    /// Commits. When this fails, [`Class::promises_rollback`] tells whether the transaction certainly did not happen;
+    /// otherwise its outcome is unknown.
     fn commit(&mut self) -> Result<Stamps, Failure>;
 
     /// Ends the transaction without effect.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use isoscope_workload::Dice;
 
-use crate::database::{Control, Failure};
+use crate::database::{Control, Failure, Vendor};
 use crate::monitor::Monitor;
 use crate::server::{Server, ServerError};
 
@@ -45,9 +45,13 @@ impl FaultKind {
         }
     }
 
-    /// Whether it is done to the server's process.
-    pub const fn needs_server(self) -> bool {
-        matches!(self, FaultKind::Pause | FaultKind::Restart)
+    /// The faults that a database can have; `is_started` is whether isoscope started its server.
+    pub const fn possible(vendor: Vendor, is_started: bool) -> &'static [FaultKind] {
+        match vendor {
+            Vendor::Sqlite | Vendor::Memory => &[],
+            Vendor::Postgres | Vendor::MySql | Vendor::MariaDb if is_started => &FaultKind::ALL,
+            Vendor::Postgres | Vendor::MySql | Vendor::MariaDb => &[FaultKind::Kill],
+        }
     }
 }
 

@@ -105,8 +105,9 @@ impl fmt::Display for Outcome {
                 Class::Serialization => "✓ serialization",
                 Class::Deadlock => "✓ deadlock",
                 Class::LockTimeout => "✓ lock-timeout",
+                Class::Busy => "✓ busy",
                 Class::Constraint => "✓ constraint",
-                Class::Connection | Class::Denied | Class::Other => "✓ fails",
+                Class::RolledBack | Class::Connection | Class::Denied | Class::Other => "✓ fails",
             },
         })
     }

@@ -6,7 +6,8 @@
 //!
 //! A promise may depend on the statements. *Registers* are plain reads, and writes of values that the client computed;
 //! *computed* writes read in the database, as `SET v = v + 1` and appending to a list do. Where a database takes plain
-//! reads from a snapshot but lets computed writes read past it, the second promise is the weaker one.
+//! reads from a snapshot but lets computed writes read past it, the second promise is the weaker one. *Rows* are those that
+//! come and go by INSERT and DELETE, where a key's absence counts as a value.
 
 use std::fmt;
 
@@ -31,6 +32,8 @@ pub struct Isolation {
     pub registers: Level,
     /// What is promised when statements compute what they write from what they find.
     pub computed: Level,
+    /// What is promised when rows are inserted and deleted.
+    pub rows: Level,
     /// What the name is usually taken to mean, by the standard and Adya's reading of it.
     pub name_suggests: Level,
     /// Why the documentation amounts to that.
@@ -172,6 +175,7 @@ const fn row(
         is_default: false,
         registers: level,
         computed: level,
+        rows: level,
         name_suggests: standard.suggests,
         why,
         source,
@@ -202,15 +206,19 @@ static POSTGRES: [Isolation; 4] = [
             postgres_manual("Read Committed Isolation Level"),
         )
     },
-    row(
-        Vendor::Postgres,
-        &REPEATABLE,
-        Level::Snapshot,
-        "All statements see one snapshot, and a transaction that would change a row changed since then is rolled \
-         back: the documentation itself calls it snapshot isolation. Write skew remains possible, which the name \
-         does not suggest.",
-        postgres_manual("Repeatable Read Isolation Level"),
-    ),
+    Isolation {
+        rows: Level::Prefix,
+        ..row(
+            Vendor::Postgres,
+            &REPEATABLE,
+            Level::Snapshot,
+            "All statements see one snapshot, and a transaction that would change a row changed since then is rolled \
+             back: the documentation itself calls it snapshot isolation. Write skew remains possible, which the name \
+             does not suggest. What is said of changed rows is not said of INSERT: it succeeds where the key was deleted \
+             since the snapshot.",
+            postgres_manual("Repeatable Read Isolation Level"),
+        )
+    },
     row(
         Vendor::Postgres,
         &SERIALIZABLE,

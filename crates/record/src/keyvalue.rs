@@ -64,7 +64,8 @@ impl Client for KeyValueClient<'_> {
                 Ok(seen) => record.step(step, seen),
                 Err(failure) => {
                     // A write that failed may have left something behind that another session reads.
-                    if matches!(step, Step::Write(..) | Step::Append(..) | Step::Insert(..)) {
+                    let is_read = matches!(step, Step::Read(_) | Step::ReadList(_) | Step::Range(..));
+                    if !is_read {
                         record.step(step, Seen::Done);
                     }
                     return Err(failure);

@@ -25,6 +25,7 @@ mod monitor;
 mod record;
 mod recording;
 mod run;
+mod scratch;
 pub mod script;
 mod server;
 mod sink;

@@ -21,9 +21,9 @@ pub struct Header {
     pub recorder: serde_json::Value,
 }
 
-/// Appends the header's line.
+/// Appends the header's line. It says that marks follow.
 pub fn write_header(out: &mut Vec<u8>, header: &Header) {
-    out.extend_from_slice(b"{\"isoscope\":\"history\",\"version\":1,\"initial\":");
+    out.extend_from_slice(b"{\"isoscope\":\"history\",\"version\":1,\"marks\":true,\"initial\":");
     write_optional(out, header.initial);
     if !header.initials.is_empty() {
         out.extend_from_slice(b",\"initials\":");
@@ -31,6 +31,26 @@ pub fn write_header(out: &mut Vec<u8>, header: &Header) {
     }
     let _ = write!(out, ",\"workload\":{},\"recorder\":{}}}", header.workload, header.recorder);
     out.push(b'\n');
+}
+
+/// How far a history is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// Every transaction that was invoked before this time, in nanoseconds of the recording, stands above.
+    Time(u64),
+    /// Every transaction stands above.
+    End,
+}
+
+/// Appends a mark's line. To a reader that does not know marks it is an empty transaction.
+pub(crate) fn write_mark(out: &mut Vec<u8>, mark: Mark) {
+    out.extend_from_slice(b"{\"session\":null,\"ops\":[],\"mark\":");
+    // Writing to a vector cannot fail.
+    let _ = match mark {
+        Mark::Time(time) => write!(out, "{time}"),
+        Mark::End => write!(out, "\"end\""),
+    };
+    out.extend_from_slice(b"}\n");
 }
 
 /// A transaction that ended.
@@ -118,7 +138,7 @@ fn write_step(out: &mut Vec<u8>, step: &Step, seen: &Seen) {
 
 fn write_seen(out: &mut Vec<u8>, seen: &Seen) {
     match seen {
-        Seen::Done => out.extend_from_slice(b"{\"unknown\":true}"),
+        Seen::Done | Seen::Missed => out.extend_from_slice(b"{\"unknown\":true}"),
         Seen::Value(value) => write_optional(out, *value),
         Seen::List(elements) => {
             out.push(b'[');

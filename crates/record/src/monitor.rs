@@ -101,12 +101,13 @@ impl Monitor {
             (Outcome::Committed, _) => add(&self.committed, 1),
             (Outcome::Unknown, _) => add(&self.unknown, 1),
             (Outcome::Aborted, None) => add(&self.rolled_back, 1),
-            (Outcome::Aborted, Some(failure)) => {
-                add(&self.failed[failure.class as usize], 1);
-                if matches!(failure.class, Class::Constraint | Class::Denied | Class::Other) {
-                    self.odd.get_or_init(|| failure.clone());
-                }
-            }
+            (Outcome::Aborted, Some(failure)) => add(&self.failed[failure.class as usize], 1),
+        }
+        if let Some(failure) = failure
+            && !failure.class.is_ordinary()
+            && failure.class != Class::Connection
+        {
+            self.odd.get_or_init(|| failure.clone());
         }
     }
 
@@ -137,7 +138,7 @@ pub struct Figures {
     pub committed: u64,
     /// Transactions that wanted to be rolled back.
     pub rolled_back: u64,
-    /// Transactions whose outcome nobody knows.
+    /// Transactions of unknown outcome.
     pub unknown: u64,
     /// Attempts that repeat a transaction that failed.
     pub retried: u64,

@@ -18,7 +18,7 @@ pub enum Step {
     Append(Scalar, i64),
     /// Creates a key.
     Insert(Scalar, i64),
-    /// Removes a key.
+    /// Removes a key that is there. One that was not there is not written: what a DELETE found instead is [`Seen`].
     Delete(Scalar),
     /// Reads all keys from the first to the second.
     Range(Scalar, Scalar),
@@ -29,6 +29,8 @@ pub enum Step {
 pub enum Seen {
     /// Nothing: it wrote.
     Done,
+    /// Nothing, and it did not write: it found no row, by a look that other reads need not agree with.
+    Missed,
     /// The value of a register; `None` if the key is not there.
     Value(Option<i64>),
     /// The elements of a list.
@@ -75,9 +77,14 @@ impl Record {
         self.events.clear();
     }
 
-    /// Notes an operation and its answer.
+    /// Notes an operation and its answer. A statement that was to write and found no row is no write: it is a read of an absent
+    /// key if it looked where reads look, else nothing.
     pub fn step(&mut self, step: Step, seen: Seen) {
-        self.steps.push((step, seen));
+        match (step, seen) {
+            (_, Seen::Missed) => {}
+            (Step::Delete(key), Seen::Value(found)) => self.steps.push((Step::Read(key), Seen::Value(found))),
+            noted => self.steps.push(noted),
+        }
     }
 
     /// Runs a statement by `execute` and, if statements are wanted, notes it with its answer.

@@ -15,7 +15,7 @@ use crate::client::Client;
 use crate::database::{Database, Failure, Scalar, Vendor};
 use crate::fault::{Fault, FaultKind, Victim};
 use crate::isolation::Isolation;
-use crate::keyvalue::{Bug, KeyValueClient, MemoryStore, Plan, Tables};
+use crate::keyvalue::{Bug, KeyValueClient, Kind, MemoryStore, Plan, Tables};
 use crate::line::{self, Header};
 use crate::log::{self, LogHeader};
 use crate::monitor::Monitor;
@@ -119,8 +119,11 @@ impl Recording {
             Subject::Memory(level, _) => return Some(Promise { level: *level, isolation: None }),
             Subject::Database(database) => database.isolation()?,
         };
-        let computed = matches!(&self.workload, Workload::KeyValue(plan) if plan.spec.kind.is_list());
-        let level = if computed { isolation.computed } else { isolation.registers };
+        let level = match &self.workload {
+            Workload::KeyValue(plan) if plan.spec.kind == Kind::Scan => isolation.rows,
+            Workload::KeyValue(plan) if plan.spec.kind.is_list() => isolation.computed,
+            _ => isolation.registers,
+        };
         Some(Promise { level, isolation: Some(isolation) })
     }
 
@@ -148,7 +151,7 @@ impl Recording {
         }
     }
 
-    /// Records. `monitor` is for so many sessions as there are, and can stop it.
+    /// Records. `monitor` must have one slot per session, and can stop the run.
     pub fn run(&mut self, history: Output, log: Option<Output>, monitor: &Monitor) -> Summary {
         let mut summary =
             Summary { elapsed: Duration::ZERO, broken: Vec::new(), strikes: Vec::new(), trouble: Vec::new() };
@@ -182,7 +185,7 @@ impl Recording {
             }
             (Subject::Memory(..), _) => {}
         }
-        sink.lane().push(|lines| {
+        sink.begin(|lines| {
             line::write_header(&mut lines.history, &self.header());
             if sink.has_log() {
                 log::write_header(&mut lines.log, &self.log_header());

@@ -1,16 +1,17 @@
 //! Running: every session in a thread of its own, transaction after transaction, until all is done or time is up.
 //!
-//! How a transaction ended, from what its client was told:
+//! How a transaction ended, from what its client was answered:
 //!
-//! - a failure before the commit was sent: it did not happen;
+//! - a failure before the commit was sent: it aborted;
 //! - the commit answered: it committed;
-//! - the commit failed and the connection is alive: it did not happen;
-//! - the commit failed and the connection is gone: nobody knows. The server may still be at it, so what the client
-//!   does next is not after it in any sense; the client goes on as a new session, as a crashed process does in Jepsen.
+//! - the commit failed, and the database promises a rollback for that failure ([`Class::promises_rollback`]): it aborted;
+//! - the commit failed otherwise: its outcome is unknown. The server may still be at it, so what the client does next is not
+//!   after it in any sense; the client goes on as a new session, as a crashed process does in Jepsen. A ROLLBACK
+//!   that succeeds afterwards frees the connection and proves nothing: databases accept it without a transaction.
 //!
-//! A transaction that fails for an ordinary reason (serialization, deadlock, a lock timeout) is recorded as aborted and
-//! tried again as often as asked. A connection that is gone is replaced, for a while. Failures that another try will
-//! not mend end the session, and the run.
+//! A transaction that fails for an ordinary reason (serialization, deadlock, locks) and aborted is tried again as often as
+//! asked. A connection that is gone, or that cannot roll back, is replaced: on MySQL the next BEGIN would commit what is
+//! still open. Failures that another try will not mend end the session, and the run.
 
 use std::sync::Mutex;
 use std::thread;
@@ -78,7 +79,9 @@ pub fn run(
             };
             let fatal = &fatal;
             scope.spawn(move || {
-                if let Err(failure) = session.run(sink) {
+                let result = session.run(sink);
+                session.lane.finish();
+                if let Err(failure) = result {
                     monitor.stop();
                     fatal.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(failure);
                 }
@@ -86,6 +89,16 @@ pub fn run(
         }
     });
     fatal.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).map_or(Ok(()), Err)
+}
+
+/// How an attempt ended.
+struct End {
+    outcome: Outcome,
+    stamps: Stamps,
+    /// Why it did not commit, unless it wanted to be rolled back.
+    failure: Option<Failure>,
+    /// Whether the connection could not be brought to the end of the transaction and must be replaced.
+    is_stuck: bool,
 }
 
 struct Session<'a> {
@@ -117,12 +130,19 @@ impl Session<'_> {
                 if attempt > 0 {
                     self.monitor.retrying();
                 }
-                let Some(failure) = self.attempt(number, attempt) else {
+                let end = self.attempt(number, attempt);
+                let Some(failure) = &end.failure else {
                     (self.hopeless, self.unlucky) = (0, 0);
                     break;
                 };
-                self.recover(&failure)?;
-                if !failure.class.is_ordinary() {
+                if end.is_stuck {
+                    self.give_way();
+                    self.reconnect()?;
+                } else {
+                    self.recover(failure)?;
+                }
+                // What may have committed is not tried again.
+                if !failure.class.is_ordinary() || end.outcome == Outcome::Unknown {
                     break;
                 }
             }
@@ -134,11 +154,13 @@ impl Session<'_> {
         self.monitor.stopped() || self.limits.duration.is_some_and(|limit| self.began.elapsed() >= limit)
     }
 
-    /// Runs a transaction once and records it. Returns why it failed, if it did.
-    fn attempt(&mut self, number: u64, attempt: u32) -> Option<Failure> {
+    /// Runs a transaction once and records it.
+    fn attempt(&mut self, number: u64, attempt: u32) -> End {
         self.record.clear();
         let invoked = Instant::now();
-        let (outcome, stamps, failure) = self.perform(number, attempt);
+        self.lane.reach(invoked);
+        let end = self.perform(number, attempt);
+        let End { outcome, stamps, .. } = end;
         let returned = Instant::now();
         let since = |moment: Instant| (moment - self.epoch).as_nanos() as u64;
         let name = name(number * self.sessions + self.number + 1, attempt);
@@ -150,7 +172,7 @@ impl Session<'_> {
             steps: &self.record.steps,
             times: (since(invoked), since(returned)),
             stamps,
-            failure: failure.as_ref(),
+            failure: end.failure.as_ref(),
         };
         self.lane.push(|lines| {
             write_txn(&mut lines.history, &ended);
@@ -159,46 +181,42 @@ impl Session<'_> {
                 log::write_txn(&mut lines.log, &session, &name, self.epoch, &self.record.events, ending);
             }
         });
-        self.monitor.ended(outcome, failure.as_ref(), self.record.steps.len(), returned - invoked);
+        self.lane.reach(returned);
+        self.monitor.ended(outcome, end.failure.as_ref(), self.record.steps.len(), returned - invoked);
         if outcome == Outcome::Unknown {
             self.lives += 1;
         }
-        failure
+        end
     }
 
     /// Runs a transaction to its end.
-    fn perform(&mut self, number: u64, attempt: u32) -> (Outcome, Stamps, Option<Failure>) {
+    fn perform(&mut self, number: u64, attempt: u32) -> End {
         let (client, record) = (&mut self.client, &mut self.record);
-        match client.execute(number, attempt, record) {
-            Err(failure) => {
-                // A connection that cannot even roll back is replaced.
-                let rolled_back = end(record, "ROLLBACK", || client.rollback());
-                let failure = if rolled_back.is_err() { lost(failure) } else { failure };
-                return (Outcome::Aborted, Stamps::default(), Some(failure));
-            }
-            Ok(false) => {
-                let rolled_back = end(record, "ROLLBACK", || client.rollback());
-                return (Outcome::Aborted, Stamps::default(), rolled_back.err());
-            }
-            Ok(true) => {}
+        let (outcome, failure) = match client.execute(number, attempt, record) {
+            Err(failure) => (Outcome::Aborted, Some(failure)),
+            Ok(false) => (Outcome::Aborted, None),
+            Ok(true) => match end(record, "COMMIT", || client.commit()) {
+                Ok(stamps) => {
+                    return End { outcome: Outcome::Committed, stamps, failure: None, is_stuck: false };
+                }
+                Err(failure) if failure.class.promises_rollback() => (Outcome::Aborted, Some(failure)),
+                Err(failure) => (Outcome::Unknown, Some(failure)),
+            },
+        };
+        let stamps = Stamps::default();
+        if outcome == Outcome::Unknown && failure.as_ref().is_some_and(|it| it.class == Class::Connection) {
+            return End { outcome, stamps, failure, is_stuck: true };
         }
-        match end(record, "COMMIT", || client.commit()) {
-            Ok(stamps) => (Outcome::Committed, stamps, None),
-            Err(failure) if failure.class == Class::Connection => {
-                (Outcome::Unknown, Stamps::default(), Some(failure))
-            }
-            Err(failure) => {
-                let rolled_back = end(record, "ROLLBACK", || client.rollback());
-                let failure = if rolled_back.is_err() { lost(failure) } else { failure };
-                (Outcome::Aborted, Stamps::default(), Some(failure))
-            }
+        match end(record, "ROLLBACK", || client.rollback()) {
+            Ok(()) => End { outcome, stamps, failure, is_stuck: false },
+            Err(second) => End { outcome, stamps, failure: failure.or(Some(second)), is_stuck: true },
         }
     }
 
     /// Makes the client ready for its next transaction, or says why it never will be.
     fn recover(&mut self, failure: &Failure) -> Result<(), Failure> {
         match failure.class {
-            Class::Serialization | Class::Deadlock | Class::LockTimeout => {
+            Class::Serialization | Class::Deadlock | Class::LockTimeout | Class::Busy => {
                 self.hopeless = 0;
                 self.give_way();
                 Ok(())
@@ -206,7 +224,7 @@ impl Session<'_> {
             Class::Constraint => Ok(()),
             Class::Connection => self.reconnect(),
             Class::Denied => Err(failure.clone()),
-            Class::Other => {
+            Class::RolledBack | Class::Other => {
                 self.hopeless += 1;
                 if self.hopeless < HOPELESS { Ok(()) } else { Err(failure.clone()) }
             }
@@ -230,6 +248,7 @@ impl Session<'_> {
         self.monitor.connected(self.number as usize, None);
         let since = Instant::now();
         loop {
+            self.lane.reach(Instant::now());
             match self.client.reconnect() {
                 Ok(()) => {
                     self.monitor.reconnected();
@@ -258,9 +277,4 @@ fn name(number: u64, attempt: u32) -> Scalar {
 /// Ends a transaction, and notes that in the record.
 fn end<T>(record: &mut Record, sql: &str, end: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     record.timed(Statement::plain(sql), |_| end(), |_| Answer::Count(0))
-}
-
-/// A failure after which the connection is of no use.
-fn lost(failure: Failure) -> Failure {
-    Failure { class: Class::Connection, ..failure }
 }

@@ -3,13 +3,15 @@
 //!
 //! A server listens on 127.0.0.1 only, at a port nobody uses, and asks for a password that is made up for it: others on
 //! the machine cannot enter. PostgreSQL refuses to run as root and is then run as the user `postgres`, else `nobody`.
-//! It is not in the process group of its terminal, so ^C does not reach it; [`Server`] stops it when it is dropped.
+//! It is not in the process group of its terminal, so ^C does not reach it; [`Server`] stops it when it is dropped. If we are
+//! killed, a watcher process stops it and removes its directory; should that be killed too, the next start does.
 //!
 //! Servers are told not to wait for the disk. A process that is killed loses nothing by that, since what it wrote is with
 //! the operating system; only a machine that stops does. So [`Server::restart`] is a crash like any other.
 
 mod install;
-mod process;
+pub(crate) mod process;
+mod watcher;
 
 use std::fmt;
 use std::fs::{self, OpenOptions};
@@ -21,12 +23,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use tempfile::TempDir;
 
 use crate::database::hex;
+use crate::scratch::Scratch;
 use crate::target::{OpenError, Options, Target};
 use install::Program;
 use process::Owner;
+use watcher::Watcher;
 
 /// How long a server may take to start or to get its directory ready; machines are busy and disks slow.
 const START_LIMIT: Duration = Duration::from_secs(90);
@@ -133,17 +136,23 @@ pub struct Server {
     /// `None` when it was stopped.
     child: Option<Child>,
     is_paused: bool,
-    directory: TempDir,
+    /// Goes before the directory, which it removes.
+    watcher: Watcher,
+    directory: Scratch,
 }
 
 impl Server {
+    /// How many connections a server takes unless a setting says otherwise.
+    pub const CONNECTIONS: u32 = 200;
+
     /// Starts a server with its own settings, each `name=value`, and waits until it answers.
     pub fn start<S: AsRef<str>>(kind: ServerKind, settings: &[S]) -> Result<Server, ServerError> {
         let settings = settings.iter().map(|text| setting(text.as_ref())).collect::<Result<_, _>>()?;
-        let directory = TempDir::with_prefix("isoscope-").map_err(io_error("no temporary directory"))?;
+        let program = Program::find(kind)?;
+        let directory = Scratch::new().map_err(io_error("no temporary directory"))?;
         let owner = Owner::of(kind);
         owner.give(directory.path()).map_err(io_error("giving a directory to the server"))?;
-        let program = Program::find(kind)?;
+        let watcher = Watcher::start(kind, directory.path()).map_err(io_error("starting a watcher"))?;
         let password = password().map_err(io_error("making up a password"))?;
         let mut server = Server {
             kind,
@@ -154,6 +163,7 @@ impl Server {
             port: 0,
             child: None,
             is_paused: false,
+            watcher,
             directory,
         };
         server.prepare()?;
@@ -234,15 +244,8 @@ impl Server {
             thread::sleep(Duration::from_millis(10));
         }
         self.child = None;
+        self.watcher.watch(None);
         Ok(())
-    }
-
-    /// Ends the process of a server, by its number, when there is no time for anything else.
-    pub fn kill_process(pid: u32) {
-        if pid != 0 {
-            // Nobody is left to be told that this failed.
-            let _ = process::send(pid, Signal::KILL);
-        }
     }
 
     /// Ends all its processes at once.
@@ -253,6 +256,7 @@ impl Server {
         // That one of them has gone by itself is as good. The first goes first: it would make others.
         let _ = child.kill();
         let _ = child.wait();
+        self.watcher.watch(None);
         for pid in &children {
             let _ = process::send(*pid, Signal::KILL);
         }
@@ -286,13 +290,16 @@ impl Server {
         let file = file.map_err(io_error(format!("writing {}", log.display())))?;
         let twin = file.try_clone().map_err(io_error("writing the log"))?;
         let mut command = Command::new(program);
-        command.current_dir(self.directory.path()).stdin(Stdio::null()).stdout(file).stderr(twin);
+        let directory = self.directory.path();
+        command.current_dir(directory).stdin(Stdio::null()).stdout(file).stderr(twin);
+        // A MariaDB that starts removes the temporary tables of others from a directory that they share.
+        command.env("TMPDIR", directory);
         self.owner.runs(&mut command);
         Ok(command)
     }
 
     /// Makes the directory of an empty database.
-    fn prepare(&self) -> Result<(), ServerError> {
+    fn prepare(&mut self) -> Result<(), ServerError> {
         let mut command = self.command(&self.program.install)?;
         match self.kind {
             ServerKind::Postgres => {
@@ -317,11 +324,11 @@ impl Server {
         }
         let name = self.program.install.display().to_string();
         let mut child = command.spawn().map_err(io_error(format!("running {name}")))?;
+        self.watcher.watch(Some(child.id()));
         let start = Instant::now();
-        loop {
+        let status = loop {
             match child.try_wait().map_err(io_error(format!("running {name}")))? {
-                Some(status) if status.success() => return Ok(()),
-                Some(status) => return Err(self.failed(&format!("{name} failed ({status})"))),
+                Some(status) => break status,
                 None if start.elapsed() > START_LIMIT => {
                     let _ = child.kill();
                     let _ = child.wait();
@@ -329,7 +336,9 @@ impl Server {
                 }
                 None => thread::sleep(Duration::from_millis(10)),
             }
-        }
+        };
+        self.watcher.watch(None);
+        if status.success() { Ok(()) } else { Err(self.failed(&format!("{name} failed ({status})"))) }
     }
 
     fn start_at_free_port(&mut self) -> Result<(), ServerError> {
@@ -350,12 +359,15 @@ impl Server {
             ServerKind::MariaDb => self.mariadb(&mut command)?,
         }
         let name = self.program.server.display().to_string();
-        self.child = Some(command.spawn().map_err(io_error(format!("running {name}")))?);
+        let child = command.spawn().map_err(io_error(format!("running {name}")))?;
+        self.watcher.watch(Some(child.id()));
+        self.child = Some(child);
         Ok(())
     }
 
     fn postgres(&self, command: &mut Command) {
         let port = self.port.to_string();
+        let connections = Server::CONNECTIONS.to_string();
         let ours = [
             ("fsync", "off"),
             // The path of a socket must be short, and nobody needs it.
@@ -363,7 +375,7 @@ impl Server {
             ("track_commit_timestamp", "on"),
             // Deadlocks are ordinary here, and a second is long.
             ("deadlock_timeout", "20ms"),
-            ("max_connections", "200"),
+            ("max_connections", &connections),
             // Failures are ordinary too, and clients are told of them; the log is for what ends the server.
             ("log_min_messages", "log"),
         ];
@@ -382,7 +394,7 @@ impl Server {
             .arg("--no-defaults")
             .args(self.owner.mariadb_user())
             .args(["--skip-log-bin", "--skip-name-resolve", "--innodb-flush-log-at-trx-commit=2"])
-            .arg("--max-connections=200")
+            .arg(format!("--max-connections={}", Server::CONNECTIONS))
             .args(self.settings.iter().map(|(name, value)| format!("--{name}={value}")))
             .arg(option("--datadir=", &self.data()))
             .arg(option("--tmpdir=", directory))
@@ -408,6 +420,7 @@ impl Server {
             let name = self.kind.name();
             if let Some(status) = child.try_wait().map_err(io_error("looking after the server"))? {
                 self.child = None;
+                self.watcher.watch(None);
                 let is_taken = self.log_tail().to_ascii_lowercase().contains("address already in use");
                 return if is_taken {
                     Ok(Started::PortTaken)

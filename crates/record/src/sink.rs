@@ -1,26 +1,36 @@
 //! Where records go: files that grow while sessions run.
 //!
 //! Every session has a lane, a buffer of whole lines that only it fills. A thread empties all lanes into the files
-//! [four times a second](PERIOD), so a crash of the recorder loses less than a second, whole lines apart from perhaps
-//! the last; and a lane that fills up faster empties itself. Sessions never wait for the disk otherwise.
+//! [four times a second](PERIOD), and a lane that fills up faster empties itself. Sessions never wait for the disk
+//! otherwise. The headers are written at once, before there are lanes.
 //!
-//! Invariant: the lines of one lane stand in the file in the order they were pushed, since a lane stays locked from
-//! being emptied until its bytes are in the file.
+//! Sessions are written at different times, so a file that is cut off, as by `kill -9`, may hold a transaction without one that
+//! it read from. *Marks* say how far the history is complete. Every lane has a low-water mark, a time before which its
+//! session has no transaction left to push. A mark with time *c* is written after all lanes were emptied, and *c* is
+//! the least low-water mark from before they were: every transaction invoked before *c* stands above the mark. The last
+//! mark says that nothing is missing. `isoscope-formats`, `native.rs`, says what a reader makes of marks.
 //!
-//! A file that cannot be written to (the disk is full) fails the sink: the run is told by [`Sink::failed`] and ends,
+//! Invariants: the lines of one lane stand in the file in the order they were pushed, since a lane stays locked from
+//! being emptied until its bytes are in the file. The headers stand first. A mark never claims too much.
+//!
+//! A file that cannot be written to (the disk is full) fails the sink: the run learns it from [`Sink::failed`] and ends,
 //! what was written before stays, and [`Sink::finish`] says why.
 
 use std::io::{self, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::line::{self, Mark};
+
 /// How often lanes are emptied.
 const PERIOD: Duration = Duration::from_millis(250);
 /// A lane that holds more empties itself.
 const FULL: usize = 1 << 20;
+/// The low-water mark of a lane whose session pushes nothing any more.
+const FINISHED: u64 = u64::MAX;
 
 /// Anything that lines can be written to.
 pub type Output = Box<dyn Write + Send>;
@@ -35,7 +45,7 @@ pub struct Sink {
 
 struct Shared {
     files: Mutex<Files>,
-    lanes: Mutex<Vec<Arc<Mutex<Lines>>>>,
+    lanes: Mutex<Vec<Arc<Buffer>>>,
     failed: AtomicBool,
     has_log: bool,
 }
@@ -44,6 +54,18 @@ struct Files {
     history: Option<Output>,
     log: Option<Output>,
     error: Option<io::Error>,
+    /// Whether the headers are written, so that marks may follow.
+    has_begun: bool,
+    /// The time of the last mark.
+    marked: u64,
+}
+
+/// What a session has pushed and is not in the files yet.
+#[derive(Default)]
+struct Buffer {
+    lines: Mutex<Lines>,
+    /// No transaction that was invoked before this, in nanoseconds of the recording, is still to be pushed.
+    low: AtomicU64,
 }
 
 /// Lines that are not in the files yet.
@@ -58,9 +80,14 @@ pub struct Lines {
 impl Sink {
     /// A sink that writes to these files, where there are any.
     pub fn new(history: Option<Output>, log: Option<Output>) -> Sink {
+        Sink::with_period(history, log, PERIOD)
+    }
+
+    /// The same, with another time between two marks.
+    pub fn with_period(history: Option<Output>, log: Option<Output>, period: Duration) -> Sink {
         let has_log = log.is_some();
         let shared = Arc::new(Shared {
-            files: Mutex::new(Files { history, log, error: None }),
+            files: Mutex::new(Files { history, log, error: None, has_begun: false, marked: 0 }),
             lanes: Mutex::new(Vec::new()),
             failed: AtomicBool::new(false),
             has_log,
@@ -68,7 +95,7 @@ impl Sink {
         let (stop, stopped) = mpsc::channel();
         let other = Arc::clone(&shared);
         let flusher = std::thread::spawn(move || {
-            while stopped.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
+            while stopped.recv_timeout(period) == Err(RecvTimeoutError::Timeout) {
                 other.flush();
             }
         });
@@ -80,11 +107,19 @@ impl Sink {
         self.epoch
     }
 
+    /// Writes the headers, before anything else.
+    pub fn begin(&self, append: impl FnOnce(&mut Lines)) {
+        let mut lines = Lines::default();
+        append(&mut lines);
+        self.shared.empty(&mut lines);
+        lock(&self.shared.files).has_begun = true;
+    }
+
     /// A lane for a session.
     pub fn lane(&self) -> Lane {
-        let lines = Arc::new(Mutex::new(Lines::default()));
-        lock(&self.shared.lanes).push(Arc::clone(&lines));
-        Lane { lines, shared: Arc::clone(&self.shared) }
+        let buffer = Arc::<Buffer>::default();
+        lock(&self.shared.lanes).push(Arc::clone(&buffer));
+        Lane { buffer, shared: Arc::clone(&self.shared), epoch: self.epoch }
     }
 
     /// Whether statements are wanted.
@@ -97,9 +132,12 @@ impl Sink {
         self.shared.failed.load(Ordering::Relaxed)
     }
 
-    /// Writes what is left and closes the files.
+    /// Writes what is left and closes the files. The history gets its last mark if all sessions have finished.
     pub fn finish(mut self) -> io::Result<()> {
         self.end();
+        if self.shared.low().is_none_or(|low| low == FINISHED) {
+            self.shared.mark(Mark::End);
+        }
         let mut files = lock(&self.shared.files);
         files.history = None;
         files.log = None;
@@ -108,7 +146,7 @@ impl Sink {
 
     fn end(&mut self) {
         let Some(flusher) = self.flusher.take() else { return };
-        // A flusher that is gone has nothing to be told.
+        // If the flusher is not there any more, nothing receives this.
         let _ = self.stop.send(());
         let _ = flusher.join();
         self.shared.flush();
@@ -123,18 +161,31 @@ impl Drop for Sink {
 
 /// The lines of one session on their way to the files.
 pub struct Lane {
-    lines: Arc<Mutex<Lines>>,
+    buffer: Arc<Buffer>,
     shared: Arc<Shared>,
+    epoch: Instant,
 }
 
 impl Lane {
     /// Appends lines, each whole and with its newline.
     pub fn push(&self, append: impl FnOnce(&mut Lines)) {
-        let mut lines = lock(&self.lines);
+        let mut lines = lock(&self.buffer.lines);
         append(&mut lines);
         if lines.history.len().max(lines.log.len()) > FULL {
             self.shared.empty(&mut lines);
         }
+    }
+
+    /// Promises that no transaction which was invoked before this moment will be pushed.
+    pub fn reach(&self, moment: Instant) {
+        let since = moment.saturating_duration_since(self.epoch).as_nanos() as u64;
+        self.buffer.low.store(since, Ordering::Release);
+    }
+
+    /// Promises that nothing will be pushed any more. A lane that is only dropped makes no promise: its session may
+    /// have panicked in the middle of a transaction.
+    pub fn finish(self) {
+        self.buffer.low.store(FINISHED, Ordering::Release);
     }
 
     /// Whether statements are wanted.
@@ -144,20 +195,50 @@ impl Lane {
 }
 
 impl Shared {
+    /// The least low-water mark; `None` without lanes.
+    fn low(&self) -> Option<u64> {
+        lock(&self.lanes).iter().map(|buffer| buffer.low.load(Ordering::Acquire)).min()
+    }
+
     fn flush(&self) {
+        // Read before the lanes are emptied: what a session pushed before it reached this is in its lane by now.
+        let low = self.low();
         let lanes = lock(&self.lanes).clone();
         for lane in lanes {
-            self.empty(&mut lock(&lane));
+            self.empty(&mut lock(&lane.lines));
         }
-        let Files { history, log, error } = &mut *lock(&self.files);
+        if let Some(low) = low.filter(|&low| low != FINISHED) {
+            self.mark(Mark::Time(low));
+        }
+        let Files { history, log, error, .. } = &mut *lock(&self.files);
         for file in [history, log].into_iter().flatten() {
             let flushed = file.flush();
             self.note(flushed, error);
         }
     }
 
+    /// Writes a mark, if it says more than the last one.
+    fn mark(&self, mark: Mark) {
+        let mut bytes = Vec::new();
+        line::write_mark(&mut bytes, mark);
+        let Files { history: Some(file), error, has_begun: true, marked, .. } = &mut *lock(&self.files)
+        else {
+            return;
+        };
+        if let Mark::Time(time) = mark {
+            if time <= *marked {
+                return;
+            }
+            *marked = time;
+        }
+        if error.is_none() {
+            let written = file.write_all(&bytes);
+            self.note(written, error);
+        }
+    }
+
     fn empty(&self, lines: &mut Lines) {
-        let Files { history, log, error } = &mut *lock(&self.files);
+        let Files { history, log, error, .. } = &mut *lock(&self.files);
         for (file, bytes) in [(history, &mut lines.history), (log, &mut lines.log)] {
             if let Some(file) = file
                 && error.is_none()
@@ -185,6 +266,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use isoscope_formats::{Format, Input, ReadOptions, read};
+    use proptest::prelude::*;
+
     use super::*;
 
     /// A file that others can look into, with room for so many bytes.
@@ -232,6 +316,103 @@ mod tests {
             next[session] += 1;
         }
         assert_eq!(next, [100_000; 4]);
+    }
+
+    /// A line of the history whose times are those of the recording, as long as asked for.
+    fn txn(session: usize, number: usize, times: [u128; 2], padding: usize) -> String {
+        let [invoked, returned] = times;
+        let note = "x".repeat(padding);
+        format!(
+            "{{\"session\":{session},\"txn\":{number},\"ops\":[],\"times\":[{invoked},{returned}],\
+             \"notes\":{{\"n\":\"{note}\"}}}}\n"
+        )
+    }
+
+    /// Sessions push lines of these lengths side by side. Returns the history and the log.
+    fn recorded(sessions: &[Vec<usize>]) -> [String; 2] {
+        let (history, log) = (Shown(Arc::default(), usize::MAX), Shown(Arc::default(), usize::MAX));
+        let outputs: [Option<Output>; 2] = [Some(Box::new(history.clone())), Some(Box::new(log.clone()))];
+        let [history_output, log_output] = outputs;
+        let sink = Sink::with_period(history_output, log_output, Duration::from_micros(100));
+        let lanes: Vec<Lane> = sessions.iter().map(|_| sink.lane()).collect();
+        sink.begin(|lines| {
+            lines.history.extend(b"{\"isoscope\":\"history\",\"version\":1,\"marks\":true}\n");
+            lines.log.extend(b"header\n");
+        });
+        let since = |moment: Instant| moment.duration_since(sink.epoch()).as_nanos();
+        std::thread::scope(|scope| {
+            for (session, (lengths, lane)) in sessions.iter().zip(lanes).enumerate() {
+                scope.spawn(move || {
+                    for (number, &length) in lengths.iter().enumerate() {
+                        let invoked = Instant::now();
+                        lane.reach(invoked);
+                        std::thread::yield_now();
+                        let times = [since(invoked), since(Instant::now())];
+                        lane.push(|lines| {
+                            lines.history.extend(txn(session, number, times, length).bytes());
+                            lines.log.extend(txn(session, number, times, length / 2).bytes());
+                        });
+                    }
+                    lane.finish();
+                });
+            }
+        });
+        sink.finish().unwrap();
+        [history, log].map(|shown| String::from_utf8(shown.0.lock().unwrap().clone()).unwrap())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        /// Lanes that overflow again and again, side by side: the headers come first, nothing is lost, sessions keep
+        /// their order, no mark claims too much, and the history is read back whole.
+        #[test]
+        fn large_lanes_make_readable_files(
+            sessions in prop::collection::vec(
+                prop::collection::vec(prop_oneof![0..100usize, 0..FULL / 4, FULL - 99..FULL + FULL / 2], 0..8),
+                1..5,
+            ),
+        ) {
+            let [history, log] = recorded(&sessions);
+            let (header, log_header) = (history.lines().next().unwrap(), log.lines().next().unwrap());
+            prop_assert!(header.contains("isoscope") && log_header == "header");
+            let has_end = history.ends_with("\"mark\":\"end\"}\n");
+            prop_assert!(has_end);
+            let mut next = vec![0; sessions.len()];
+            let mut mark = 0;
+            for line in history.lines().skip(1) {
+                let line: serde_json::Value = serde_json::from_str(line).unwrap();
+                let Some(session) = line["session"].as_u64() else {
+                    mark = line["mark"].as_u64().unwrap_or(u64::MAX);
+                    continue;
+                };
+                prop_assert!(line["times"][0].as_u64().unwrap() >= mark, "it was to stand above the mark");
+                prop_assert_eq!(line["txn"].as_u64(), Some(next[session as usize]));
+                next[session as usize] += 1;
+            }
+            let expected: Vec<u64> = sessions.iter().map(|lengths| lengths.len() as u64).collect();
+            prop_assert_eq!(&next, &expected);
+            prop_assert_eq!(log.lines().count() as u64, 1 + expected.iter().sum::<u64>());
+            let options = ReadOptions { format: Some(Format::Native), ..ReadOptions::default() };
+            let reading = read(&Input::text("recorded", &history), &options).unwrap();
+            let is_whole = reading.history.txn_count() as u64 == expected.iter().sum::<u64>();
+            prop_assert!(is_whole);
+        }
+    }
+
+    /// A session that never said that it has finished may have been in the middle of something.
+    #[test]
+    fn without_all_sessions_there_is_no_end_mark() {
+        let shown = Shown(Arc::default(), usize::MAX);
+        let sink = Sink::new(Some(Box::new(shown.clone())), None);
+        sink.begin(|lines| lines.history.extend(b"header\n"));
+        sink.lane().finish();
+        let left = sink.lane();
+        left.reach(Instant::now());
+        drop(left);
+        sink.finish().unwrap();
+        let text = String::from_utf8(shown.0.lock().unwrap().clone()).unwrap();
+        assert!(!text.contains("end") && text.lines().count() == 2, "{text}");
     }
 
     #[test]

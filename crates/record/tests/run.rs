@@ -11,16 +11,16 @@ use isoscope_history::{History, Outcome, Session};
 use isoscope_levels::Level;
 use isoscope_record::{
     Bug, Class, Client, ConnectionId, Failure, Header, KeyValueClient, Kind, Limits, MemoryStore, Monitor,
-    Output, Plan, PlanSpec, Record, Scalar, Seen, Sink, Stamps, Step, run,
+    Plan, PlanSpec, Record, Scalar, Seen, Sink, Stamps, Step, run,
 };
 use isoscope_workload::Store;
 use page::Page;
 use serde_json::Value;
 
-/// An output with its header.
-fn output(page: &Page, initial: Option<i64>) -> Output {
+/// A sink with its header, and many marks.
+fn begun(page: &Page, initial: Option<i64>) -> Sink {
     let header = Header { initial, initials: Vec::new(), workload: Value::Null, recorder: Value::Null };
-    page.begin(&header)
+    page.sink(&header, Duration::from_millis(1))
 }
 
 fn plan(kind: Kind, seed: u64) -> Plan {
@@ -34,7 +34,7 @@ fn record(plan: &Plan, level: Level, bugs: Vec<Bug>) -> History {
         Box::new(KeyValueClient::new(plan, session, Box::new(memory.session(session))))
     };
     let page = Page::default();
-    let sink = Sink::new(Some(output(&page, plan.spec.kind.initial())), None);
+    let sink = begun(&page, plan.spec.kind.initial());
     let limits = Limits { txns: Some(200), retries: 3, ..Limits::default() };
     run((0..plan.spec.sessions).map(client).collect(), &limits, &sink, &Monitor::new(4)).unwrap();
     sink.finish().unwrap();
@@ -142,7 +142,7 @@ impl Client for Fickle {
 
 fn outcomes(ends: &[End], retries: u32) -> (Vec<(u32, Outcome)>, Monitor, Result<(), Failure>) {
     let page = Page::default();
-    let sink = Sink::new(Some(output(&page, Some(0))), None);
+    let sink = begun(&page, Some(0));
     let monitor = Monitor::new(1);
     let limits = Limits { txns: Some(ends.len() as u64), retries, ..Limits::default() };
     let client = Fickle { ends: ends.to_vec(), next: 0, reconnects: 0 };
@@ -194,7 +194,7 @@ fn a_failure_that_no_try_mends_ends_the_run() {
 #[test]
 fn a_stopped_run_keeps_what_it_has() {
     let page = Page::default();
-    let sink = Sink::new(Some(output(&page, Some(0))), None);
+    let sink = begun(&page, Some(0));
     let plan = plan(Kind::Register, 1);
     let memory = MemoryStore::new(Level::Serializable, Vec::new(), &plan);
     let monitor = Monitor::new(1);

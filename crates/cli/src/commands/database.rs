@@ -1,7 +1,7 @@
 //! What all commands that talk to a database share: which one, and a server of our own where none is at hand.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use isoscope_record::{Database, OpenError, Options, Server, ServerError, Target};
 
@@ -17,22 +17,20 @@ pub(crate) struct Chosen {
 }
 
 impl Chosen {
-    /// The database that the arguments name. Says itself what is wrong with them.
-    pub(crate) fn new(args: &DatabaseArgs, terminal: &Terminal) -> Result<Chosen, Exit> {
+    /// The database that the arguments name, with room for so many sessions if it is started. Says itself what is
+    /// wrong with them.
+    pub(crate) fn new(args: &DatabaseArgs, sessions: u32, terminal: &Terminal) -> Result<Chosen, Exit> {
         let server = match args.start {
             None => None,
             Some(kind) => {
                 terminal.detail(&format!("starting {}", kind.0.name()));
-                let started = Server::start(kind.0, &args.set).map_err(|error| {
+                let started = Server::start(kind.0, &settings(args, sessions)).map_err(|error| {
                     terminal.error(&error.to_string());
                     if matches!(error, ServerError::Setting(_)) { Exit::Usage } else { Exit::Failed }
                 });
                 Some(started?)
             }
         };
-        if let Some(pid) = server.as_ref().and_then(Server::pid) {
-            SERVER.store(pid, Ordering::Relaxed);
-        }
         let url = match (&args.url, &server) {
             (Some(url), _) => url.clone(),
             (None, Some(server)) => server.url(),
@@ -56,6 +54,15 @@ impl Chosen {
     }
 }
 
+/// The settings of a private server. Those of the user come last, and count.
+fn settings(args: &DatabaseArgs, sessions: u32) -> Vec<String> {
+    /// Connections besides those of the sessions: to watch and to clean up, and some that were lost and are not closed yet.
+    const SPARE: u32 = 50;
+    let needed = sessions.saturating_add(SPARE);
+    let raised = (needed > Server::CONNECTIONS).then(|| format!("max_connections={needed}"));
+    raised.into_iter().chain(args.set.iter().cloned()).collect()
+}
+
 /// Says why a database cannot be opened.
 pub(crate) fn refuse(error: &OpenError, terminal: &Terminal) -> Exit {
     terminal.error(&error.to_string());
@@ -65,11 +72,8 @@ pub(crate) fn refuse(error: &OpenError, terminal: &Terminal) -> Exit {
     }
 }
 
-/// The process of the server that was started, for the last ^C.
-static SERVER: AtomicU32 = AtomicU32::new(0);
-
 /// What the first ^C does: it stops a run after the transactions it is at, or a script after its step. The second one ends
-/// everything.
+/// everything; the server's watcher sees to the server then.
 pub(crate) fn on_interrupt(stop: impl Fn() + Send + 'static, terminal: &Terminal) {
     let interrupted = AtomicBool::new(false);
     let handler = move || {
@@ -78,7 +82,6 @@ pub(crate) fn on_interrupt(stop: impl Fn() + Send + 'static, terminal: &Terminal
             stop();
             return;
         }
-        Server::kill_process(SERVER.load(Ordering::Relaxed));
         std::process::exit(255);
     };
     if let Err(error) = ctrlc::set_handler(handler) {

@@ -78,8 +78,7 @@ pub(crate) fn by_flag(message: &str) -> String {
 pub(crate) fn chosen_seed(asked: Option<u64>, terminal: &Terminal) -> u64 {
     asked.unwrap_or_else(|| {
         let seed = random_seed();
-        // Even when quiet: what chance chose can be had again only if it is told.
-        terminal.tell(&format!("--seed {seed}"));
+        terminal.note(&format!("--seed {seed}"));
         seed
     })
 }

@@ -19,7 +19,7 @@ pub(crate) fn run(args: &HermitageArgs, terminal: &Terminal) -> Exit {
 }
 
 fn table(args: &HermitageArgs, terminal: &Terminal) -> Result<Table, Exit> {
-    let chosen = Chosen::new(&args.database, terminal)?;
+    let chosen = Chosen::new(&args.database, 0, terminal)?;
     // Which vendor it really is, only the server knows.
     let vendor = chosen.open(None, &Options::default(), terminal)?.vendor();
     let levels = levels(vendor, &args.isolation).map_err(|error| refuse(&error, terminal))?;

@@ -14,14 +14,15 @@ use indicatif::ProgressBar;
 use isoscope_levels::Level;
 use isoscope_record::workload::{Application, Bank, BankSpec, Hotspot, SmallBank, SmallBankSpec};
 use isoscope_record::{
-    Bug, Figures, Limits, Memory, Monitor, Options, Output, Plan, PlanSpec, Recording, Subject, Summary,
-    Target, Trouble, Workload,
+    Bug, Fault, FaultKind, Figures, Limits, Memory, Monitor, Options, Output, Plan, PlanSpec, Recording,
+    Subject, Summary, Target, Trouble, Workload,
 };
 use isoscope_workload::{Distribution, Store};
 
-use crate::args::{LoadArgs, RecordArgs, WorkloadArg};
+use crate::args::{DatabaseArgs, LoadArgs, RecordArgs, WorkloadArg};
 use crate::commands::database::{Chosen, on_interrupt};
 use crate::commands::generate::{by_flag, chosen_seed};
+use crate::commands::outputs::refuse_clashes;
 use crate::exit::Exit;
 use crate::terminal::{BOLD, Terminal, styled};
 use crate::words::{count, counted};
@@ -33,7 +34,7 @@ pub(crate) fn run(args: &RecordArgs, terminal: &Terminal) -> Exit {
 }
 
 fn record(args: &RecordArgs, terminal: &Terminal) -> Result<Exit, Exit> {
-    let mut load = Load::new(Chosen::new(&args.database, terminal)?, &args.load, terminal)?;
+    let mut load = Load::new(&args.database, &args.load, Some(&args.output), terminal)?;
     let to_stdout = args.output.as_os_str() == "-";
     let history: Output =
         if to_stdout { Box::new(std::io::stdout()) } else { Box::new(create(&args.output, terminal)?) };
@@ -68,19 +69,22 @@ pub(crate) struct Recorded {
 }
 
 impl Load {
-    /// Opens the database and plans the workload.
-    pub(crate) fn new(chosen: Chosen, args: &LoadArgs, terminal: &Terminal) -> Result<Load, Exit> {
+    /// Opens the database and plans the workload, for a history that goes to `output`.
+    pub(crate) fn new(
+        database: &DatabaseArgs,
+        args: &LoadArgs,
+        output: Option<&Path>,
+        terminal: &Terminal,
+    ) -> Result<Load, Exit> {
         let usage = |message: String| {
             terminal.error(&message);
             Exit::Usage
         };
+        refuse_clashes(output, args.log.as_deref(), database).map_err(usage)?;
+        let chosen = Chosen::new(database, args.sessions, terminal)?;
         let seed = chosen_seed(args.seed, terminal);
         let workload = workload(args, seed).map_err(usage)?;
-        let unstarted = args.fault.iter().find(|fault| fault.kind.needs_server());
-        if let (Some(fault), None) = (unstarted, &chosen.server) {
-            let name = fault.kind.name();
-            return Err(usage(format!("--fault {name} works only on a server that --start started")));
-        }
+        refuse_faults(&args.fault, &chosen).map_err(usage)?;
         let options = Options { lock_limit: args.lock_timeout, ..Options::default() };
         let subject = match &chosen.target {
             Target::Memory(memory) => store(memory, args.isolation.as_deref()).map_err(usage)?,
@@ -131,6 +135,23 @@ impl Load {
         let odd = monitor.odd().map(ToString::to_string);
         Ok(Recorded { summary, figures: monitor.figures(), sessions: args.sessions, odd })
     }
+}
+
+/// Refuses faults that cannot be made to happen.
+fn refuse_faults(faults: &[Fault], chosen: &Chosen) -> Result<(), String> {
+    let vendor = chosen.target.vendor();
+    let possible = FaultKind::possible(vendor, chosen.server.is_some());
+    let Some(fault) = faults.iter().find(|fault| !possible.contains(&fault.kind)) else { return Ok(()) };
+    let known = if possible.is_empty() {
+        format!("{vendor} has none, since it is no server")
+    } else {
+        let names: Vec<&str> = possible.iter().map(|kind| kind.name()).collect();
+        format!("of this server there is only `{}`", names.join("`, `"))
+    };
+    Err(format!(
+        "--fault {} cannot happen here: {known}; `kill` takes a server, `pause` and `restart` one that --start started",
+        fault.kind.name()
+    ))
 }
 
 /// What the bar measures.

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use isoscope_explain::visible;
 use isoscope_formats::{Place, Problem, Severity};
+use isoscope_record::Failure;
 use isoscope_record::script::{self, Script, ScriptError, StepDone, StepResult, Verdict};
 
 use crate::args::ScriptArgs;
@@ -28,7 +29,7 @@ fn play(args: &ScriptArgs, terminal: &Terminal) -> Result<Exit, Exit> {
         problems::show(&[problem(&args.script, &text, &error)], None, terminal);
         Exit::Failed
     })?;
-    let chosen = Chosen::new(&args.database, terminal)?;
+    let chosen = Chosen::new(&args.database, 0, terminal)?;
     let limits = script::connection_limits(chosen.target.vendor());
     let database = chosen.open(args.isolation.as_deref(), &limits, terminal)?;
     let options = script::Options { stop: Some(stop_flag(terminal)), ..script::Options::default() };
@@ -48,6 +49,9 @@ fn play(args: &ScriptArgs, terminal: &Terminal) -> Result<Exit, Exit> {
     if let Some(verdict) = &transcript.verdict {
         let style = if exit == Exit::Holds { GOOD } else { ERROR };
         terminal.print(&format!("\n  {}\n", styled(style, verdict)));
+    } else if let Some((step, failure)) = transcript.mistake(&script) {
+        problems::show(&[problem(&args.script, &text, &failed(&script, step, failure))], None, terminal);
+        exit = Exit::Failed;
     } else if transcript.unexpected().next().is_some() {
         exit = Exit::Violated;
     }
@@ -79,6 +83,16 @@ fn line(step: &StepDone) -> String {
         (StepResult::Done(_), _) => text,
     };
     format!("  {styled_text}\n")
+}
+
+/// A step whose statement is wrong, where it stands.
+fn failed(script: &Script, step: &StepDone, failure: &Failure) -> ScriptError {
+    ScriptError {
+        line: script.steps[step.step].line,
+        column: 1,
+        message: format!("the step failed for a reason that is not isolation: {failure}"),
+        help: Some("`=> fails` after a step says that this is expected".to_owned()),
+    }
 }
 
 /// A mistake in a script, as other mistakes in inputs are shown.

@@ -12,7 +12,6 @@ use serde_json::{Value as Json, json};
 
 use crate::args::{CheckStyle, ReadArgs, TestArgs};
 use crate::commands::check::{self, Report};
-use crate::commands::database::Chosen;
 use crate::commands::open;
 use crate::commands::record::{Load, Recorded, create};
 use crate::exit::Exit;
@@ -26,7 +25,7 @@ pub(crate) fn run(args: &TestArgs, terminal: &Terminal) -> Exit {
 }
 
 fn test(args: &TestArgs, terminal: &Terminal) -> Result<Exit, Exit> {
-    let mut load = Load::new(Chosen::new(&args.database, terminal)?, &args.load, terminal)?;
+    let mut load = Load::new(&args.database, &args.load, args.output.as_deref(), terminal)?;
     let place = Place::new(args, terminal)?;
     let subject = Subject::of(&load);
     terminal.note(&subject.announcement());

@@ -15,7 +15,8 @@ use crate::problem::{Problems, Warning};
 const VERSION: i64 = 1;
 
 /// The fields of a transaction.
-const FIELDS: [&str; 8] = ["session", "txn", "outcome", "ops", "events", "times", "timestamps", "notes"];
+const FIELDS: [&str; 9] =
+    ["session", "txn", "outcome", "ops", "events", "times", "timestamps", "mark", "notes"];
 
 /// What a block holds. Transactions are numbered inside the block, in the order of their lines.
 #[derive(Default)]
@@ -34,6 +35,8 @@ pub(super) struct Scan {
     pub(super) notes: Vec<(u32, Value, Value)>,
     pub(super) values: Values,
     pub(super) problems: Problems,
+    /// The last mark, and where it stands.
+    pub(super) mark: Option<(Mark, u32)>,
     /// What follows cannot be understood without what was wrong here.
     pub(super) stop: bool,
     elements: Vec<Value>,
@@ -46,6 +49,23 @@ pub(super) struct Header {
     pub(super) initial: Option<Value>,
     pub(super) initials: Vec<(Value, Value)>,
     pub(super) sessions: Option<Vec<Value>>,
+    /// Whether marks tell how far the file is complete.
+    pub(super) marks: bool,
+}
+
+/// How far a recording is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mark {
+    /// Every transaction invoked before this time stands above.
+    Time(i64),
+    /// Every transaction stands above.
+    End,
+}
+
+/// What a line that is not the header holds.
+enum Line {
+    Txn(ScanTxn),
+    Mark(Mark),
 }
 
 /// A transaction, but for its operations.
@@ -149,6 +169,7 @@ impl Scan {
                     }
                 }
                 "sessions" => header.sessions = Some(self.session_names(s)?),
+                "marks" => header.marks = s.boolean("true or false")?,
                 "workload" | "recorder" => s.skip_value()?,
                 _ => {
                     self.problems.warn(Warning::UnknownField, Some(self.base + (start + at) as u64));
@@ -169,14 +190,19 @@ impl Scan {
         Ok(names)
     }
 
-    /// Reads a transaction. The last line of the input may be cut off.
+    /// Reads a transaction or a mark. The last line of the input may be cut off.
     fn txn(&mut self, line: &[u8], start: usize, last: bool) {
         let ops = self.ops.len();
         let mut scanner = Scanner::new(line);
         match self.txn_fields(&mut scanner, start) {
-            Ok(mut txn) => {
+            Ok(Line::Txn(mut txn)) => {
                 txn.count = (self.ops.len() - ops) as u32;
                 self.txns.push(txn);
+            }
+            Ok(Line::Mark(mark)) => {
+                if !matches!(self.mark, Some((Mark::End, _))) {
+                    self.mark = Some((mark, start as u32));
+                }
             }
             Err(fault) if last && fault.is_end(line) => {
                 self.problems.warn(Warning::Truncated, Some(self.base + start as u64));
@@ -191,11 +217,11 @@ impl Scan {
         }
     }
 
-    fn txn_fields(&mut self, s: &mut Scanner<'_>, start: usize) -> Scanned<ScanTxn> {
+    fn txn_fields(&mut self, s: &mut Scanner<'_>, start: usize) -> Scanned<Line> {
         let local = self.txns.len() as u32;
         let (mut session, mut session_at, mut name) = (Value::NIL, 0, None);
-        let mut outcome = Outcome::Committed;
-        let mut seen = 0u32;
+        let (mut outcome, mut mark) = (Outcome::Committed, None);
+        let (mut seen, local_ops) = (0u32, self.ops.len());
         s.open(b'{', "a transaction such as {\"session\":0,\"ops\":[[\"w\",\"x\",1]]}")?;
         while s.more(b'}')? {
             let at = s.at();
@@ -220,18 +246,32 @@ impl Scan {
                 "events" => self.events.push(events(s, local)?),
                 "times" => self.times.push(times(s, local)?),
                 "timestamps" => self.timestamps.push(times(s, local)?),
+                "mark" => mark = Some(mark_of(s)?),
                 _ => self.notes(s, local)?,
             }
         }
         s.end("the end of the line")?;
-        let has = |field| FIELDS.iter().position(|known| *known == field).is_some_and(|n| seen & 1 << n != 0);
+        let bit = |field| FIELDS.iter().position(|known| *known == field).map_or(0, |n| 1 << n);
+        let has = |field| seen & bit(field) != 0;
+        if let Some(mark) = mark {
+            let allowed = bit("session") | bit("ops") | bit("mark");
+            let has_ops = local_ops != self.ops.len();
+            if seen & !allowed != 0 || has_ops {
+                return Err(Fault::wrong(
+                    0,
+                    "a mark that is a transaction too",
+                    "a mark on a line of its own",
+                ));
+            }
+            return Ok(Line::Mark(mark));
+        }
         if !has("session") {
             return Err(Fault::wrong(0, "a transaction without a session", "a field `session`"));
         }
         if !has("ops") {
             return Err(Fault::wrong(0, "a transaction without operations", "a field `ops`, perhaps []"));
         }
-        Ok(ScanTxn { session, name, outcome, at: start as u32, session_at, count: 0 })
+        Ok(Line::Txn(ScanTxn { session, name, outcome, at: start as u32, session_at, count: 0 }))
     }
 
     fn ops(&mut self, s: &mut Scanner<'_>, start: usize) -> Scanned<()> {
@@ -451,6 +491,16 @@ fn outcome_of(s: &mut Scanner<'_>) -> Scanned<Outcome> {
         "aborted" => Ok(Outcome::Aborted),
         "unknown" => Ok(Outcome::Unknown),
         _ => Err(Fault::wrong(at, "no outcome", OUTCOMES)),
+    }
+}
+
+fn mark_of(s: &mut Scanner<'_>) -> Scanned<Mark> {
+    const MARK: &str = "a time in nanoseconds, or \"end\"";
+    let at = s.at();
+    match s.scalar(MARK)? {
+        Scalar::Number(Number::Int(time)) => Ok(Mark::Time(time)),
+        Scalar::Text(text) if text == "end" => Ok(Mark::End),
+        _ => Err(Fault::unexpected(at, MARK)),
     }
 }
 

@@ -121,7 +121,7 @@ impl Session {
 
     fn refuse_if_over(&self) -> Result<(), Failure> {
         let message = "the transaction was rolled back by the server".to_owned();
-        if self.is_over { Err(Failure { class: Class::Other, code: None, message }) } else { Ok(()) }
+        if self.is_over { Err(Failure { class: Class::RolledBack, code: None, message }) } else { Ok(()) }
     }
 }
 
@@ -427,7 +427,8 @@ fn failure(error: &Error) -> Failure {
 
 fn class(code: u16) -> Class {
     match code {
-        1020 => Class::Serialization,
+        // The second is a plugin's word, such as group replication's: it had the transaction rolled back at its commit.
+        1020 | 3101 => Class::Serialization,
         1213 => Class::Deadlock,
         1205 => Class::LockTimeout,
         1022 | 1048 | 1062 | 1169 | 1216 | 1217 | 1451 | 1452 | 1557 | 1586 | 1761 | 1762 | 3819 | 4025 => {

@@ -5,8 +5,8 @@
 //! statement runs.
 //!
 //! Committing a transaction that has failed answers as if all were well, with `ROLLBACK`; so whether the last statement
-//! failed is kept here, and such a commit is an error. A server that keeps commit timestamps is asked for them in the
-//! same round trip as the commit.
+//! failed is kept here, and such a commit is an error that promises a rollback. A server that keeps commit timestamps is
+//! asked for them in the same round trip as the commit.
 //!
 //! An answer that does not come in time ends the connection: what the server still does then, nobody knows.
 
@@ -313,8 +313,8 @@ impl StampedCommit {
         Ok(StampedCommit { before, commit, after })
     }
 
-    /// Commits. A failed transaction fails at the first statement, and the second then ends it. Once the server has
-    /// confirmed the commit of a sound one, nothing that goes wrong behind it can make it a failure.
+    /// Commits. A failed transaction fails at the first statement, and the second then rolls it back. Once the server has
+    /// confirmed the commit of a sound one, nothing else that goes wrong can make it a failure.
     fn run(&self, link: &Link) -> Result<Stamps, Failure> {
         let client = &link.client;
         let (before, commit, after) = link.wait(async {
@@ -326,9 +326,13 @@ impl StampedCommit {
             Ok(all.await)
         })?;
         link.settle(commit)?;
-        let before = link.settle(before)?;
+        let begin = match link.settle(before) {
+            Ok(row) => nanos(&row),
+            Err(failure) if failure.code.is_some() => return Err(rolled_back(failure)),
+            Err(_) => None,
+        };
         let commit = link.settle(after).ok().and_then(|row| nanos(&row));
-        Ok(Stamps { begin: nanos(&before), commit })
+        Ok(Stamps { begin, commit })
     }
 }
 
@@ -376,7 +380,7 @@ impl Connection for Session {
     fn commit(&mut self) -> Result<Stamps, Failure> {
         if self.has_failed {
             self.rollback()?;
-            return Err(other("the transaction had failed, and was rolled back".to_owned()));
+            return Err(rolled_back(other("the transaction had failed, and was rolled back".to_owned())));
         }
         if let Some(commit) = &self.stamped_commit {
             return commit.run(&self.link);
@@ -455,6 +459,12 @@ fn other(message: String) -> Failure {
     Failure { class: Class::Other, code: None, message }
 }
 
+/// A failure whose transaction is known to be rolled back.
+fn rolled_back(failure: Failure) -> Failure {
+    let class = if failure.class.promises_rollback() { failure.class } else { Class::RolledBack };
+    Failure { class, ..failure }
+}
+
 fn lost(message: String) -> Failure {
     Failure { class: Class::Connection, code: None, message }
 }
@@ -492,6 +502,9 @@ fn failure(error: &Error, is_connected: bool) -> Failure {
 fn class(code: &str) -> Class {
     match code {
         "40001" => Class::Serialization,
+        "40002" => Class::Constraint,
+        // Not 40003: whether a statement was completed is unknown then.
+        "40000" | "25P02" => Class::RolledBack,
         "40P01" => Class::Deadlock,
         "55P03" => Class::LockTimeout,
         "57P01" | "57P02" | "57P03" | "57P05" => Class::Connection,

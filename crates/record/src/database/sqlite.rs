@@ -3,16 +3,20 @@
 //! Every session has a connection of its own to one file, and SQLite's file locks do the rest. There is no server to
 //! ask or to kill. A transaction that an error ended inside the database is over: nothing runs before it was rolled
 //! back, because it would run, and commit, on its own.
+//!
+//! `SQLITE_BUSY` is a lock timeout if the limit has passed. SQLite also answers it at once, where waiting could be a
+//! deadlock or no wait is allowed: that is *busy*. A commit that fails with it leaves the transaction open, and is rolled
+//! back here; it is always *busy*, which promises that.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{ErrorCode, OpenFlags, ToSql, ffi};
-use tempfile::TempDir;
 
 use crate::database::one_line;
 use crate::isolation::Isolation;
+use crate::scratch::Scratch;
 use crate::target::{File, Options};
 use crate::{
     Answer, Class, Connection, ConnectionId, Control, Database, Failure, Scalar, Stamps, Statement, Vendor,
@@ -29,7 +33,7 @@ pub(crate) struct Sqlite {
     version: String,
     isolation: &'static Isolation,
     /// Where a temporary file is, until nobody needs it.
-    _directory: Option<TempDir>,
+    _directory: Option<Scratch>,
 }
 
 impl Sqlite {
@@ -41,7 +45,7 @@ impl Sqlite {
         let directory = match &file.path {
             Some(_) => None,
             None => Some(
-                TempDir::with_prefix("isoscope-")
+                Scratch::new()
                     .map_err(|error| other(format!("no temporary directory can be made: {error}")))?,
             ),
         };
@@ -97,7 +101,8 @@ impl Database for Sqlite {
     }
 
     fn connect(&self) -> Result<Box<dyn Connection>, Failure> {
-        Ok(Box::new(Session { connection: self.opened()?, begin: self.begin, is_open: false }))
+        let lock_limit = self.lock_limit;
+        Ok(Box::new(Session { connection: self.opened()?, begin: self.begin, lock_limit, is_open: false }))
     }
 
     fn control(&self) -> Result<Option<Box<dyn Control>>, Failure> {
@@ -108,6 +113,7 @@ impl Database for Sqlite {
 struct Session {
     connection: rusqlite::Connection,
     begin: &'static str,
+    lock_limit: Duration,
     /// Whether a transaction was begun and not ended from here.
     is_open: bool,
 }
@@ -119,11 +125,24 @@ impl Session {
     }
 
     fn run(&self, sql: &str) -> Result<(), Failure> {
-        self.connection
-            .prepare_cached(sql)
-            .and_then(|mut statement| statement.raw_execute())
-            .map(|_| ())
-            .map_err(|error| failure(&error))
+        self.timed(|connection| {
+            connection.prepare_cached(sql).and_then(|mut statement| statement.raw_execute()).map(|_| ())
+        })
+    }
+
+    /// Does something, and tells a lock that was waited for in vain from one that was not waited for.
+    fn timed<T>(
+        &self,
+        work: impl FnOnce(&rusqlite::Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, Failure> {
+        let began = Instant::now();
+        work(&self.connection).map_err(|error| {
+            let failure = failure(&error);
+            let waited = self.lock_limit > Duration::ZERO && began.elapsed() >= self.lock_limit;
+            let class =
+                if failure.class == Class::Busy && waited { Class::LockTimeout } else { failure.class };
+            Failure { class, ..failure }
+        })
     }
 }
 
@@ -140,18 +159,27 @@ impl Connection for Session {
 
     fn execute(&mut self, statement: Statement<'_>) -> Result<Answer, Failure> {
         if self.is_lost() {
-            return Err(other("the transaction was rolled back by the database".to_owned()));
+            return Err(rolled_back());
         }
-        answer(&self.connection, statement).map_err(|error| failure(&error))
+        self.timed(|connection| answer(connection, statement))
     }
 
     fn commit(&mut self) -> Result<Stamps, Failure> {
+        let is_lost = self.is_lost();
+        self.is_open = false;
+        if is_lost {
+            return Err(rolled_back());
+        }
         let result = self.run("COMMIT");
         if result.is_err() && !self.connection.is_autocommit() {
-            // It could be tried again; but a commit that failed is one that did not happen.
+            // The transaction is still open, so it did not happen, and once it is rolled back it never will.
             self.run("ROLLBACK")?;
+            return result.map(|()| Stamps::default()).map_err(|failure| match failure.class {
+                Class::LockTimeout => Failure { class: Class::Busy, ..failure },
+                class if class.promises_rollback() => failure,
+                _ => Failure { class: Class::RolledBack, ..failure },
+            });
         }
-        self.is_open = false;
         result.map(|()| Stamps::default())
     }
 
@@ -209,6 +237,11 @@ fn opening(path: &Path, error: &rusqlite::Error) -> Failure {
     Failure { message: format!("cannot open SQLite file {}: {}", path.display(), failure.message), ..failure }
 }
 
+fn rolled_back() -> Failure {
+    let message = "the transaction was rolled back by the database".to_owned();
+    Failure { class: Class::RolledBack, code: None, message }
+}
+
 fn other(message: String) -> Failure {
     Failure { class: Class::Other, code: None, message }
 }
@@ -218,7 +251,7 @@ fn failure(error: &rusqlite::Error) -> Failure {
     let class = match (inner.code, inner.extended_code) {
         (ErrorCode::DatabaseBusy, ffi::SQLITE_BUSY_SNAPSHOT) => Class::Serialization,
         (ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed, _) => {
-            Class::LockTimeout
+            Class::Busy
         }
         (ErrorCode::ConstraintViolation, _) => Class::Constraint,
         (

@@ -207,7 +207,13 @@ impl KeyValue for Connected {
         match step {
             Step::Read(key) => Ok(Seen::Value(present(self.read(number(key)?)?))),
             Step::Write(key, value) | Step::Insert(key, value) => self.write(number(key)?, small(*value)?),
-            Step::Delete(key) => self.write(number(key)?, Value::NIL),
+            Step::Delete(key) => {
+                let key = number(key)?;
+                match present(self.read(key)?) {
+                    None => Ok(Seen::Value(None)),
+                    Some(_) => self.write(key, Value::NIL),
+                }
+            }
             Step::ReadList(key) => {
                 let mut txn = self.running.take().ok_or_else(idle)?;
                 let mut shared = self.locked();

@@ -49,7 +49,7 @@ impl Kind {
             Kind::ListAppend => "reads of lists and appends to them, as Elle likes best",
             Kind::ReadModifyWrite => "every register that is written is read first: finds lost updates",
             Kind::BlindWrite => "transactions only read or only write registers",
-            Kind::Scan => "reads, range scans, inserts and deletes: kept in the history, not judged yet",
+            Kind::Scan => "reads, range scans, inserts and deletes of rows: finds phantoms",
         }
     }
 

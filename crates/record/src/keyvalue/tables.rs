@@ -4,6 +4,15 @@
 //! comma before them. An append is one UPDATE that makes the text longer, so the database, not the client, reads
 //! what the append extends; everything else is one plain statement an operation.
 //!
+//! A DELETE may find nothing. That is no write: it read that the key is absent, where statements that write look at
+//! the rows that plain reads see. They do in SQLite, and in PostgreSQL where the whole transaction has one snapshot (a row that changed
+//! since then is an error). They do not in MySQL and MariaDB, and not in PostgreSQL's `read committed`, where a statement that waited for
+//! another transaction finds neither the row that this deleted nor the one that it put in its place; there, the DELETE is no operation
+//! at all.
+//!
+//! PostgreSQL's `repeatable read` may show a key twice, although it is the primary key: an INSERT succeeds where another transaction
+//! deleted the row after the snapshot was taken, and then both rows are visible. The transaction's own row counts then.
+//!
 //! The table is called `isoscope_kv`, and only it is touched.
 
 use super::{KeyValue, Kind, Plan};
@@ -25,6 +34,10 @@ pub struct Tables<'d> {
     database: &'d dyn Database,
     connection: Box<dyn Connection>,
     append: &'static str,
+    /// What a DELETE that finds nothing has seen.
+    missed: Seen,
+    /// What the transaction inserted.
+    inserted: Vec<(Scalar, i64)>,
 }
 
 impl<'d> Tables<'d> {
@@ -34,7 +47,8 @@ impl<'d> Tables<'d> {
             Vendor::MySql | Vendor::MariaDb => "UPDATE isoscope_kv SET v = CONCAT(v, ?) WHERE k = ?",
             _ => "UPDATE isoscope_kv SET v = v || ? WHERE k = ?",
         };
-        Ok(Tables { connection: database.connect()?, database, append })
+        let missed = if writes_see_what_reads_see(database) { Seen::Value(None) } else { Seen::Missed };
+        Ok(Tables { connection: database.connect()?, database, append, missed, inserted: Vec::new() })
     }
 
     /// The statement that makes the table.
@@ -90,17 +104,30 @@ impl<'d> Tables<'d> {
         match self.execute(READ, std::slice::from_ref(key), record)? {
             Answer::Rows(rows) if rows.is_empty() => Ok(None),
             Answer::Rows(mut rows) if rows.len() == 1 && rows[0].len() == 1 => Ok(rows.remove(0).pop()),
-            answer => Err(odd(READ, &answer)),
+            answer => match self.own(key) {
+                Some(own) if is_beside(&answer, own) => Ok(Some(Scalar::Int(own))),
+                _ => Err(odd(READ, &answer)),
+            },
         }
     }
 
-    /// What there is to delete is deleted; what there is not was seen to be absent.
+    /// The number of rows tells whether anything was deleted.
     fn delete(&mut self, key: &Scalar, record: &mut Record) -> Result<Seen, Failure> {
         match self.execute(DELETE, std::slice::from_ref(key), record)? {
-            Answer::Count(0) => Ok(Seen::Value(None)),
+            Answer::Count(0) => Ok(self.missed.clone()),
             Answer::Count(1) => Ok(Seen::Done),
             answer => Err(odd(DELETE, &answer)),
         }
+    }
+
+    /// What the transaction itself inserted last under a key.
+    fn own(&self, key: &Scalar) -> Option<i64> {
+        self.inserted.iter().rev().find(|(other, _)| other == key).map(|(_, value)| *value)
+    }
+
+    fn insert(&mut self, key: &Scalar, value: i64, record: &mut Record) -> Result<Seen, Failure> {
+        self.inserted.push((key.clone(), value));
+        self.change(INSERT, &[key.clone(), Scalar::Int(value)], record)
     }
 
     fn range(&mut self, low: &Scalar, high: &Scalar, record: &mut Record) -> Result<Seen, Failure> {
@@ -109,11 +136,18 @@ impl<'d> Tables<'d> {
             [key, Scalar::Int(value)] => Some((key.clone(), *value)),
             _ => None,
         };
-        let rows = match &answer {
+        let rows: Option<Vec<(Scalar, i64)>> = match &answer {
             Answer::Rows(rows) => rows.iter().map(row).collect(),
             Answer::Count(_) => None,
         };
-        rows.map(Seen::Rows).ok_or_else(|| odd(RANGE, &answer))
+        let mut rows = rows.ok_or_else(|| odd(RANGE, &answer))?;
+        let keys: Vec<Scalar> =
+            rows.windows(2).filter(|pair| pair[0].0 == pair[1].0).map(|pair| pair[0].0.clone()).collect();
+        for key in keys {
+            let own = self.own(&key).ok_or_else(|| odd(RANGE, &answer))?;
+            rows.retain(|(other, value)| *other != key || *value == own);
+        }
+        Ok(Seen::Rows(rows))
     }
 }
 
@@ -123,6 +157,7 @@ impl KeyValue for Tables<'_> {
     }
 
     fn begin(&mut self, _steps: &[Step], record: &mut Record) -> Result<(), Failure> {
+        self.inserted.clear();
         record.timed(BEGIN, |_| self.connection.begin(), |()| Answer::Count(0))
     }
 
@@ -144,7 +179,7 @@ impl KeyValue for Tables<'_> {
             Step::Append(key, value) => {
                 self.change(self.append, &[Scalar::Text(format!(",{value}")), key.clone()], record)
             }
-            Step::Insert(key, value) => self.change(INSERT, &[key.clone(), Scalar::Int(*value)], record),
+            Step::Insert(key, value) => self.insert(key, *value, record),
             Step::Delete(key) => self.delete(key, record),
             Step::Range(low, high) => self.range(low, high, record),
         }
@@ -161,6 +196,23 @@ impl KeyValue for Tables<'_> {
     fn reconnect(&mut self) -> Result<(), Failure> {
         self.connection = self.database.connect()?;
         Ok(())
+    }
+}
+
+/// Whether an answer is two values, one of which is the transaction's own.
+fn is_beside(answer: &Answer, own: i64) -> bool {
+    matches!(answer, Answer::Rows(rows) if rows.len() == 2 && rows.contains(&vec![Scalar::Int(own)]))
+}
+
+/// Whether statements that write look for rows where plain reads of the same transaction do; see the module.
+fn writes_see_what_reads_see(database: &dyn Database) -> bool {
+    match database.vendor() {
+        Vendor::Sqlite | Vendor::Memory => true,
+        Vendor::Postgres => {
+            let name = database.isolation().map(|isolation| isolation.name);
+            matches!(name, Some("repeatable-read" | "serializable"))
+        }
+        Vendor::MySql | Vendor::MariaDb => false,
     }
 }
 

@@ -137,11 +137,30 @@ impl Transcript {
         self.events.iter().filter(|event| event.expected.is_some())
     }
 
+    /// The first step of the script that failed for a reason that has nothing to do with isolation, such as bad SQL, and
+    /// that was not expected to fail.
+    pub fn mistake(&self, script: &Script) -> Option<(&StepDone, &Failure)> {
+        self.events.iter().find_map(|event| match &event.result {
+            StepResult::Failed(failure) if is_strange(failure.class) => {
+                let expected = script.steps.get(event.step).and_then(|step| step.expected.as_ref());
+                let is_expected =
+                    matches!(expected, Some(Expected { then: Some(ExpectedResult::Fails(_)), .. }));
+                (!is_expected || event.expected.is_some()).then_some((event, failure))
+            }
+            _ => None,
+        })
+    }
+
     /// What came of a step in the end, by its session and its label.
     pub fn result(&self, session: &str, label: &str) -> Option<&StepResult> {
         let is_it = |event: &&StepDone| event.session == session && event.label.as_deref() == Some(label);
         self.events.iter().rev().find(is_it).map(|event| &event.result)
     }
+}
+
+/// Whether a failure has nothing to do with isolation.
+fn is_strange(class: Class) -> bool {
+    matches!(class, Class::Other | Class::Denied | Class::Connection)
 }
 
 /// How an anomaly that is not there was prevented. A failure says more than a wait.
@@ -152,7 +171,6 @@ fn prevented(events: &[StepDone]) -> Verdict {
             _ => None,
         })
     };
-    let is_strange = |class| matches!(class, Class::Other | Class::Denied | Class::Connection);
     if let Some(failure) = failures().find(|failure| is_strange(failure.class)) {
         return Verdict::Undecided(failure.clone());
     }

@@ -64,7 +64,7 @@ fn user(name: &str) -> Option<(u32, u32)> {
 }
 
 /// Sends a signal; a process that has gone by itself meanwhile is none to send it to.
-pub(super) fn send(pid: u32, signal: Signal) -> io::Result<()> {
+pub(crate) fn send(pid: u32, signal: Signal) -> io::Result<()> {
     match id(pid).map(|pid| kill_process(pid, signal)) {
         None | Some(Ok(()) | Err(Errno::SRCH)) => Ok(()),
         Some(Err(error)) => Err(error.into()),
@@ -106,6 +106,20 @@ fn id(pid: u32) -> Option<Pid> {
 /// nothing else than their parent has them in common.
 pub(super) fn children(parent: u32) -> Vec<u32> {
     all().into_iter().filter(|(_, of)| *of == parent).map(|(pid, _)| pid).collect()
+}
+
+/// What servers, and what makes their directories, are called. The system shows 15 letters of a name.
+pub(super) const SERVERS: [&str; 4] = ["postgres", "initdb", "mariadbd", "mariadb-install"];
+
+/// The servers that have their working directory inside of this one, where `/proc` tells. A person may look around there too.
+pub(crate) fn servers_inside(directory: &Path) -> Vec<u32> {
+    let Ok(directory) = directory.canonicalize() else { return Vec::new() };
+    let is_inside = |pid: &u32| {
+        let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        SERVERS.contains(&name.trim_end())
+            && fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|place| place.starts_with(&directory))
+    };
+    all().into_iter().map(|(pid, _)| pid).filter(is_inside).collect()
 }
 
 /// Whether a process still runs; one that has ended and that nobody has asked about does not.

@@ -232,7 +232,7 @@ impl Transaction<'_> {
 }
 
 /// What committed transactions brought in and took out: by how much the sum over all rows must have changed. A commit
-/// whose outcome nobody knows counts on the side that excuses more.
+/// of unknown outcome counts on the side that excuses more.
 #[derive(Debug, Default)]
 pub struct Ledger {
     known: AtomicI64,
@@ -250,7 +250,7 @@ impl Ledger {
     fn note(&self, amount: i64, commit: &Result<Stamps, Failure>) {
         match commit {
             Ok(_) => &self.known,
-            Err(failure) if failure.class != Class::Connection => return,
+            Err(failure) if failure.class.promises_rollback() => return,
             Err(_) if amount > 0 => &self.perhaps_in,
             Err(_) => &self.perhaps_out,
         }

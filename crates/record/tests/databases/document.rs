@@ -8,8 +8,8 @@ use isoscope_record::{Isolation, Vendor, isolations};
 
 fn table() -> String {
     let mut text = String::from(
-        "| database | isolation level | checked: registers | checked: computed writes | the name suggests | why | source |\n\
-         |---|---|---|---|---|---|---|\n",
+        "| database | isolation level | checked: registers | checked: computed writes | checked: rows | the name suggests | why | source |\n\
+         |---|---|---|---|---|---|---|---|\n",
     );
     for vendor in [Vendor::Postgres, Vendor::MySql, Vendor::MariaDb, Vendor::Sqlite] {
         for row in isolations(vendor) {
@@ -20,14 +20,15 @@ fn table() -> String {
 }
 
 fn line(text: &mut String, row: &Isolation) {
-    let Isolation { vendor, name, registers, computed, name_suggests, why, source, .. } = row;
+    let Isolation { vendor, name, registers, computed, rows, name_suggests, why, source, .. } = row;
     let default = if row.is_default { " (default)" } else { "" };
     let setting = row.setting.map(|setting| format!(" with `{setting}`")).unwrap_or_default();
     writeln!(
         text,
-        "| {vendor} | `{name}`{setting}{default} | `{}` | `{}` | `{}` | {why} | {source} |",
+        "| {vendor} | `{name}`{setting}{default} | `{}` | `{}` | `{}` | `{}` | {why} | {source} |",
         registers.name(),
         computed.name(),
+        rows.name(),
         name_suggests.name(),
     )
     .expect("memory");

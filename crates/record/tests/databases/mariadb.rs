@@ -161,8 +161,8 @@ fn deadlocks(url: &str) {
     assert_eq!((failure.class, failure.code.as_deref()), (Class::Deadlock, Some("1213")));
     let c = &mut pair[victim];
     // It is over in the server, and a statement would commit on its own.
-    fails(write(c, 1, 99), Class::Other);
-    fails(c.commit(), Class::Other);
+    fails(write(c, 1, 99), Class::RolledBack);
+    fails(c.commit(), Class::RolledBack);
     c.rollback().expect("rollback");
     let other = &mut pair[1 - victim];
     other.commit().expect("commit");
@@ -358,7 +358,7 @@ fn snapshot_isolation(url: &str) {
     write(&mut a, 1, 1).expect("write");
     a.commit().expect("commit");
     assert_eq!(fails(write(&mut b, 1, 2), Class::Serialization).code.as_deref(), Some("1020"));
-    fails(b.commit(), Class::Other);
+    fails(b.commit(), Class::RolledBack);
     b.rollback().expect("rollback");
     assert_eq!(
         (read(&mut a, 1), read(&mut a, 2)),

@@ -81,7 +81,7 @@ fn an_old_snapshot_cannot_write() {
     b.begin().expect("begin");
     assert_eq!(read(&mut a, 1), read(&mut b, 1));
     write(&mut a, 1, 1).expect("write");
-    fails(write(&mut b, 2, 2), Class::LockTimeout);
+    fails(write(&mut b, 2, 2), Class::Busy);
     a.commit().expect("commit");
     fails(write(&mut b, 2, 2), Class::Serialization);
     assert_eq!(read(&mut b, 1), Scalar::Int(0), "it still reads from its snapshot");
@@ -100,7 +100,7 @@ fn a_commit_that_finds_readers_did_not_happen() {
     read(&mut b, 1);
     a.begin().expect("begin");
     write(&mut a, 1, 1).expect("write");
-    fails(a.commit(), Class::LockTimeout);
+    fails(a.commit(), Class::Busy);
     b.commit().expect("commit");
     assert_eq!(read(&mut a, 1), Scalar::Int(0));
     a.rollback().expect("a rollback of what is over");
@@ -119,8 +119,8 @@ fn a_transaction_that_the_database_ended_goes_no_further() {
     write(&mut c, 1, 1).expect("write");
     // This conflict clause ends the whole transaction, as a full disk does.
     fails(try_run(&mut c, "INSERT OR ROLLBACK INTO t VALUES (1, 1)", &[]), Class::Constraint);
-    fails(write(&mut c, 2, 2), Class::Other);
-    fails(c.commit(), Class::Other);
+    fails(write(&mut c, 2, 2), Class::RolledBack);
+    fails(c.commit(), Class::RolledBack);
     c.rollback().expect("rollback");
     assert_eq!((read(&mut c, 1), read(&mut c, 2)), (Scalar::Int(0), Scalar::Int(0)));
 }

@@ -6,6 +6,8 @@
 //! read x                          answers with the last value that was committed, or one's own
 //! write x 5                       waits until nobody else has written x; deadlocks are found at once
 //! fail deadlock                   fails with that class
+//! next COMMIT fails with other    makes the next COMMIT or ROLLBACK of the connection fail with that class: not done
+//! next COMMIT loses other         the same, but it is done all the same
 //! slow 3                          is answered when it was looked at three times
 //! hang                            is never answered and waits for nothing, until it is killed
 //! stall                           waits for a lock that nobody has, until it is killed
@@ -52,6 +54,10 @@ impl Fake {
     }
 }
 
+fn class(name: &str) -> Class {
+    Class::ALL.into_iter().find(|class| class.name() == name).unwrap_or(Class::Other)
+}
+
 fn failure(class: Class, message: &str) -> Failure {
     Failure { class, code: None, message: message.to_owned() }
 }
@@ -73,7 +79,7 @@ impl Database for Fake {
         state.last += 1;
         let id = state.last;
         state.open.insert(id);
-        Ok(Box::new(Session { fake: self.clone(), id, is_open: false }))
+        Ok(Box::new(Session { fake: self.clone(), id, is_open: false, ends: Vec::new() }))
     }
 
     fn control(&self) -> Result<Option<Box<dyn Control>>, Failure> {
@@ -104,6 +110,15 @@ struct Session {
     fake: Fake,
     id: i64,
     is_open: bool,
+    /// How the next COMMIT and ROLLBACK fail.
+    ends: Vec<End>,
+}
+
+/// How a COMMIT or ROLLBACK fails.
+struct End {
+    sql: String,
+    class: Class,
+    is_done: bool,
 }
 
 impl Drop for Session {
@@ -114,6 +129,15 @@ impl Drop for Session {
 }
 
 impl Session {
+    /// COMMIT or ROLLBACK, as ordered.
+    fn finish(&mut self, sql: &str) -> Result<(), Failure> {
+        let ordered = self.ends.iter().position(|end| end.sql == sql).map(|place| self.ends.remove(place));
+        if ordered.as_ref().is_none_or(|end| end.is_done) {
+            self.end(sql == "COMMIT");
+        }
+        ordered.map_or(Ok(()), |end| Err(failure(end.class, "as ordered")))
+    }
+
     fn end(&mut self, keep: bool) {
         let mut state = self.fake.state();
         let mine: Vec<String> =
@@ -206,7 +230,9 @@ impl Connection for Session {
         Some(ConnectionId(self.id))
     }
 
+    /// As in MySQL: what is still open is committed.
     fn begin(&mut self) -> Result<(), Failure> {
+        self.end(true);
         self.is_open = true;
         Ok(())
     }
@@ -225,9 +251,10 @@ impl Connection for Session {
                 let value = value.parse().map_err(|_| failure(Class::Other, "no number"))?;
                 self.write(key, value)
             }
-            ["fail", name] => {
-                let class = Class::ALL.into_iter().find(|class| class.name() == *name);
-                Err(failure(class.unwrap_or(Class::Other), "as asked"))
+            ["fail", name] => Err(failure(class(name), "as asked")),
+            ["next", sql @ ("COMMIT" | "ROLLBACK"), how, .., name] => {
+                self.ends.push(End { sql: (*sql).to_owned(), class: class(name), is_done: *how == "loses" });
+                Ok(Answer::Count(0))
             }
             ["slow", times] => {
                 let times = times.parse().unwrap_or(1);
@@ -245,12 +272,10 @@ impl Connection for Session {
     }
 
     fn commit(&mut self) -> Result<Stamps, Failure> {
-        self.end(true);
-        Ok(Stamps::default())
+        self.finish("COMMIT").map(|()| Stamps::default())
     }
 
     fn rollback(&mut self) -> Result<(), Failure> {
-        self.end(false);
-        Ok(())
+        self.finish("ROLLBACK")
     }
 }

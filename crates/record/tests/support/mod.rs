@@ -13,9 +13,7 @@ use isoscope_history::{Builder, History, Outcome};
 use isoscope_levels::{Anomaly, Level};
 use isoscope_record::log::{Ending, LogHeader, write_header, write_load, write_txn};
 use isoscope_record::workload::{Application, client};
-use isoscope_record::{
-    Answer, Class, Client, Database, Failure, Record, Scalar, Seen, Stamps, Statement, Step,
-};
+use isoscope_record::{Answer, Client, Database, Failure, Record, Scalar, Seen, Stamps, Statement, Step};
 
 /// A transaction that ended.
 pub(crate) struct Ended {
@@ -48,7 +46,7 @@ fn attempt(client: &mut dyn Client, number: u64, record: &mut Record) -> (Ending
             });
             match commit {
                 Ok(_) => return (ended(Outcome::Committed, stamps), None),
-                Err(failure) if failure.class == Class::Connection => {
+                Err(failure) if !failure.class.promises_rollback() => {
                     return (ended(Outcome::Unknown, stamps), Some(failure));
                 }
                 Err(failure) => Some(failure),

@@ -7,10 +7,11 @@
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use isoscope_formats::{Format, Input, ReadOptions, read};
 use isoscope_history::History;
-use isoscope_record::{Header, Output, write_header};
+use isoscope_record::{Header, Sink, write_header};
 
 #[derive(Clone, Default)]
 pub(crate) struct Page(Arc<Mutex<Vec<u8>>>);
@@ -26,10 +27,11 @@ impl Write for Page {
 }
 
 impl Page {
-    /// A recording that begins with a header.
-    pub(crate) fn begin(&self, header: &Header) -> Output {
-        write_header(&mut self.0.lock().unwrap(), header);
-        Box::new(self.clone())
+    /// A recording that begins with a header, and has a mark as often as this.
+    pub(crate) fn sink(&self, header: &Header, period: Duration) -> Sink {
+        let sink = Sink::with_period(Some(Box::new(self.clone())), None, period);
+        sink.begin(|lines| write_header(&mut lines.history, header));
+        sink
     }
 
     pub(crate) fn bytes(&self) -> Vec<u8> {

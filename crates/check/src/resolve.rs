@@ -29,6 +29,9 @@ use isoscope_levels::Anomaly;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
+use crate::certificate::Limit;
+use crate::watch::{Watch, go_on};
+
 pub(crate) use lists::{Repeated, VersionEdge};
 
 /// What an operation has to do with other transactions.
@@ -100,7 +103,7 @@ impl Tally {
 }
 
 /// A history with its reads resolved; see the module.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct Resolved {
     /// One for each operation.
     pub(crate) links: Vec<Link>,
@@ -129,10 +132,16 @@ pub(crate) struct Resolved {
 }
 
 impl Resolved {
+    #[cfg(test)]
     pub(crate) fn new(history: &History) -> Resolved {
+        Resolved::watched(history, &crate::watch::Nobody).unwrap_or_default()
+    }
+
+    pub(crate) fn watched(history: &History, watch: &dyn Watch) -> Result<Resolved, Limit> {
         let unsupported = lists::unsupported_keys(history);
         let mut links: Vec<Link> = rayon::iter::repeat_n(Link::NOTHING, history.op_count()).collect();
         let mut found = resolve_registers(history, &unsupported, &mut links);
+        go_on(watch)?;
         // Pieces come in any order, and lists are looked up by transaction.
         found.list_reads.sort_unstable();
         let mut lists = lists::Lists::new(history, &found.list_reads);
@@ -145,14 +154,15 @@ impl Resolved {
         let mut wrong = wrong::classify(history, &writes, &found.open);
         let mut repeated = wrong::repeated(history, &writes, &links, &present, &found.open);
         found.unrepeatable.append(&mut repeated.pairs);
-        let listed = lists.resolve(&mut links, &present);
+        go_on(watch)?;
+        let listed = lists.resolve(&mut links, &present, watch)?;
         wrong.extend(listed.wrong);
         wrong.sort_unstable_by_key(|wrong| (wrong.read, wrong.anomaly));
         found.unrepeatable.extend(listed.unrepeatable);
         found.unrepeatable.sort_unstable();
         found.unsupported.extend(listed.unsupported);
         repeated.uncertain.extend(listed.uncertain);
-        Resolved {
+        Ok(Resolved {
             links,
             present,
             wrong,
@@ -165,7 +175,7 @@ impl Resolved {
             repeated: listed.repeated,
             uncertain: Tally::of(&repeated.uncertain),
             unsupported: Tally::of(&found.unsupported),
-        }
+        })
     }
 
     /// The present transaction before another in its session.

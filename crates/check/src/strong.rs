@@ -68,7 +68,10 @@ pub(crate) fn decide(
     watch: &dyn Watch,
 ) -> Option<Answer> {
     let rules = Rules::of(level, trust_timestamps)?;
-    let problem = Problem::new(history, resolved, false);
+    let problem = match Problem::new(history, resolved, false, watch) {
+        Ok(problem) => problem,
+        Err(limit) => return Some(Answer::Stopped(limit)),
+    };
     let patience = Patience::endless(watch);
     let mut answer = attempt(&problem, level, rules, &patience);
     if let (Answer::Violated(proofs), Ended::Searched) = (&mut answer.0, answer.1)
@@ -164,7 +167,7 @@ pub(crate) fn lost_updates(
     watch: &dyn Watch,
 ) -> Vec<Proof> {
     let Some(rules) = Rules::of(level, false) else { return Vec::new() };
-    let problem = Problem::new(history, resolved, false);
+    let Ok(problem) = Problem::new(history, resolved, false, watch) else { return Vec::new() };
     let lost = Lost::find(&problem, rules);
     if lost.is_empty() {
         return Vec::new();
@@ -254,7 +257,11 @@ pub(crate) fn decide_weak(
         _ => (Sight::Causal, true),
     };
     let rules = Rules { sessions, misses: false, ..Rules::of(Level::ParallelSnapshot, false)? };
-    let problem = Problem::new(history, resolved, matches!(sight, Sight::Nothing | Sight::Earlier));
+    let every = matches!(sight, Sight::Nothing | Sight::Earlier);
+    let problem = match Problem::new(history, resolved, every, watch) {
+        Ok(problem) => problem,
+        Err(limit) => return Some(Answer::Stopped(limit)),
+    };
     let mut edges = Vec::new();
     let events = Events::new(history, resolved, rules, &mut edges);
     saturate::given(&problem, &events, &mut edges);

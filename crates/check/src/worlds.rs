@@ -75,7 +75,10 @@ pub(crate) fn search(
     watch: &dyn Watch,
     judge: Judge<'_>,
 ) -> Found {
-    let wrong = wrong_lists(history);
+    let wrong = match wrong_lists(history, watch) {
+        Ok(wrong) => wrong,
+        Err(limit) => return Found::Stopped(limit),
+    };
     let mut search = Search { history, resolved, level, watch, judge, wrong, looked_at: 0 };
     match search.guess() {
         Ok(None) => search.go_through(),
@@ -96,14 +99,14 @@ struct Search<'a> {
 }
 
 /// Lists that are wrong by themselves, of all who did not abort.
-fn wrong_lists(history: &History) -> FxHashSet<Op> {
+fn wrong_lists(history: &History, watch: &dyn Watch) -> Result<FxHashSet<Op>, Limit> {
     let mut edit = history.edit();
     for txn in history.txns().filter(|&txn| history.outcome(txn) == Outcome::Unknown) {
         edit.set_outcome(txn, true);
     }
     let all = edit.finish();
-    let wrong = Resolved::new(&all).wrong;
-    wrong.iter().map(|wrong| wrong.read).filter(|&read| is_list(history, read)).collect()
+    let wrong = Resolved::watched(&all, watch)?.wrong;
+    Ok(wrong.iter().map(|wrong| wrong.read).filter(|&read| is_list(history, read)).collect())
 }
 
 fn is_list(history: &History, read: Op) -> bool {
@@ -140,7 +143,7 @@ impl Search<'_> {
         if self.looked_at > MOST_WORLDS {
             return Err(Found::Open);
         }
-        let resolved = Resolved::new(&history);
+        let resolved = Resolved::watched(&history, self.watch).map_err(Found::Stopped)?;
         if self.level == Level::AdyaPl1 {
             if let Some(read) = self.unfit(&resolved) {
                 return Ok(Candidate { history, looked: Looked::Refuted(World::Unfit { read }) });

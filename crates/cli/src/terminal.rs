@@ -69,7 +69,7 @@ impl Terminal {
     /// Says something on standard error, whatever the options.
     #[allow(clippy::unused_self, reason = "all output goes through the terminal")]
     pub(crate) fn tell(&self, text: &str) {
-        say(&format!("{}: {text}\n", styled(NOTE, "note")));
+        say_note(text);
     }
 
     /// Warns on standard error unless `--quiet`.
@@ -95,6 +95,11 @@ impl Terminal {
     #[allow(clippy::unused_self, reason = "all output goes through the terminal")]
     pub(crate) fn error(&self, text: &str) {
         say(&format!("{}: {text}\n", styled(ERROR, "error")));
+    }
+
+    /// Whether `--quiet` was given.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet
     }
 
     /// A progress bar on standard error, shown only on a terminal and only when work takes a while.
@@ -131,6 +136,11 @@ impl Terminal {
 pub(crate) enum Unit {
     Bytes,
     Count,
+}
+
+/// Writes a note to standard error.
+pub(crate) fn say_note(text: &str) {
+    say(&format!("{}: {text}\n", styled(NOTE, "note")));
 }
 
 /// Writes to standard error, as it is.

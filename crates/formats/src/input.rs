@@ -11,6 +11,8 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use crate::problem::Problems;
+
 /// What to read.
 #[derive(Clone, Debug)]
 pub enum Input {
@@ -136,6 +138,9 @@ impl Read for Tee {
     }
 }
 
+/// Asked, often and from any thread, whether so many more bytes of memory may be used.
+pub type Room = Arc<dyn Fn(u64) -> bool + Send + Sync>;
+
 /// How much of the beginning [`Stream::head`] shows.
 const HEAD: usize = 64 << 10;
 
@@ -144,6 +149,7 @@ pub(crate) struct Stream {
     head: Vec<u8>,
     used: usize,
     rest: Box<dyn Read + Send>,
+    room: Option<Room>,
 }
 
 impl Stream {
@@ -162,7 +168,12 @@ impl Stream {
         };
         let mut head = Vec::new();
         rest.by_ref().take(HEAD as u64).read_to_end(&mut head)?;
-        Ok(Stream { head, used: 0, rest })
+        Ok(Stream { head, used: 0, rest, room: None })
+    }
+
+    /// The stream, which fails with [`io::ErrorKind::OutOfMemory`] when there is no room left.
+    pub(crate) fn within(self, room: Option<Room>) -> Stream {
+        Stream { room, ..self }
     }
 
     /// The first bytes of the stream, at most 64 KiB.
@@ -174,16 +185,62 @@ impl Stream {
     pub(crate) fn read_all(mut self, limit: u64) -> io::Result<Vec<u8>> {
         let mut all = Vec::new();
         (&mut self).take(limit + 1).read_to_end(&mut all)?;
-        if all.len() as u64 > limit {
-            let message = format!("longer than {} MiB, the most this format is read from", limit >> 20);
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
-        }
+        within_limit(&all, limit)?;
         Ok(all)
     }
+
+    /// All of the stream, if it is text, not longer than `limit` and without a line longer than `longest_line`. What is
+    /// wrong is noticed as it is read, so that a file of zeros is refused at its first zero; `None` when it was reported.
+    pub(crate) fn read_text(
+        mut self,
+        limit: u64,
+        longest_line: usize,
+        base: u64,
+        problems: &mut Problems,
+    ) -> io::Result<Option<Vec<u8>>> {
+        let mut all = Vec::new();
+        let mut line_start = 0;
+        loop {
+            let had = all.len();
+            if (&mut self).take(BLOCK as u64).read_to_end(&mut all)? == 0 {
+                return Ok(Some(all));
+            }
+            within_limit(&all, limit)?;
+            if let Some(zero) = memchr::memchr(0, &all[had..]) {
+                problems.error(Some(base + (had + zero) as u64), "unexpected byte 0x00", "text");
+                return Ok(None);
+            }
+            line_start = memchr::memrchr(b'\n', &all[had..]).map_or(line_start, |n| had + n + 1);
+            if all.len() - line_start > longest_line {
+                too_long(base + line_start as u64, longest_line, problems);
+                return Ok(None);
+            }
+        }
+    }
+}
+
+fn within_limit(bytes: &[u8], limit: u64) -> io::Result<()> {
+    if bytes.len() as u64 <= limit {
+        return Ok(());
+    }
+    let message = format!("longer than {} MiB, the most this format is read from", limit >> 20);
+    Err(io::Error::new(io::ErrorKind::FileTooLarge, message))
+}
+
+/// Reports a line that no sensible input has. What follows is not read: positions in it would be meaningless.
+pub(crate) fn too_long(at: u64, longest_line: usize, problems: &mut Problems) {
+    let most = match longest_line {
+        bytes @ ..1024 => format!("{bytes} bytes"),
+        bytes => format!("{} MiB", bytes >> 20),
+    };
+    problems.error(Some(at), "this line is too long", format!("a line of at most {most}"));
 }
 
 impl Read for Stream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.room.as_ref().is_some_and(|room| !room(0)) {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
         if self.used < self.head.len() {
             let n = (&self.head[self.used..]).read(buffer)?;
             self.used += n;
@@ -244,6 +301,8 @@ pub(crate) struct Block {
     pub(crate) start: u64,
     /// The lines. Every line but the last of the input ends with a newline.
     pub(crate) bytes: Vec<u8>,
+    /// Whether this is the beginning of a line that is too long, and nothing else.
+    pub(crate) cut: bool,
     pool: Pool,
 }
 
@@ -270,8 +329,8 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// Blocks of a stream none of whose lines may be longer than `longest_line`. A longer line is cut, which
-    /// is for the parser to notice.
+    /// Blocks of a stream none of whose lines may be much longer than `longest_line`. A longer line is cut: its first
+    /// block says so.
     pub(crate) fn new(stream: Stream, longest_line: usize) -> Blocks {
         Blocks { stream, carry: Vec::new(), start: 0, ended: false, longest_line, pool: Pool::default() }
     }
@@ -282,6 +341,7 @@ impl Blocks {
         let mut bytes = pooled.unwrap_or_else(|| Vec::with_capacity(BLOCK + ROOM));
         bytes.clear();
         bytes.append(&mut self.carry);
+        let mut cut = false;
         while !self.ended {
             let had = bytes.len();
             bytes.reserve(BLOCK);
@@ -292,7 +352,8 @@ impl Blocks {
                 self.carry.extend_from_slice(&bytes[had + newline + 1..]);
                 bytes.truncate(had + newline + 1);
             }
-            if newline.is_some() || bytes.len() > self.longest_line {
+            cut = newline.is_none() && bytes.len() > self.longest_line;
+            if newline.is_some() || cut {
                 break;
             }
         }
@@ -301,6 +362,6 @@ impl Blocks {
         }
         let start = self.start;
         self.start += bytes.len() as u64;
-        Ok(Some(Block { start, bytes, pool: self.pool.clone() }))
+        Ok(Some(Block { start, bytes, cut, pool: self.pool.clone() }))
     }
 }

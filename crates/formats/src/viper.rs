@@ -90,7 +90,7 @@ fn begins_with_op(s: &mut Scanner<'_>) -> Scanned<bool> {
 /// Reads one file; `name` is what it is called.
 pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
     let Job { base, name, draft, problems, progress } = job;
-    let bytes = stream.read_all(LONGEST)?;
+    let Some(bytes) = stream.read_text(LONGEST, LONGEST as usize, base, problems)? else { return Ok(()) };
     progress(bytes.len() as u64);
     let mark = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     let (bytes, base) = (&bytes[mark..], base + mark as u64);

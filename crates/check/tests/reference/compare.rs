@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use isoscope_check::{Checker, Judgement, Node, Options, Unknown, Verdict, Verifier, Witness};
-use isoscope_history::{History, Op, Txn, notation};
+use isoscope_history::{History, Op, OpView, Txn, Value, notation};
 use isoscope_levels::Level;
 
 use crate::axioms::{self, Explanation, LEVELS};
@@ -56,7 +56,8 @@ fn compare_verdicts(
         (Verdict::Violated(findings), Some(explanation)) => {
             Err(format!("{level} is violated, says the engine, but it holds: {explanation:?}; {findings:?}"))
         }
-        (Verdict::Unknown(Unknown::NothingToCheck), _) if is_empty(history) => Ok(()),
+        (Verdict::Unknown(Unknown::NothingToCheck), _) if says_nothing(history) => Ok(()),
+        _ if says_nothing(history) => Err(format!("{level}: there is nothing to judge, and yet {verdict:?}")),
         // The one corner that is left open: wrong reads that count only if somebody took effect.
         (Verdict::Unknown(Unknown::Ambiguous { .. }), _)
             if *level == Level::CutIsolation && axioms::has_free_reads(history) =>
@@ -85,9 +86,15 @@ fn verify_explanation(
     }
 }
 
-/// Whether nobody who is present did anything.
-fn is_empty(history: &History) -> bool {
-    axioms::present(history).iter().all(|&txn| history.op_range(txn).is_empty())
+/// Whether nobody who is present read anything, or nobody wrote anything and all that was read is initial.
+fn says_nothing(history: &History) -> bool {
+    let present = axioms::present(history);
+    let ops: Vec<OpView> = present.iter().flat_map(|&txn| history.ops_of(txn)).collect();
+    let learned = |op: &&OpView| !op.kind.is_write() && op.value != Value::UNKNOWN;
+    let reads: Vec<&OpView> = ops.iter().filter(learned).collect();
+    let writes = ops.iter().filter(|op| op.kind.is_write()).count();
+    let initial = |op: &&OpView| op.kind.is_read() && history.is_initial(op.key, op.value);
+    reads.is_empty() || writes == 0 && reads.iter().all(initial)
 }
 
 /// Whether the verifier knows what shows that a level holds. It does not for cut isolation where it depends on who is

@@ -59,7 +59,7 @@ pub(crate) fn looks_like(text: &[u8]) -> bool {
 /// Reads a stream.
 pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
     let Job { base, draft, problems, progress, .. } = job;
-    let bytes = stream.read_all(LONGEST)?;
+    let Some(bytes) = stream.read_text(LONGEST, LONGEST as usize, base, problems)? else { return Ok(()) };
     progress(bytes.len() as u64);
     let mut parsed = Parsed { draft, sessions: 1, txns: Vec::new(), events: Vec::new() };
     let mut cursor = Cursor::new(&bytes);

@@ -11,7 +11,7 @@ use isoscope_history::{Key, Op, Txn};
 use isoscope_levels::{Anomaly, Level};
 
 use super::watch::Staged;
-use super::{Judged, Limits, Report, concise, elle, full, json, junit};
+use super::{Judged, Limits, Report, TimeLimit, concise, elle, full, json, junit};
 use crate::exit::Exit;
 
 const FRACTURED: &str = "T1: w(x,2)\nT5: r(x,2) w(x,9) w(y,3)\nT7: r(y,3) r(x,2)\n";
@@ -136,7 +136,8 @@ fn a_limit_is_named_with_what_was_decided_before() {
     let verdicts = |known: Vec<(Level, Verdict)>| {
         let open = vec![(Level::Snapshot, limit(Limit::Time)), (Level::Serializable, limit(Limit::Memory))];
         let mut report = report(FRACTURED, [known, open].concat(), true);
-        report.limits = Limits { time: Some(Duration::from_secs(90)), memory: Some(4_000_000_000) };
+        let time = Some(TimeLimit::History(Duration::from_secs(90)));
+        report.limits = Limits { time, memory: Some(4_000_000_000) };
         report
     };
     let holds = Verdict::Holds(Witness::default());
@@ -154,7 +155,7 @@ fn a_limit_is_named_with_what_was_decided_before() {
     assert_eq!(
         json["levels"][2]["reason"],
         serde_json::json!({ "kind": "timeout", "message": "the time limit of 90 s (--timeout) was reached",
-            "limit": { "seconds": 90.0 },
+            "limit": { "seconds": 90.0, "of": "history" },
             "decided": { "holds": ["causal"], "violated": ["strict-snapshot-isolation"] } })
     );
     assert_eq!(json["levels"][3]["reason"]["limit"], serde_json::json!({ "bytes": 4_000_000_000_u64 }));

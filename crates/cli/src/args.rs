@@ -22,7 +22,7 @@ pub(crate) use record::{
 const EXIT_CODES: &str = "Exit codes:
   0    done; for checks: the level holds
   1    a level is violated
-  2    unknown: a limit was reached, or there was nothing to check
+  2    unknown: a limit was reached, or there was nothing to judge
   254  the command line makes no sense
   255  an input cannot be read, an output cannot be written, or isoscope is broken";
 
@@ -186,7 +186,7 @@ level that a limit leaves undecided is unknown, and the report tells what was de
 Strict levels ask for the times at which transactions were invoked and returned.
 
 Exit codes: 0 all levels asked for hold; 1 one is violated; 2 none is violated and one is
-unknown, or there was nothing to check; 254 bad usage; 255 a file cannot be read. With
+unknown, or there was nothing to judge; 254 bad usage; 255 a file cannot be read. With
 several files the worst: 255, then 1, then 2.")]
 pub(crate) struct CheckArgs {
     /// Histories: files, directories, or `-` for standard input; gzip and zstd are transparent

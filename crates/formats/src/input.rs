@@ -11,6 +11,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use crate::Progress;
 use crate::problem::Problems;
 
 /// What to read.
@@ -181,50 +182,54 @@ impl Stream {
         &self.head
     }
 
-    /// All of the stream, if it is not longer than `limit`.
-    pub(crate) fn read_all(mut self, limit: u64) -> io::Result<Vec<u8>> {
+    /// All of the stream, if it is not longer than `limit`; or as much of it as shows that it should not `go_on`.
+    pub(crate) fn read_while(
+        mut self,
+        limit: u64,
+        mut go_on: impl FnMut(&[u8]) -> bool,
+    ) -> io::Result<Vec<u8>> {
         let mut all = Vec::new();
-        (&mut self).take(limit + 1).read_to_end(&mut all)?;
-        within_limit(&all, limit)?;
+        while (&mut self).take(BLOCK as u64).read_to_end(&mut all)? > 0 && go_on(&all) {
+            if all.len() as u64 > limit {
+                let message = format!("longer than {} MiB, the most this format is read from", limit >> 20);
+                return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+            }
+        }
         Ok(all)
     }
 
     /// All of the stream, if it is text, not longer than `limit` and without a line longer than `longest_line`. What is
     /// wrong is noticed as it is read, so that a file of zeros is refused at its first zero; `None` when it was reported.
     pub(crate) fn read_text(
-        mut self,
+        self,
         limit: u64,
         longest_line: usize,
         base: u64,
+        progress: Progress<'_>,
         problems: &mut Problems,
     ) -> io::Result<Option<Vec<u8>>> {
-        let mut all = Vec::new();
-        let mut line_start = 0;
-        loop {
-            let had = all.len();
-            if (&mut self).take(BLOCK as u64).read_to_end(&mut all)? == 0 {
-                return Ok(Some(all));
+        let (mut seen, mut line_start, mut wrong) = (0, 0, None);
+        let all = self.read_while(limit, |all| {
+            let new = &all[seen..];
+            line_start = memchr::memrchr(b'\n', new).map_or(line_start, |n| seen + n + 1);
+            if let Some(zero) = memchr::memchr(0, new) {
+                wrong = Some((seen + zero, true));
+            } else if all.len() - line_start > longest_line {
+                wrong = Some((line_start, false));
             }
-            within_limit(&all, limit)?;
-            if let Some(zero) = memchr::memchr(0, &all[had..]) {
-                problems.error(Some(base + (had + zero) as u64), "unexpected byte 0x00", "text");
-                return Ok(None);
+            seen = all.len();
+            wrong.is_none()
+        })?;
+        progress(all.len() as u64);
+        match wrong {
+            None => return Ok(Some(all)),
+            Some((zero, true)) => {
+                problems.error(Some(base + zero as u64), "unexpected byte 0x00", "text");
             }
-            line_start = memchr::memrchr(b'\n', &all[had..]).map_or(line_start, |n| had + n + 1);
-            if all.len() - line_start > longest_line {
-                too_long(base + line_start as u64, longest_line, problems);
-                return Ok(None);
-            }
+            Some((line, false)) => too_long(base + line as u64, longest_line, problems),
         }
+        Ok(None)
     }
-}
-
-fn within_limit(bytes: &[u8], limit: u64) -> io::Result<()> {
-    if bytes.len() as u64 <= limit {
-        return Ok(());
-    }
-    let message = format!("longer than {} MiB, the most this format is read from", limit >> 20);
-    Err(io::Error::new(io::ErrorKind::FileTooLarge, message))
 }
 
 /// Reports a line that no sensible input has. What follows is not read: positions in it would be meaningless.

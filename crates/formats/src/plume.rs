@@ -157,6 +157,8 @@ fn scan(block: &Block, base: u64) -> Scan {
         at = cursor.at;
     }
     if block.cut && !out.problems.failed() {
+        // It looks blank, as far as it goes.
+        out.problems = Problems::default();
         too_long(out.base, LONGEST_LINE, &mut out.problems);
     }
     out.end(&run);

@@ -30,7 +30,7 @@ fn an_interval_that_ends_before_it_begins_is_refused() {
     };
     assert_eq!(
         native("events"),
-        "t:2:47: a return before its invocation (an event that comes later, or null)"
+        "t:2:44: a return before its invocation (an event that comes later, or null)"
     );
     for field in ["times", "timestamps"] {
         let message = "an interval that ends before it begins (a time not before the first)";
@@ -55,7 +55,7 @@ fn a_long_bad_line_is_one_error_at_its_place() {
         (Format::Plume, format!("r(1,1,0,2){long}"), "t:2:11: "),
         (Format::Plume, " ".repeat(5 << 20), "t:2:1: this line is too long (a line of at most 256 bytes)"),
         (Format::Notation, format!("T2: r(x,1) {long}"), "t:2:12: "),
-        (Format::Awdit, format!("r 1 {long}"), "t:2:1: this line is too long (a line of at most 1 MiB)"),
+        (Format::Awdit, format!("r 1 {long}"), "t:2:5: "),
         (Format::Native, format!("{{\"session\":1,\"ops\":[{long}]}}"), "t:2:21: "),
         (Format::Edn, format!("{{:type :ok :process 0 :value [[:r 1 }}{long}"), "t:2:"),
     ] {
@@ -95,11 +95,10 @@ fn zeros_are_refused_at_the_first_of_them() {
         (Format::ElleJson, "{\"type\":\"ok\",\"process\":0,\"value\":[]}\n"),
     ] {
         let failed = failure(format, gzip(begin, 32 << 20));
-        let column = begin.lines().count() + 1;
-        assert!(failed.contains("0x00") && failed.lines().count() == 1, "{format} {column}: {failed}");
+        assert!(failed.contains("0x00") && failed.lines().count() == 1, "{format}: {failed}");
     }
     let failed = failure(Format::Native, gzip(NATIVE, 80 << 20));
-    assert_eq!(failed, "t: byte 36: this line is too long (a line of at most 64 MiB)");
+    assert_eq!(failed, "t: byte 35: this line is too long (a line of at most 64 MiB)");
 }
 
 #[test]

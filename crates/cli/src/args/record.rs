@@ -170,18 +170,18 @@ fn any_isolation() -> NameParser<String> {
 /// Arguments of `test`.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = "Examples:
-  isoscope test                                                  SQLite, embedded: nothing else needed
+  isoscope test                                             SQLite, embedded
   isoscope test postgres://localhost/db --isolation repeatable-read
   isoscope test --start mariadb --isolation repeatable-read --workload list-append
   isoscope test --start postgres --isolation serializable --workload bank --duration 30s
   isoscope test --start postgres --fault kill=200ms --fault restart=5s --duration 20s
   isoscope test memory:serializable?bug=skip-validation
 
-The level that is checked is the one that the database's documentation promises under the name of the
-isolation level, which is often less than the name says; `--level` checks another. The first line says
-whether the promise was kept; below it is what was found, in brief, and with --details all of it. Exit
-code 0 means that the promise was kept, 1 that it was not, 2 that it is not known. The tables that are
-made are called isoscope_.., and removed at the end.")]
+The level that is checked is the one that the database's documentation promises under the name
+of the isolation level, which is often less than the name says; `--level` checks another. The
+first line says whether the promise was kept; below it is what was found, in brief, and with
+--details all of it. Exit code 0 means that the promise was kept, 1 that it was not, 2 that it
+is not known. The tables that are made are called isoscope_.., and removed at the end.")]
 pub(crate) struct TestArgs {
     #[command(flatten)]
     pub(crate) database: DatabaseArgs,

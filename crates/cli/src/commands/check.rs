@@ -206,6 +206,13 @@ pub(crate) fn render(report: &Report, style: CheckStyle) -> String {
     output.add(Path::new(&report.file), Ok(report)) + &output.finish()
 }
 
+/// The report on one file as JUnit XML, in which levels fail only if they are promised.
+pub(crate) fn junit_of_promise(report: &Report, promise: Level) -> String {
+    let mut suites = junit::Suites::of_promise(promise);
+    suites.add(&report.file, Ok(report));
+    suites.render()
+}
+
 /// The report on one file, for machines.
 pub(crate) fn json(report: &Report) -> serde_json::Value {
     json::render(&report.file, Ok(report))

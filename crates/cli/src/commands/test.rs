@@ -7,8 +7,8 @@
 use std::path::{Path, PathBuf};
 
 use isoscope_check::{Finding, Verdict};
-use isoscope_explain::Teller;
-use isoscope_levels::Level;
+use isoscope_explain::{Teller, visible};
+use isoscope_levels::{Anomaly, Level};
 use isoscope_record::{Isolation, Promise};
 use serde_json::{Value as Json, json};
 
@@ -190,7 +190,11 @@ impl TestResult<'_> {
                 format!("{}\n{}", self.conclusion(), check::render(report, style))
             }
             CheckStyle::Full => self.conclusion() + &self.brief(),
-            CheckStyle::Elle | CheckStyle::Junit => check::render(report, style),
+            CheckStyle::Elle => check::render(report, style),
+            CheckStyle::Junit => match kept {
+                Kept::Promise(level, _) => check::junit_of_promise(report, level),
+                Kept::Asked(_) => check::render(report, style),
+            },
         }
     }
 
@@ -235,31 +239,38 @@ impl TestResult<'_> {
         let verdicts = check::verdicts(report).replace("; ", "\n  ");
         let mut text = format!("\n  {verdicts}\n");
         let teller = Teller::new(&report.reading.history);
+        let mut told: Vec<Anomaly> = Vec::new();
         for (level, findings) in report.findings() {
-            for finding in findings {
-                text.push_str(&self.finding(level, finding));
-                if let Some(instance) = finding.instances.first() {
-                    text.push_str(&wrap(&teller.story(finding.anomaly, instance).headline, 4, WIDTH));
+            for &Finding { anomaly, ref instances, .. } in &findings {
+                if told.contains(&anomaly) {
+                    continue;
+                }
+                told.push(anomaly);
+                let same = findings.iter().filter(|finding| finding.anomaly == anomaly);
+                text.push_str(&self.anomaly(level, anomaly, same.map(|finding| finding.count).sum()));
+                if let Some(instance) = instances.first() {
+                    text.push_str(&wrap(&teller.story(anomaly, instance).headline, 4, WIDTH));
                 }
             }
         }
         if report.exit() == Exit::Violated {
-            let more = "  --details shows the evidence, and so does `isoscope check` on the history";
+            let file = visible(&report.file);
+            let more = format!("  --details shows the evidence, and so does `isoscope check {file}`");
             text.push_str(&format!("\n{}\n", styled(DIM, more)));
         }
         text
     }
 
     /// `lost update, 522 times (parallel-snapshot-isolation forbids it, which is not promised)`.
-    fn finding(&self, level: Level, finding: &Finding) -> String {
+    fn anomaly(&self, level: Level, anomaly: Anomaly, count: u64) -> String {
         let matters = match self.kept {
             Kept::Asked(_) => true,
             Kept::Promise(promise, _) => promise.implies(level),
         };
         let (mark, promised) =
             if matters { (styled(ERROR, "✗"), "") } else { (styled(DIM, "·"), ", which is not promised") };
-        let times = if finding.count == 1 { "once".to_owned() } else { counted(finding.count, "time") };
-        let title = styled(BOLD, check::title_of(finding.anomaly));
+        let times = if count == 1 { "once".to_owned() } else { counted(count, "time") };
+        let title = styled(BOLD, check::title_of(anomaly));
         format!("\n  {mark} {title}, {times} ({level} forbids it{promised})\n")
     }
 }

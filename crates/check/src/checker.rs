@@ -329,7 +329,9 @@ impl<'h> Checker<'h> {
         if self.analysis.as_ref().is_none_or(|analysis| !analysis.reaches(axiom)) {
             match Analysis::new(self.history, &self.resolved, axiom, self.keep, self.watch) {
                 Ok(analysis) => self.analysis = Some(analysis),
-                Err(limit) => return Verdict::Unknown(Unknown::Limit(limit)),
+                Err(limit) if findings.is_empty() => return Verdict::Unknown(Unknown::Limit(limit)),
+                // What was found so far is a violation, whatever else there is.
+                Err(_) => return violated(findings),
             }
         }
         findings.extend(self.cycles(relations_of(level)));

@@ -200,18 +200,14 @@ error: not in the notation
 #[test]
 fn carets_stand_under_wide_characters() {
     let d = directory();
-    let text = "T1: w(\"名前\",1) r(\"😀\",x)";
-    let run = isoscope_with_input(d.path(), "check -", text.as_bytes());
-    assert!(run.err.contains("  |                     ^ expected"), "{}", run.err);
+    let caret = |column: usize, text: &str| format!("  | {}{text}", " ".repeat(column));
+    let run = isoscope_with_input(d.path(), "check -", "T1: w(\"名前\",1) w(\"😀\",2) ?".as_bytes());
+    assert!(run.err.contains(&caret(26, "^ expected")), "{}", run.err);
     let text = "T1: w(\"名前\",1) w(x,1)  T2: r(\"名前\",1) r(x,0)";
     let run = isoscope_with_input(d.path(), "check --level ra -", text.as_bytes());
     assert_eq!(run.code, 1);
-    for caret in [
-        "  |     - T1 writes",
-        "  |                  - T1 writes x=1",
-        "  |                                           ^",
-    ] {
-        assert!(run.out.contains(caret), "{caret}: {}", run.out);
+    for (column, text) in [(16, "- T1 writes x=1"), (28, "- T2 reads 名前=1"), (40, "^ T2 reads x=0")] {
+        assert!(run.out.contains(&caret(column, text)), "{column}: {}", run.out);
     }
 }
 
@@ -361,7 +357,7 @@ fn control_characters_of_the_input_are_spelt_out() {
 fn warnings_about_one_of_several_files_name_it() {
     let d = directory();
     for file in ["a", "b"] {
-        fs::write(d.path().join(file), "r(1,0,0,1)\n").unwrap();
+        fs::write(d.path().join(file), "r(1,0,0,1)\nw(2,1,0,1)\n").unwrap();
     }
     let one = isoscope(d.path(), "check a").err;
     let two = isoscope(d.path(), "check a b").err;

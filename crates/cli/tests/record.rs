@@ -79,7 +79,7 @@ fn a_kept_promise_keeps_the_history_that_it_points_into() {
     fs::remove_file(kept).unwrap();
     let run = isoscope(d.path(), "-q test memory:read-committed --seed 1 --keys 3 --format junit -o h.jsonl");
     assert!(run.out.contains("failures=\"0\"") && run.out.contains("<skipped message=\"not promised\"/>"));
-    let run = isoscope(d.path(), "test memory:serializable --seed 1 --txns 20");
+    let run = isoscope(d.path(), "test --seed 1 --txns 20");
     assert!(run.code == 0 && !run.err.contains("the history is in"), "{}", run.err);
 }
 

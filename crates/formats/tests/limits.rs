@@ -54,7 +54,7 @@ fn a_long_bad_line_is_one_error_at_its_place() {
     for (format, line, place) in [
         (Format::Plume, format!("r(1,1,0,2){long}"), "t:2:11: "),
         (Format::Plume, " ".repeat(5 << 20), "t:2:1: this line is too long (a line of at most 256 bytes)"),
-        (Format::Notation, format!("T2: r(x,1) {long}"), "t:2:12: "),
+        (Format::Notation, format!("T2: r(x,1) {long}"), "t:2:5242892: "),
         (Format::Awdit, format!("r 1 {long}"), "t:2:5: "),
         (Format::Native, format!("{{\"session\":1,\"ops\":[{long}]}}"), "t:2:21: "),
         (Format::Edn, format!("{{:type :ok :process 0 :value [[:r 1 }}{long}"), "t:2:"),

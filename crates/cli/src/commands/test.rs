@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use isoscope_check::{Finding, Verdict};
+use isoscope_check::Verdict;
 use isoscope_explain::{Teller, visible};
 use isoscope_levels::{Anomaly, Level};
 use isoscope_record::{Isolation, Promise};
@@ -241,14 +241,15 @@ impl TestResult<'_> {
         let teller = Teller::new(&report.reading.history);
         let mut told: Vec<Anomaly> = Vec::new();
         for (level, findings) in report.findings() {
-            for &Finding { anomaly, ref instances, .. } in &findings {
+            for finding in &findings {
+                let anomaly = finding.anomaly;
                 if told.contains(&anomaly) {
                     continue;
                 }
                 told.push(anomaly);
                 let same = findings.iter().filter(|finding| finding.anomaly == anomaly);
                 text.push_str(&self.anomaly(level, anomaly, same.map(|finding| finding.count).sum()));
-                if let Some(instance) = instances.first() {
+                if let Some(instance) = finding.instances.first() {
                     text.push_str(&wrap(&teller.story(anomaly, instance).headline, 4, WIDTH));
                 }
             }

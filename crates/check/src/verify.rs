@@ -109,7 +109,8 @@ impl<'h> Verifier<'h> {
     }
 }
 
-/// There is nothing to check when nobody present read anything, or wrote anything and read other than initial values.
+/// There is nothing to check when the transactions that took effect have no read, or no write and only reads of initial
+/// values.
 fn check_nothing(facts: &Facts<'_>) -> Result<(), Refutation> {
     let history = facts.history;
     let (mut read, mut written, mut other) = (None, None, None);

@@ -203,11 +203,15 @@ fn carets_stand_under_wide_characters() {
     let caret = |column: usize, text: &str| format!("  | {}{text}", " ".repeat(column));
     let run = isoscope_with_input(d.path(), "check -", "T1: w(\"名前\",1) w(\"😀\",2) ?".as_bytes());
     assert!(run.err.contains(&caret(26, "^ expected")), "{}", run.err);
-    let text = "T1: w(\"名前\",1) w(x,1)  T2: r(\"名前\",1) r(x,0)";
-    let run = isoscope_with_input(d.path(), "check --level ra -", text.as_bytes());
-    assert_eq!(run.code, 1);
-    for (column, text) in [(16, "- T1 writes x=1"), (28, "- T2 reads 名前=1"), (40, "^ T2 reads x=0")] {
-        assert!(run.out.contains(&caret(column, text)), "{column}: {}", run.out);
+    for (name, width) in [("名前", 4), ("e\u{301}", 1), ("\u{1f600}", 2)] {
+        let text = format!("T1: w(\"{name}\",1) w(x,1)  T2: r(\"{name}\",1) r(x,0)");
+        let run = isoscope_with_input(d.path(), "check --level ra -", text.as_bytes());
+        assert_eq!(run.code, 1);
+        let marks =
+            [(12 + width, "- T1 writes x"), (24 + width, "- T2 reads "), (32 + 2 * width, "^ T2 reads x")];
+        for (column, text) in marks {
+            assert!(run.out.contains(&caret(column, text)), "{column}: {}", run.out);
+        }
     }
 }
 

@@ -86,7 +86,7 @@ fn verify_explanation(
     }
 }
 
-/// Whether nobody who is present read anything, or nobody wrote anything and all that was read is initial.
+/// Whether the transactions that took effect have no read, or no write and only reads of initial values.
 fn says_nothing(history: &History) -> bool {
     let present = axioms::present(history);
     let ops: Vec<OpView> = present.iter().flat_map(|&txn| history.ops_of(txn)).collect();

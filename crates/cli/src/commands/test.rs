@@ -48,7 +48,7 @@ fn test(args: &TestArgs, terminal: &Terminal) -> Result<Exit, Exit> {
     let report = match report {
         Ok(report) => report,
         Err(failed) => {
-            // Whoever wants to know why needs the file.
+            // The file is needed to find out why.
             place.settle(true, terminal);
             return Err(exit.and(failed));
         }

@@ -29,7 +29,11 @@ pub(crate) fn render(file: &str, outcome: Result<&Report, &Failure>) -> Json {
         Err(failure) => {
             let error = failure.problems.first().map(ToString::to_string).unwrap_or_default();
             let problems = ProblemJson::list(&failure.problems);
-            json!({ "file": file, "error": error, "levels": [], "problems": problems })
+            let mut out = json!({ "file": file, "error": error, "levels": [], "problems": problems });
+            if failure.no_room {
+                out["reason"] = json!({ "kind": "memory", "message": error });
+            }
+            out
         }
         Ok(report) => {
             let history = &report.reading.history;
@@ -142,8 +146,8 @@ fn unknown_reason(report: &Report, unknown: &Unknown) -> Json {
     out
 }
 
-/// How many choices and refuted alternatives of a proof are written down. The verifier has checked all of them, or can;
-/// nobody reads a million.
+/// How many choices and refuted alternatives of a proof are written down. A proof may have 200,000 cases, which take
+/// hundreds of megabytes; the verifier checks all of them.
 const MOST_STEPS: usize = 1_000;
 
 /// A proof by cases that is being written down.

@@ -114,7 +114,8 @@ fn file(marks: &[Mark<'_>], arrow: &str, width: usize, indent: &str) -> String {
 /// bytes and columns on the terminal; where a character was replaced, the excerpt no longer says how many bytes it had.
 fn under(shown: &Place, place: &Place) -> Option<usize> {
     let distance = place.column.checked_sub(shown.column).filter(|_| place.line == shown.line)? as usize;
-    let mut starts = shown.excerpt.char_indices().map(|(at, _)| at);
+    // The last such place: characters without a width belong to those before them.
+    let mut starts = shown.excerpt.char_indices().map(|(at, _)| at).rev();
     let caret = starts.find(|&at| shown.excerpt[..at].width() == shown.caret)?;
     let rest = &shown.excerpt[caret..];
     let between = rest.get(..distance).filter(|_| distance < rest.len())?;

@@ -310,18 +310,18 @@ mod tests {
         }
     }
 
+    /// Without waiting: the limit is an hour, and is said to be reached.
     #[test]
-    fn each_level_may_have_a_time_of_its_own() {
-        let limits = Limits { time: Some(TimeLimit::Level(Duration::from_millis(50))), memory: None };
-        with_limits(limits, |onlooker| {
-            wait(onlooker);
-            onlooker.begin(Level::Causal);
-            let asked = onlooker.shared.asked();
-            // While it is locked the thread cannot find the next limit reached.
-            assert_eq!(onlooker.limit(), None);
-            drop(asked);
-            wait(onlooker);
-        });
+    fn the_limit_of_a_level_ends_with_it() {
+        let hour = Duration::from_secs(3600);
+        for (time, next) in [(TimeLimit::Level(hour), None), (TimeLimit::History(hour), Some(Limit::Time))] {
+            with_limits(Limits { time: Some(time), memory: None }, |onlooker| {
+                onlooker.shared.reached.store(TIME, Ordering::Relaxed);
+                assert_eq!(onlooker.limit(), Some(Limit::Time));
+                onlooker.begin(Level::Causal);
+                assert_eq!(onlooker.limit(), next);
+            });
+        }
     }
 
     #[test]

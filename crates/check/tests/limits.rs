@@ -107,7 +107,7 @@ fn weak_levels_keep_limits() {
 /// Once the limit is reached, no level is begun: each costs one question.
 #[test]
 fn no_level_begins_after_the_limit() {
-    let history = broad(Level::ReadCommitted, Shape::Register);
+    let history = broad(Level::Serializable, Shape::Register);
     let watch = Counting::new(questions(&history, Level::Causal) / 2);
     let mut checker = Checker::watched(&history, Options::default(), &watch);
     checker.check(Level::Causal);

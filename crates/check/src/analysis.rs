@@ -23,6 +23,7 @@
 //! the rest has a causal order.
 
 use std::borrow::Cow;
+use std::ops::ControlFlow;
 
 use isoscope_history::{Datum, History, Key, Op, OpKind, Session, Txn, Value};
 use isoscope_levels::Anomaly;
@@ -31,12 +32,13 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::axiom::{Axiom, Causality, Forced, Ranking, Search, all_reads};
-use crate::certificate::{Against, Edge, Evidence, Finding, Instance, Node, Seen, Through, Why};
+use crate::certificate::{Against, Edge, Evidence, Finding, Instance, Limit, Node, Seen, Through, Why};
 use crate::cycles;
 use crate::resolve::{Link, Resolved};
 use crate::schedule::schedule;
 use crate::stale::Stale;
 use crate::trace::{Relations, Tracer, Trail};
+use crate::watch::{Watch, go_on};
 
 /// Rounds before all forced edges are made known.
 const ROUNDS: usize = 8;
@@ -74,13 +76,21 @@ pub(crate) struct Analysis {
 
 impl Analysis {
     /// Finds the instances of all axioms up to one, and evidence for as many of each anomaly as are kept.
-    pub(crate) fn new(history: &History, resolved: &Resolved, upto: Axiom, keep: usize) -> Analysis {
+    pub(crate) fn new(
+        history: &History,
+        resolved: &Resolved,
+        upto: Axiom,
+        keep: usize,
+        watch: &dyn Watch,
+    ) -> Result<Analysis, Limit> {
         let severed = sever(history, resolved);
+        go_on(watch)?;
         let causality = Causality { history, resolved: &severed };
-        let Some(causal) = schedule(history, &severed, &Graph::default(), |_| {}) else {
+        let Some(causal) = schedule(history, &severed, &Graph::default(), |_| ControlFlow::Continue(()))
+        else {
             unreachable!("without the links on cycles there is an order")
         };
-        let search = Search::new(&causality, &causal.order, true);
+        let search = Search::new(&causality, &causal.order, true, watch);
         let mut work = Work {
             history,
             resolved: &severed,
@@ -90,9 +100,11 @@ impl Analysis {
             causal: FxHashSet::default(),
             known: Vec::new(),
             counted: FxHashSet::default(),
+            watch,
         };
         let axioms = Axiom::ALL.into_iter().filter(|&axiom| axiom <= upto);
-        Analysis { stages: axioms.map(|axiom| work.stage(axiom, keep)).collect() }
+        let stages: Result<Vec<Stage>, Limit> = axioms.map(|axiom| work.stage(axiom, keep)).collect();
+        Ok(Analysis { stages: stages? })
     }
 
     /// Whether the history is known to violate an axiom.
@@ -159,6 +171,7 @@ struct Work<'a> {
     known: Vec<Forced>,
     /// Reads with the sessions of which they missed a write, as far as they have a name.
     counted: FxHashSet<(Op, Session)>,
+    watch: &'a dyn Watch,
 }
 
 /// The forced edges of an axiom.
@@ -178,8 +191,8 @@ struct Layers {
 
 impl Work<'_> {
     /// What an axiom finds that weaker ones did not.
-    fn stage(&mut self, axiom: Axiom, keep: usize) -> Stage {
-        let Settled { layers, causal, commit } = self.settle(axiom);
+    fn stage(&mut self, axiom: Axiom, keep: usize) -> Result<Stage, Limit> {
+        let Settled { layers, causal, commit } = self.settle(axiom)?;
         let named = self.name(axiom, &causal, &commit);
         let mut known = self.known.clone();
         known.extend(&commit);
@@ -191,6 +204,7 @@ impl Work<'_> {
         let (component, initial) = self.complete_components(&commit);
         let mut stage = Stage { component, initial, named, shown: Vec::new() };
         for all in by_name.into_values() {
+            go_on(self.watch)?;
             let tried: Vec<Named> = turns(all.into_iter(), |one| stage.component_of(self.resolved, one))
                 .take(keep.saturating_mul(EVIDENCE_FACTOR))
                 .collect();
@@ -200,11 +214,11 @@ impl Work<'_> {
             stage.shown.par_extend(evidence.flatten());
         }
         stage.shown.sort_by_key(|(one, _)| one.forced);
-        stage
+        Ok(stage)
     }
 
     /// Makes forced edges known until the components no longer change.
-    fn settle(&mut self, axiom: Axiom) -> Settled {
+    fn settle(&mut self, axiom: Axiom) -> Result<Settled, Limit> {
         let mut causal = Vec::new();
         for round in 0.. {
             let layers = self.layers();
@@ -217,6 +231,7 @@ impl Work<'_> {
                 let ranking = Ranking { rank };
                 self.search.opposing(axiom, ranking, &self.stale(&layers))
             };
+            go_on(self.watch)?;
             opposing.retain(|forced| !self.causal.contains(forced));
             let (wrong, mut opposing) = self.split_causal(opposing);
             self.causal.extend(&wrong);
@@ -224,7 +239,7 @@ impl Work<'_> {
             let target = |forced: &Forced| forced.target(self.resolved).unwrap_or(forced.seen);
             let level = |forced: &Forced| rank[forced.seen.index()] == rank[target(forced).index()];
             if round != ROUNDS && opposing.iter().all(level) {
-                return Settled { layers, causal, commit: opposing };
+                return Ok(Settled { layers, causal, commit: opposing });
             }
             if round != ROUNDS {
                 opposing.retain(|forced| !level(forced));

@@ -21,6 +21,7 @@ use rustc_hash::FxHashSet;
 
 use crate::resolve::{Link, Resolved};
 use crate::stale::Stale;
+use crate::watch::Watch;
 
 /// What "t3 must have seen t2" means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,11 +92,17 @@ pub(crate) struct Search<'a> {
     /// Made when a question needs them, since many do not.
     clocks: OnceCell<Past<'a>>,
     walk: OnceCell<Past<'a>>,
+    watch: &'a dyn Watch,
 }
 
 impl<'a> Search<'a> {
-    pub(crate) fn new(causality: &'a Causality<'a>, order: &'a [u32], set_aside: bool) -> Self {
-        Search { causality, order, set_aside, clocks: OnceCell::new(), walk: OnceCell::new() }
+    pub(crate) fn new(
+        causality: &'a Causality<'a>,
+        order: &'a [u32],
+        set_aside: bool,
+        watch: &'a dyn Watch,
+    ) -> Self {
+        Search { causality, order, set_aside, clocks: OnceCell::new(), walk: OnceCell::new(), watch }
     }
 
     /// What answers so many questions about the past soonest: fewer walks than there are sessions cost less than
@@ -115,7 +122,7 @@ impl<'a> Search<'a> {
     }
 
     /// The edges that an axiom forces at some reads and that do not lead upwards. The reads are grouped by
-    /// reader.
+    /// reader. When a limit is reached some of them may be missing.
     pub(crate) fn opposing(&self, axiom: Axiom, ranking: Ranking<'_>, reads: &[Stale]) -> Vec<Forced> {
         let Causality { history, resolved } = *self.causality;
         if reads.is_empty() {
@@ -123,7 +130,11 @@ impl<'a> Search<'a> {
         }
         let set_aside = self.set_aside && axiom != Axiom::ReadCommitted;
         let aside = |reader: Txn| {
-            if set_aside { keys_by_source(history, resolved, reader) } else { FxHashSet::default() }
+            if self.watch.limit().is_some() {
+                return None;
+            }
+            let none = FxHashSet::default();
+            Some(if set_aside { keys_by_source(history, resolved, reader) } else { none })
         };
         match axiom {
             Axiom::ReadCommitted | Axiom::ReadAtomic => {

@@ -320,7 +320,8 @@ pub enum Verdict {
 /// Why a level could not be decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unknown {
-    /// No transaction that committed did anything.
+    /// No read of a transaction that took effect can be related to a write: nothing was read, or no write took effect and
+    /// every read returned the initial value.
     NothingToCheck,
     /// So many reads have several possible writers, and there are more choices than are gone through: of who appended the
     /// elements of lists, or in one corner of cut isolation of who took effect (`cut.rs`). The first such read.

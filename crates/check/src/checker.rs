@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use isoscope_history::{History, Op, Outcome, Txn};
+use isoscope_history::{History, Op, OpView, Outcome, Txn, Value};
 use isoscope_levels::{Anomaly, Engine, Level};
 use rustc_hash::FxHashMap;
 
 use crate::analysis::Analysis;
 use crate::axiom::Axiom;
 use crate::certificate::{
-    Against, Case, Choice, Edge, Evidence, Finding, Instance, Judgement, Node, Proof, Seen, Through, Unknown,
-    Verdict, Why, Witness, Worlds,
+    Against, Case, Choice, Edge, Evidence, Finding, Instance, Judgement, Limit, Node, Proof, Seen, Through,
+    Unknown, Verdict, Why, Witness, Worlds,
 };
 use crate::cut::{self, Cut};
 use crate::cycles::{self, Cycle};
@@ -46,6 +46,8 @@ pub struct Checker<'h> {
     options: Options,
     keep: usize,
     resolved: Resolved,
+    /// The limit that was reached while reads were resolved. Then nothing can be decided.
+    stopped: Option<Limit>,
     /// Whether what lists leave open is ignored, so that only a violation says something.
     ignores_open: bool,
     /// Whether a violation is told with all its scenarios, as far as they are independent.
@@ -62,26 +64,42 @@ impl<'h> Checker<'h> {
 
     /// Resolves the reads of a history, with somebody looking on.
     pub fn watched(history: &'h History, options: Options, watch: &'h dyn Watch) -> Self {
-        let resolved = Resolved::new(history);
-        Checker { ignores_open: false, ..Checker::ignoring(history, resolved, options, watch) }
+        let (resolved, stopped) = match Resolved::watched(history, watch) {
+            Ok(resolved) => (resolved, None),
+            Err(limit) => (Resolved::default(), Some(limit)),
+        };
+        Checker { stopped, ignores_open: false, ..Checker::ignoring(history, resolved, options, watch) }
     }
 
     /// Decides a level.
     pub fn check(&mut self, level: Level) -> Judgement {
-        if !self.answers.contains_key(&level) {
-            let answer = self.decide(level);
-            self.answers.insert(level, answer);
+        let (verdict, implied_by) = match self.answers.get(&level) {
+            Some(answer) => answer.clone(),
+            None => self.decide(level),
+        };
+        // What a limit left open may be asked again, with more time.
+        if !matches!(verdict, Verdict::Unknown(Unknown::Limit(Limit::Time | Limit::Memory))) {
+            self.answers.insert(level, (verdict.clone(), implied_by));
         }
-        let (verdict, implied_by) = self.answers[&level].clone();
         Judgement { level, verdict, implied_by }
     }
 
     /// The verdict for a level, and the weaker level whose violation it is if it is one.
     fn decide(&mut self, level: Level) -> (Verdict, Option<Level>) {
-        if !self.has_operations() {
+        if let Some(limit) = self.stopped {
+            return (Verdict::Unknown(Unknown::Limit(limit)), None);
+        }
+        if self.nothing_to_judge() {
             return (Verdict::Unknown(Unknown::NothingToCheck), None);
         }
-        if let Some(answer) = self.known(level).or_else(|| self.by_worlds(level)) {
+        if let Some(answer) = self.known(level) {
+            return answer;
+        }
+        // Once a limit is reached no level is begun: each would build its graph in vain.
+        if let Some(limit) = self.watch.limit() {
+            return (Verdict::Unknown(Unknown::Limit(limit)), None);
+        }
+        if let Some(answer) = self.by_worlds(level) {
             return answer;
         }
         if level.engine() != Engine::Solver {
@@ -93,6 +111,9 @@ impl<'h> Checker<'h> {
             {
                 return self.with_lost_updates(level, weaker, violated);
             }
+        }
+        if let Some(limit) = self.watch.limit() {
+            return (Verdict::Unknown(Unknown::Limit(limit)), None);
         }
         if let Some(unknown) = self.unjudged() {
             return (unknown, None);
@@ -257,13 +278,16 @@ impl<'h> Checker<'h> {
             return Some(verdict);
         }
         // What is not open is decided.
-        if self.resolved.ambiguous.is_none() && self.unjudged().is_none() {
+        if matches!(verdict, Verdict::Holds(_))
+            && self.resolved.ambiguous.is_none()
+            && self.unjudged().is_none()
+        {
             self.answers.insert(level, (verdict, None));
         }
         None
     }
 
-    /// The verdict for a weak level when what is open is left out.
+    /// The verdict for a weak level when what is open is left out; unknown only when a limit is reached.
     fn plain(&mut self, level: Level) -> Verdict {
         match axiom_of(level) {
             Some(axiom) => self.by_axiom(level, axiom),
@@ -271,9 +295,19 @@ impl<'h> Checker<'h> {
         }
     }
 
-    fn has_operations(&self) -> bool {
-        let present = self.history.txns().filter(|txn| self.resolved.present[txn.index()]);
-        present.map(|txn| self.history.op_range(txn)).any(|ops| !ops.is_empty())
+    /// Whether no level could be violated: no read of a transaction that took effect can be related to a write. Either
+    /// nothing was read, or no write took effect and every read returned the initial value. A verdict would say nothing
+    /// about the database. In the worlds of what lists leave open this is not asked: there it is one case of several.
+    fn nothing_to_judge(&self) -> bool {
+        let (history, present) = (self.history, &self.resolved.present);
+        let ops = || history.txns().filter(|txn| present[txn.index()]).flat_map(|txn| history.ops_of(txn));
+        if self.ignores_open {
+            return ops().next().is_none();
+        }
+        let mut reads = ops().filter(|op| !op.kind.is_write() && op.value != Value::UNKNOWN);
+        let Some(first) = reads.next() else { return true };
+        let is_initial = |op: &OpView| op.kind.is_read() && history.is_initial(op.key, op.value);
+        !ops().any(|op| op.kind.is_write()) && is_initial(&first) && reads.all(|op| is_initial(&op))
     }
 
     fn by_axiom(&mut self, level: Level, axiom: Axiom) -> Verdict {
@@ -282,12 +316,23 @@ impl<'h> Checker<'h> {
             let mut stronger =
                 [Level::ReadAtomic, Level::Causal].into_iter().filter(|&stronger| stronger > level);
             let known = stronger.find_map(|stronger| self.order_of(stronger));
-            if let Some(order) = known.or_else(|| decide(self.history, &self.resolved, axiom)) {
-                return Verdict::Holds(Witness::order(order));
+            let order = known.map_or_else(
+                || decide(self.history, &self.resolved, axiom, self.watch),
+                |order| Ok(Some(order)),
+            );
+            match order {
+                Ok(Some(order)) => return Verdict::Holds(Witness::order(order)),
+                Ok(None) => {}
+                Err(limit) => return Verdict::Unknown(Unknown::Limit(limit)),
             }
         }
         if self.analysis.as_ref().is_none_or(|analysis| !analysis.reaches(axiom)) {
-            self.analysis = Some(Analysis::new(self.history, &self.resolved, axiom, self.keep));
+            match Analysis::new(self.history, &self.resolved, axiom, self.keep, self.watch) {
+                Ok(analysis) => self.analysis = Some(analysis),
+                Err(limit) if findings.is_empty() => return Verdict::Unknown(Unknown::Limit(limit)),
+                // What was found so far is a violation, whatever else there is.
+                Err(_) => return violated(findings),
+            }
         }
         findings.extend(self.cycles(relations_of(level)));
         if let Some(analysis) = &self.analysis {
@@ -345,10 +390,10 @@ impl<'h> Checker<'h> {
         if let Verdict::Holds(witness) = self.check(Level::Serializable).verdict {
             return Verdict::Holds(self.weakened(&witness, level));
         }
-        let (history, keep) = (self.history, self.keep);
+        let (history, keep, watch) = (self.history, self.keep, self.watch);
         let mut last: Option<(Anomaly, Option<Against>)> = None;
         let mut leaf = |resolved: &Resolved| {
-            let leaf = Checker::of(history, resolved.clone(), keep).leaf(level)?;
+            let leaf = Checker::of(history, resolved.clone(), keep, watch).leaf(level)?;
             last = Some((leaf.anomaly, leaf.against));
             Some(leaf)
         };
@@ -378,9 +423,9 @@ impl<'h> Checker<'h> {
     }
 
     /// A checker of a history whose reads are resolved.
-    fn of(history: &'h History, resolved: Resolved, keep: usize) -> Checker<'h> {
+    fn of(history: &'h History, resolved: Resolved, keep: usize, watch: &'h dyn Watch) -> Checker<'h> {
         let options = Options { max_anomalies: keep, ..Options::default() };
-        Checker::ignoring(history, resolved, options, &Nobody)
+        Checker::ignoring(history, resolved, options, watch)
     }
 
     /// One that ignores what lists leave open.
@@ -397,6 +442,7 @@ impl<'h> Checker<'h> {
             options,
             keep,
             resolved,
+            stopped: None,
             ignores_open: true,
             every_scenario: true,
             answers,

@@ -12,28 +12,37 @@ use isoscope_history::{History, Txn};
 use isoscope_order::Graph;
 
 use crate::axiom::{Axiom, Causality, Ranking, Search, all_reads};
+use crate::certificate::Limit;
 use crate::repair::repair;
 use crate::resolve::Resolved;
 use crate::schedule::Schedule;
 use crate::stale::schedule_with_stale;
+use crate::watch::{Watch, go_on};
 
 /// Rounds of mending before all forced edges are looked for.
 const ROUNDS: usize = 16;
 
-/// A commit order that satisfies an axiom, if there is one.
-pub(crate) fn decide(history: &History, resolved: &Resolved, axiom: Axiom) -> Option<Arc<[Txn]>> {
+/// A commit order that satisfies an axiom, if there is one, unless a limit is reached.
+pub(crate) fn decide(
+    history: &History,
+    resolved: &Resolved,
+    axiom: Axiom,
+    watch: &dyn Watch,
+) -> Result<Option<Arc<[Txn]>>, Limit> {
     if axiom != Axiom::ReadCommitted {
         history.list_writers();
     }
-    let (mut schedule, mut reads) =
-        schedule_with_stale(history, resolved, &reversed(history, resolved, &[]))?;
+    let first = schedule_with_stale(history, resolved, &reversed(history, resolved, &[]), watch);
+    go_on(watch)?;
+    let Some((mut schedule, mut reads)) = first else { return Ok(None) };
     let causality = Causality { history, resolved };
     let causal_order = schedule.order.clone();
-    let search = Search::new(&causality, &causal_order, false);
+    let search = Search::new(&causality, &causal_order, false, watch);
     let mut known: Vec<(Txn, Txn)> = Vec::new();
     for round in 0.. {
         let Schedule { order, place } = &schedule;
         let mut new = search.opposing(axiom, Ranking { rank: place }, &reads);
+        go_on(watch)?;
         if new.is_empty() {
             break;
         }
@@ -41,16 +50,21 @@ pub(crate) fn decide(history: &History, resolved: &Resolved, axiom: Axiom) -> Op
             let flat = vec![0; history.txn_count()];
             let everything = all_reads(history, resolved, order);
             new = search.opposing(axiom, Ranking { rank: &flat }, &everything);
+            go_on(watch)?;
         }
         for forced in new {
             // Nothing comes before the initial state.
-            known.push((forced.target(resolved)?, forced.seen));
+            let Some(target) = forced.target(resolved) else { return Ok(None) };
+            known.push((target, forced.seen));
         }
         known.sort_unstable();
         known.dedup();
-        reads = repair(history, resolved, &reversed(history, resolved, &known), &mut schedule)?;
+        let forced = reversed(history, resolved, &known);
+        let Some(mended) = repair(history, resolved, &forced, &mut schedule) else { return Ok(None) };
+        reads = mended;
+        go_on(watch)?;
     }
-    Some(schedule.order.into_iter().map(Txn).collect())
+    Ok(Some(schedule.order.into_iter().map(Txn).collect()))
 }
 
 /// The edges beyond `so` and `wr`, from each transaction to those that must come before it, given the forced ones

@@ -262,6 +262,8 @@ fn readers(history: &History, resolved: &Resolved, versions: &Versions) -> Vec<S
 
 #[cfg(test)]
 mod tests {
+    use std::ops::ControlFlow;
+
     use isoscope_levels::Level;
     use isoscope_order::Components;
     use isoscope_workload::{Spec, run};
@@ -303,7 +305,7 @@ mod tests {
             let history = run(&spec, &mut |_, _| {}).unwrap();
             let resolved = Resolved::new(&history);
             let none = Graph::from_edges(history.txn_count(), &[]);
-            let mut order = schedule(&history, &resolved, &none, |_| {}).unwrap();
+            let mut order = schedule(&history, &resolved, &none, |_| ControlFlow::Continue(())).unwrap();
             let mut known = Vec::new();
             for number in 0..4 {
                 known.extend(round(&order.order, seed, number));

@@ -30,6 +30,9 @@ use isoscope_levels::Anomaly;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
+use crate::certificate::Limit;
+use crate::watch::{Watch, go_on};
+
 pub(crate) use lists::{Repeated, VersionEdge};
 use writes::Writes;
 
@@ -102,7 +105,7 @@ impl Tally {
 }
 
 /// A history with its reads resolved; see the module.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct Resolved {
     /// One for each operation.
     pub(crate) links: Vec<Link>,
@@ -135,19 +138,29 @@ pub(crate) struct Resolved {
 }
 
 impl Resolved {
+    #[cfg(test)]
     pub(crate) fn new(history: &History) -> Resolved {
-        Resolved::with_readable(history, None)
+        Resolved::watched(history, &crate::watch::Nobody).unwrap_or_default()
+    }
+
+    pub(crate) fn watched(history: &History, watch: &dyn Watch) -> Result<Resolved, Limit> {
+        Resolved::with_readable(history, None, watch)
     }
 
     /// Resolves a copy of this history in which something is settled that is open here.
-    pub(crate) fn in_world(&self, history: &History) -> Resolved {
-        Resolved::with_readable(history, self.writes.as_ref().map(|writes| &writes.readable[..]))
+    pub(crate) fn in_world(&self, history: &History, watch: &dyn Watch) -> Result<Resolved, Limit> {
+        Resolved::with_readable(history, self.writes.as_ref().map(|writes| &writes.readable[..]), watch)
     }
 
-    fn with_readable(history: &History, readable: Option<&[bool]>) -> Resolved {
+    fn with_readable(
+        history: &History,
+        readable: Option<&[bool]>,
+        watch: &dyn Watch,
+    ) -> Result<Resolved, Limit> {
         let unsupported = lists::unsupported_keys(history);
         let mut links: Vec<Link> = rayon::iter::repeat_n(Link::NOTHING, history.op_count()).collect();
         let mut found = resolve_registers(history, &unsupported, &mut links);
+        go_on(watch)?;
         // Pieces come in any order, and lists are looked up by transaction.
         found.list_reads.sort_unstable();
         let mut lists = lists::Lists::new(history, &found.list_reads);
@@ -160,7 +173,8 @@ impl Resolved {
         let mut wrong = wrong::classify(history, &writes, &found.open);
         let mut repeated = wrong::repeated(history, &writes, &links, &present, &found.open);
         found.unrepeatable.append(&mut repeated.pairs);
-        let listed = lists.resolve(&mut links, &present);
+        go_on(watch)?;
+        let listed = lists.resolve(&mut links, &present, watch)?;
         let writes = lists.writes(&listed, &present, readable);
         wrong.extend(listed.wrong);
         wrong.sort_unstable_by_key(|wrong| (wrong.read, wrong.anomaly));
@@ -169,7 +183,7 @@ impl Resolved {
         found.changed_ranges.sort_unstable();
         found.unsupported.extend(listed.unsupported);
         repeated.uncertain.extend(listed.uncertain);
-        Resolved {
+        Ok(Resolved {
             links,
             present,
             wrong,
@@ -184,7 +198,7 @@ impl Resolved {
             repeated: listed.repeated,
             uncertain: Tally::of(&repeated.uncertain),
             unsupported: Tally::of(&found.unsupported),
-        }
+        })
     }
 
     /// What lists say to PL-1 about the order of versions.

@@ -7,6 +7,7 @@
 //! Every link is looked at once, and links are read in the order they are stored.
 
 use std::collections::VecDeque;
+use std::ops::ControlFlow;
 
 use isoscope_history::{History, Session, Txn};
 use isoscope_order::Graph;
@@ -30,13 +31,13 @@ const BATCH: usize = 16;
 const PART: usize = 1 << 10;
 
 /// Runs the sessions. `forced` has the edges beyond `so` and `wr`, reversed: from a transaction to those that
-/// must come before it. `None` when these relations have a cycle. While it goes on, `follow` is told every part of
-/// the order, one after the other.
+/// must come before it. `None` when these relations have a cycle. `follow` gets every part of the order, one after the
+/// other, and may break it off; there is no order then.
 pub(crate) fn schedule(
     history: &History,
     resolved: &Resolved,
     forced: &Graph,
-    mut follow: impl FnMut(&[u32]),
+    mut follow: impl FnMut(&[u32]) -> ControlFlow<()>,
 ) -> Option<Schedule> {
     let mut run = Run {
         history,
@@ -60,7 +61,9 @@ pub(crate) fn schedule(
             run.advance(session, &mut ready);
         }
         if run.order.len() - told >= PART || ready.is_empty() {
-            follow(&run.order[told..]);
+            if follow(&run.order[told..]).is_break() {
+                return None;
+            }
             told = run.order.len();
         }
     }

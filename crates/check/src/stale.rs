@@ -6,6 +6,7 @@
 //!
 //! A schedule takes its time, and so does this: one thread runs the sessions, and another follows it.
 
+use std::ops::ControlFlow;
 use std::sync::mpsc;
 
 use isoscope_history::{History, Op, Txn};
@@ -13,6 +14,7 @@ use isoscope_order::Graph;
 
 use crate::resolve::{Link, Resolved};
 use crate::schedule::{Schedule, schedule};
+use crate::watch::Watch;
 
 /// A read that is not of the latest version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,16 +26,17 @@ pub(crate) struct Stale {
 /// Transactions that are brought into the cache together.
 pub(crate) const BATCH: usize = 16;
 
-/// A schedule, and the reads that are stale in it, in its order.
+/// A schedule, and the reads that are stale in it, in its order. When a limit is reached there is none.
 pub(crate) fn schedule_with_stale(
     history: &History,
     resolved: &Resolved,
     forced: &Graph,
+    watch: &dyn Watch,
 ) -> Option<(Schedule, Vec<Stale>)> {
     let (sender, parts) = mpsc::channel::<Box<[u32]>>();
     // The first of the two never waits for the second, so one thread can do both, one after the other.
     let (schedule, stale) = rayon::join(
-        move || schedule(history, resolved, forced, |part| drop(sender.send(part.into()))),
+        move || schedule(history, resolved, forced, |part| sent(&sender, part, watch)),
         || {
             let mut follower = Follower::new(history, resolved);
             for part in parts {
@@ -43,6 +46,12 @@ pub(crate) fn schedule_with_stale(
         },
     );
     Some((schedule?, stale))
+}
+
+/// Hands over a part of an order; breaks when a limit has been reached.
+fn sent(sender: &mpsc::Sender<Box<[u32]>>, part: &[u32], watch: &dyn Watch) -> ControlFlow<()> {
+    drop(sender.send(part.into()));
+    if watch.limit().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
 /// Goes through an order of transactions.

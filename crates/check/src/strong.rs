@@ -68,7 +68,10 @@ pub(crate) fn decide(
     watch: &dyn Watch,
 ) -> Option<Answer> {
     let rules = Rules::of(level, trust_timestamps)?;
-    let problem = problem_of(history, resolved, level);
+    let problem = match problem_of(history, resolved, level, watch) {
+        Ok(problem) => problem,
+        Err(limit) => return Some(Answer::Stopped(limit)),
+    };
     let patience = Patience::endless(watch);
     let mut answer = attempt(&problem, level, rules, &patience);
     if let Answer::Holds(Witness { order: Some(order), .. }) = &answer.0
@@ -89,9 +92,14 @@ pub(crate) fn decide(
 }
 
 /// The reads that count at a level. PL-2.99 forbids cycles over single keys: what a range read missed is none of them.
-fn problem_of<'a>(history: &'a History, resolved: &'a Resolved, level: Level) -> Problem<'a> {
-    let problem = Problem::new(history, resolved, false);
-    if level == Level::AdyaPl299 { problem.sparing_ranges() } else { problem }
+fn problem_of<'a>(
+    history: &'a History,
+    resolved: &'a Resolved,
+    level: Level,
+    watch: &dyn Watch,
+) -> Result<Problem<'a>, Limit> {
+    let problem = Problem::new(history, resolved, false, watch)?;
+    Ok(if level == Level::AdyaPl299 { problem.sparing_ranges() } else { problem })
 }
 
 /// How an answer was come by.
@@ -175,7 +183,7 @@ pub(crate) fn lost_updates(
     watch: &dyn Watch,
 ) -> Vec<Proof> {
     let Some(rules) = Rules::of(level, false) else { return Vec::new() };
-    let problem = problem_of(history, resolved, level);
+    let Ok(problem) = problem_of(history, resolved, level, watch) else { return Vec::new() };
     let lost = Lost::find(&problem, rules);
     if lost.is_empty() {
         return Vec::new();
@@ -265,7 +273,11 @@ pub(crate) fn decide_weak(
         _ => (Sight::Causal, true),
     };
     let rules = Rules { sessions, misses: false, ..Rules::of(Level::ParallelSnapshot, false)? };
-    let problem = Problem::new(history, resolved, matches!(sight, Sight::Nothing | Sight::Earlier));
+    let every = matches!(sight, Sight::Nothing | Sight::Earlier);
+    let problem = match Problem::new(history, resolved, every, watch) {
+        Ok(problem) => problem,
+        Err(limit) => return Some(Answer::Stopped(limit)),
+    };
     let mut edges = Vec::new();
     let events = Events::new(history, resolved, rules, &mut edges);
     saturate::given(&problem, &events, &mut edges);

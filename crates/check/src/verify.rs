@@ -35,7 +35,7 @@ mod worlds;
 
 use std::fmt;
 
-use isoscope_history::{History, Op};
+use isoscope_history::{History, Op, Value};
 
 use crate::certificate::{Judgement, Unknown, Verdict};
 use facts::{Facts, Source};
@@ -109,15 +109,31 @@ impl<'h> Verifier<'h> {
     }
 }
 
+/// There is nothing to check when the transactions that took effect have no read, or no write and only reads of initial
+/// values.
+fn check_nothing(facts: &Facts<'_>) -> Result<(), Refutation> {
+    let history = facts.history;
+    let (mut read, mut written, mut other) = (None, None, None);
+    for op in facts.present().flat_map(|txn| history.ops_of(txn)) {
+        if op.kind.is_write() {
+            written = Some(op.id);
+        } else if op.value != Value::UNKNOWN {
+            read = Some(op.id);
+            let initial = op.kind.is_read() && history.is_initial(op.key, op.value);
+            other = other.or((!initial).then_some(op.id));
+        }
+    }
+    match read.and(written.or(other)) {
+        None => Ok(()),
+        Some(op) => Err(Refutation::new(format!("{} is there to be checked", facts.text(op)))),
+    }
+}
+
 fn check_unknown(facts: &Facts<'_>, unknown: &Unknown) -> Result<(), Refutation> {
     let present =
         |op: Op| op.index() < facts.history.op_count() && facts.is_present(facts.history.txn_of(op));
     match *unknown {
-        Unknown::NothingToCheck => match facts.present().find(|&txn| !facts.history.op_range(txn).is_empty())
-        {
-            None => Ok(()),
-            Some(txn) => Err(Refutation::new(format!("{} is there to be checked", facts.name(txn)))),
-        },
+        Unknown::NothingToCheck => check_nothing(facts),
         Unknown::Ambiguous { reads, first } => {
             ensure(present(first), || format!("{first:?} is no operation of a present transaction"))?;
             let ambiguous = facts.source(first) == Source::Ambiguous

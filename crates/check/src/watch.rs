@@ -11,7 +11,8 @@ use crate::certificate::Limit;
 
 /// An onlooker; see the module.
 pub trait Watch: Sync {
-    /// The limit that has been reached, if one has. Asked often; must be cheap.
+    /// The limit that has been reached, if one has. Asked often; must be cheap. Once reached, a limit stays reached until
+    /// the level at hand is answered: a stage that is interrupted leaves its work undone and relies on the next question.
     fn limit(&self) -> Option<Limit> {
         None
     }
@@ -74,3 +75,8 @@ pub struct Stage {
 pub(crate) struct Nobody;
 
 impl Watch for Nobody {}
+
+/// Fails when a limit has been reached.
+pub(crate) fn go_on(watch: &dyn Watch) -> Result<(), Limit> {
+    watch.limit().map_or(Ok(()), Err)
+}

@@ -121,7 +121,7 @@ impl Search<'_> {
         if self.looked_at > MOST_WORLDS {
             return Err(Found::Open);
         }
-        let resolved = self.resolved.in_world(&history);
+        let resolved = self.resolved.in_world(&history, self.watch).map_err(Found::Stopped)?;
         let looked = match (self.judge)(&history, &resolved) {
             Verdict::Violated(findings) => match shortest(findings) {
                 Some(finding) => Looked::Refuted(World::Violated(finding)),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use isoscope_check::{Checker, Limit, Options, Stage, Unknown, Verdict, Watch, verify};
 use isoscope_history::{History, notation};
 use isoscope_levels::Level;
-use isoscope_workload::{Duplication, Spec, run};
+use isoscope_workload::{Duplication, Shape, Spec, run};
 
 /// Says after so many questions that time is up, and counts how often it is asked again.
 struct Counting {
@@ -65,15 +65,57 @@ fn limits_are_asked_for_more_often_than_rounds_there_are() {
 fn a_check_ends_soon_after_the_limit_whenever_that_is() {
     let history = hard();
     for level in [Level::Serializable, Level::Snapshot] {
-        let all = questions(&history, level);
-        for patience in (0..all).step_by((all as usize / 10).max(1)) {
-            let watch = Counting::new(patience);
-            let judgement = Checker::watched(&history, Options::default(), &watch).check(level);
-            let asked = watch.asked.into_inner();
-            let stopped = matches!(judgement.verdict, Verdict::Unknown(Unknown::Limit(Limit::Time)));
-            assert!(stopped || verify(&history, &judgement).is_ok(), "{level} after {patience}");
-            assert!(asked <= patience + 64, "{level} after {patience}: {asked}");
+        assert_ends_soon(&history, level, 64);
+    }
+}
+
+/// After the limit, at most `more` questions are asked.
+fn assert_ends_soon(history: &History, level: Level, more: u64) {
+    let all = questions(history, level);
+    for patience in (0..all).step_by((all as usize / 10).max(1)) {
+        let watch = Counting::new(patience);
+        let judgement = Checker::watched(history, Options::default(), &watch).check(level);
+        let asked = watch.asked.into_inner();
+        let stopped = matches!(judgement.verdict, Verdict::Unknown(Unknown::Limit(Limit::Time)));
+        assert!(stopped || verify(history, &judgement).is_ok(), "{level} after {patience}");
+        assert!(asked <= patience + more, "{level} after {patience}: {asked}");
+    }
+}
+
+/// A history of registers that causal consistency takes several rounds to decide, or to explain.
+fn broad(level: Level, shape: Shape) -> History {
+    let spec =
+        Spec { sessions: 40, txns_per_session: 30, keys: 20, level, shape, seed: 5, ..Spec::default() };
+    run(&spec, &mut |_, _| {}).unwrap()
+}
+
+/// Weak levels ask too: while reads are resolved, while an order is made and mended, while anomalies are looked for.
+#[test]
+fn weak_levels_keep_limits() {
+    for shape in [Shape::Register, Shape::ListAppend] {
+        for store in [Level::ReadCommitted, Level::Serializable] {
+            let history = broad(store, shape);
+            for level in [Level::AdyaPl2, Level::ReadCommitted, Level::ReadAtomic, Level::Causal] {
+                assert!(questions(&history, level) > 2, "{level} of {store}");
+                // A parallel pass asks for each transaction that is left, once for each block of sessions.
+                assert_ends_soon(&history, level, 64 + 4 * history.txn_count() as u64);
+            }
         }
+    }
+}
+
+/// Once the limit is reached, no level is begun: each costs one question.
+#[test]
+fn no_level_begins_after_the_limit() {
+    let history = broad(Level::Serializable, Shape::Register);
+    let watch = Counting::new(questions(&history, Level::Causal) / 2);
+    let mut checker = Checker::watched(&history, Options::default(), &watch);
+    checker.check(Level::Causal);
+    for level in Level::ALL {
+        let before = watch.asked.load(Ordering::Relaxed);
+        let verdict = checker.check(level).verdict;
+        assert_eq!(verdict, Verdict::Unknown(Unknown::Limit(Limit::Time)), "{level}");
+        assert!(watch.asked.load(Ordering::Relaxed) <= before + 1, "{level}");
     }
 }
 

@@ -13,6 +13,8 @@ use isoscope_formats::Format;
 use isoscope_levels::{Anomaly, Level, Topic};
 use isoscope_workload::{Distribution, Duplication, Injection, SpecError, Store};
 
+use crate::commands::check::TimeLimit;
+
 pub(crate) use record::{
     DatabaseArgs, HermitageArgs, LoadArgs, RecordArgs, ScriptArgs, TestArgs, WorkloadArg,
 };
@@ -20,14 +22,14 @@ pub(crate) use record::{
 const EXIT_CODES: &str = "Exit codes:
   0    done; for checks: the level holds
   1    a level is violated
-  2    unknown: a limit was reached, or there was nothing to check
+  2    unknown: a limit was reached, or there was nothing to judge
   254  the command line makes no sense
   255  an input cannot be read, an output cannot be written, or isoscope is broken";
 
 /// The instrument for looking at transaction isolation.
 #[derive(Parser, Debug)]
 #[command(name = "isoscope", version, after_help = "Start with `isoscope demo`.", after_long_help = EXIT_CODES)]
-#[command(disable_help_subcommand = true, subcommand_required = true, arg_required_else_help = true)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
 #[command(max_term_width = 100)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -178,12 +180,13 @@ Without --level all levels are checked: the report tells the strongest that hold
 weakest that fail. `isoscope levels` lists the levels.
 
 Levels above causal, and any level where several transactions wrote the value that was read, are
-NP-hard to decide. Most histories take seconds all the same; for the others there are limits. A
+NP-hard to decide. Most histories take seconds all the same; for the others there are limits: each
+level is given up after 60 s, unless --timeout says otherwise; `--timeout none` waits for ever. A
 level that a limit leaves undecided is unknown, and the report tells what was decided by then.
 Strict levels ask for the times at which transactions were invoked and returned.
 
 Exit codes: 0 all levels asked for hold; 1 one is violated; 2 none is violated and one is
-unknown, or there was nothing to check; 254 bad usage; 255 a file cannot be read. With
+unknown, or there was nothing to judge; 254 bad usage; 255 a file cannot be read. With
 several files the worst: 255, then 1, then 2.")]
 pub(crate) struct CheckArgs {
     /// Histories: files, directories, or `-` for standard input; gzip and zstd are transparent
@@ -212,16 +215,42 @@ pub(crate) struct JudgeArgs {
     /// Let the independent verifier confirm every verdict
     #[arg(long)]
     pub(crate) certify: bool,
-    /// Stop checking a history after this long, such as 500ms, 30s, 5m or 1h; reading it does not count
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
-    pub(crate) timeout: Option<Duration>,
-    /// Stop checking when more than this is resident in memory, such as 512MiB or 4GB
+    /// Stop checking a history after this long, such as 500ms, 30s, 5m or 1h; `none` means no limit. Reading the
+    /// history does not count [default: 60s for each level]
+    #[arg(long, value_name = "DURATION", value_parser = timeout)]
+    pub(crate) timeout: Option<Timeout>,
+    /// Stop reading or checking when more than this is resident in memory, such as 512MiB or 4GB
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) memory: Option<u64>,
     /// Take the database's own begin and commit timestamps, not what clients saw, for the real time
     /// of strict levels. Without this they are hints
     #[arg(long)]
     pub(crate) trust_timestamps: bool,
+}
+
+impl JudgeArgs {
+    /// How long the check may take.
+    pub(crate) fn time_limit(&self) -> Option<TimeLimit> {
+        match self.timeout {
+            None => Some(TimeLimit::DEFAULT),
+            Some(Timeout::Never) => None,
+            Some(Timeout::After(time)) => Some(TimeLimit::History(time)),
+        }
+    }
+}
+
+/// A time limit on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timeout {
+    Never,
+    After(Duration),
+}
+
+fn timeout(text: &str) -> Result<Timeout, String> {
+    if text.trim().eq_ignore_ascii_case("none") {
+        return Ok(Timeout::Never);
+    }
+    duration(text).map(Timeout::After).map_err(|help| format!("{help}, nor `none`"))
 }
 
 /// Arguments of `stats`.
@@ -385,7 +414,8 @@ pub(crate) struct GenerateArgs {
     ///
     /// The anomalies: lost-update, write-skew, long-fork, fractured-read, aborted-read, intermediate-read,
     /// non-repeatable-read, causality-violation
-    #[arg(long, value_name = "ANOMALY[=COUNT]", value_parser = injection, action = ArgAction::Append)]
+    #[arg(long, value_name = "ANOMALY[=COUNT]", value_parser = any_injection(), action = ArgAction::Append)]
+    #[arg(hide_possible_values = true)]
     pub(crate) inject: Vec<Injection>,
     /// The seed all chance depends on [default: chosen by chance, and printed]
     #[arg(long, value_name = "N")]
@@ -444,6 +474,11 @@ fn any_topic() -> NameParser<Topic> {
             .map_err(|unknown| format!("{unknown}\n  `isoscope explain` lists what can be explained"))
     };
     NameParser { parse, names: || Topic::all().map(Topic::name).collect() }
+}
+
+/// Takes an anomaly that can be injected, and how often.
+fn any_injection() -> NameParser<Injection> {
+    NameParser { parse: injection, names: || Injection::ANOMALIES.map(Anomaly::name).into() }
 }
 
 fn invalid(command: &clap::Command, message: &str) -> clap::Error {
@@ -580,6 +615,9 @@ mod tests {
         {
             assert!(duration(text).is_err(), "{text}");
         }
+        assert_eq!(timeout("None"), Ok(Timeout::Never));
+        assert_eq!(timeout("5m"), Ok(Timeout::After(Duration::from_secs(300))));
+        assert!(timeout("never").unwrap_err().ends_with("nor `none`"));
     }
 
     #[test]

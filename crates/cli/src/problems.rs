@@ -26,8 +26,8 @@ fn render(problem: &Problem) -> String {
         Severity::Error => styled(ERROR, "error"),
         Severity::Warning => styled(WARNING, "warning"),
     };
-    let mut text = format!("{kind}{}\n", styled(BOLD, format!(": {}", visible(&problem.message))));
-    let help = problem.help.as_deref().map(visible);
+    let mut text = format!("{kind}{}\n", styled(BOLD, format!(": {}", short(&problem.message))));
+    let help = problem.help.as_deref().map(short);
     match &problem.place {
         Some(place) => text.push_str(&render_place(place, help.as_deref())),
         None => {
@@ -37,6 +37,18 @@ fn render(problem: &Problem) -> String {
         }
     }
     text
+}
+
+/// How many characters of a message are shown: it may quote an input that is none.
+const LONGEST: usize = 400;
+
+/// A message without control characters, and cut where it is too long.
+fn short(text: &str) -> String {
+    let mut shown: String = text.chars().take(LONGEST).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    visible(&shown)
 }
 
 fn render_place(place: &Place, help: Option<&str>) -> String {

@@ -91,6 +91,11 @@ impl Terminal {
         say(&format!("{}: {text}\n", styled(ERROR, "error")));
     }
 
+    /// Whether `--quiet` was given.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
     /// A progress bar on standard error, shown only on a terminal and only when work takes a while.
     pub(crate) fn progress(&self, what: &str, total: Option<u64>, unit: Unit) -> ProgressBar {
         let amounts = match (unit, total) {
@@ -125,6 +130,11 @@ impl Terminal {
 pub(crate) enum Unit {
     Bytes,
     Count,
+}
+
+/// Writes a note to standard error.
+pub(crate) fn say_note(text: &str) {
+    say(&format!("{}: {text}\n", styled(NOTE, "note")));
 }
 
 /// Writes to standard error, as it is.

@@ -128,8 +128,91 @@ violated: adya-pl-2.99, read-atomic; 2 anomalies of 2 kinds
 fn nothing_to_check_is_said() {
     let d = directory();
     let run = isoscope(d.path(), "check none");
-    assert!(run.out.ends_with("unknown: nothing to check\n"), "{}", run.out);
-    assert!(run.err.contains("none: no transaction committed: there is nothing to check"), "{}", run.err);
+    assert!(run.out.ends_with("unknown: there is nothing to judge\n"), "{}", run.out);
+    assert!(run.err.contains("none: no transaction committed: there is nothing to judge"), "{}", run.err);
+}
+
+/// What could not have failed is not green. Issue 12, 7.
+#[test]
+fn a_history_that_could_not_fail_is_unknown_and_says_why() {
+    let d = directory();
+    for (history, why) in [
+        (
+            "T1!: w(x,1)  T2!: a(y,1)  T3: r(x,0)",
+            "all 2 writes failed, and every read returned the initial value",
+        ),
+        ("T1!: w(x,1)  T2: r(x,0)", "the only write failed, and every read returned the initial value"),
+        (
+            "T1!: w(x,1)  T2?: w(x,2)  T3: r(x,0)",
+            "of 2 writes, 1 failed and no other was seen to take effect, and every read returned the initial value",
+        ),
+        ("T1: r(x,0)", "nothing was written, and every read returned the initial value"),
+        ("T1: w(x,1)  T2: w(x,2)  T3!: r(x,2)", "no committed transaction read anything"),
+        ("T1:  T2!: w(x,1)", "no committed transaction did anything"),
+    ] {
+        let run = isoscope_with_input(d.path(), "-q check --format concise -", history.as_bytes());
+        assert_eq!((run.code, run.err.as_str()), (2, ""), "{history}");
+        assert_eq!(run.out, format!("-: unknown: {why}: there is nothing to judge\n"), "{history}");
+    }
+    for judged in ["T1: w(x,1)  T2: r(x,0)", "T1: w(x,1) r(x,1)", "T1?: w(x,1)  T2: r(x,1)"] {
+        assert_eq!(isoscope_with_input(d.path(), "-q check -", judged.as_bytes()).code, 0, "{judged}");
+    }
+    let aborted = isoscope_with_input(d.path(), "-q check -", b"T1!: w(x,1)  T2: r(x,1)");
+    assert_eq!(aborted.code, 1, "a violation is one, even if no write took effect");
+    let field = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../../shared/corpus/field/pg-vacuous-green.json.gz");
+    if field.exists() {
+        let run = isoscope(d.path(), &format!("-q check --format concise {}", field.display()));
+        assert_eq!(run.code, 2, "{}", run.out);
+        assert!(run.out.contains("writes failed, and every read returned the initial value"), "{}", run.out);
+    }
+}
+
+/// Issue 12, 15: a history that is larger than the memory limit is unknown before it is read.
+#[test]
+fn the_memory_limit_counts_while_reading() {
+    let d = directory();
+    let run = isoscope(d.path(), "check --memory 1MB --format concise good");
+    assert_eq!(run.code, 2, "{}{}", run.out, run.err);
+    assert_eq!(run.out, "good: unknown (it does not fit into the memory limit, --memory)\n");
+    let expected = "error: good does not fit into the memory that may be used: the memory limit of 1.0 MB (--memory) \
+                    was reached\n";
+    assert_eq!(run.err, expected);
+}
+
+/// Issue 12, 15.
+#[test]
+fn a_reversed_interval_is_refused_where_it_is() {
+    let d = directory();
+    let run = isoscope_with_input(d.path(), "check -", b"T1@5-1: w(x,1)\nT2@2-3: r(x,1)\n");
+    assert_eq!(run.code, 255);
+    let expected = "\
+error: not in the notation
+ --> <stdin>:1:6
+  |
+1 | T1@5-1: w(x,1)
+  |      ^ expected a return that is not before its invocation
+";
+    assert_eq!(run.err, expected);
+}
+
+/// Issue 12, 15: a caret stands under its character, however wide those before it are.
+#[test]
+fn carets_stand_under_wide_characters() {
+    let d = directory();
+    let caret = |column: usize, text: &str| format!("  | {}{text}", " ".repeat(column));
+    let run = isoscope_with_input(d.path(), "check -", "T1: w(\"名前\",1) w(\"😀\",2) ?".as_bytes());
+    assert!(run.err.contains(&caret(26, "^ expected")), "{}", run.err);
+    for (name, width) in [("名前", 4), ("e\u{301}", 1), ("\u{1f600}", 2)] {
+        let text = format!("T1: w(\"{name}\",1) w(x,1)  T2: r(\"{name}\",1) r(x,0)");
+        let run = isoscope_with_input(d.path(), "check --level ra -", text.as_bytes());
+        assert_eq!(run.code, 1);
+        let marks =
+            [(12 + width, "- T1 writes x"), (24 + width, "- T2 reads "), (32 + 2 * width, "^ T2 reads x")];
+        for (column, text) in marks {
+            assert!(run.out.contains(&caret(column, text)), "{column}: {}", run.out);
+        }
+    }
 }
 
 fn lines(text: &str) -> Vec<Value> {
@@ -278,7 +361,7 @@ fn control_characters_of_the_input_are_spelt_out() {
 fn warnings_about_one_of_several_files_name_it() {
     let d = directory();
     for file in ["a", "b"] {
-        fs::write(d.path().join(file), "r(1,0,0,1)\n").unwrap();
+        fs::write(d.path().join(file), "r(1,0,0,1)\nw(2,1,0,1)\n").unwrap();
     }
     let one = isoscope(d.path(), "check a").err;
     let two = isoscope(d.path(), "check a b").err;
@@ -314,7 +397,7 @@ fn concise_is_a_line_a_file() {
     let expected = "\
 good: holds: strict-serializable
 bad: holds: cut-isolation, read-committed; violated: adya-pl-2.99 (1 read-skew), read-atomic (1 fractured-read)
-none: nothing to check
+none: unknown: no transaction committed: there is nothing to judge
 broken: unreadable
 ";
     assert_eq!(run.out, expected);

@@ -39,6 +39,44 @@ fn no_command_and_bad_usage_are_254_and_help_is_0() {
     assert!(isoscope(d.path(), "stat x").err.contains("'stats'"), "did-you-mean");
 }
 
+/// Issue 12, 16.
+#[test]
+fn help_takes_a_command() {
+    let d = directory(&[]);
+    for command in ["check", "test", "generate"] {
+        let run = isoscope(d.path(), &format!("help {command}"));
+        assert_eq!((run.code, run.err.as_str()), (0, ""), "{command}");
+        assert_eq!(run.out, isoscope(d.path(), &format!("{command} --help")).out, "{command}");
+    }
+    assert_eq!(isoscope(d.path(), "help nonsense").code, 254);
+    let check = isoscope(d.path(), "help check").out;
+    assert!(check.contains("[default: 60s for each level]"), "{check}");
+}
+
+/// Issue 12, 16: what has a fixed set of names is completed, and yet takes what the set does not have.
+#[test]
+fn names_of_values_are_completed() {
+    let d = directory(&[]);
+    let script = isoscope(d.path(), "completions bash").out;
+    for (option, values) in [
+        ("--isolation", "read-committed read-uncommitted"),
+        ("--inject", "lost-update write-skew"),
+        ("--fault", "kill pause restart"),
+    ] {
+        let completed =
+            |part: &str| part.starts_with(')') && part.chars().take(400).collect::<String>().contains(values);
+        assert!(script.split(option).any(completed), "{option}");
+    }
+    let run = isoscope(d.path(), "generate --inject lost-update=2 --seed 1 --txns 2 --sessions 2");
+    assert_eq!(run.code, 0, "{}", run.err);
+    let run = isoscope(d.path(), "generate --inject phantom-of-the-opera --seed 1");
+    assert!(run.code == 254 && run.err.contains("these can be injected"), "{}", run.err);
+    let run = isoscope(d.path(), "test --fault kill=soon");
+    assert!(run.code == 254 && run.err.contains("is not a duration"), "{}", run.err);
+    let run = isoscope(d.path(), "test --isolation nonsense");
+    assert!(run.code == 254 && run.err.contains("nonsense"), "{}", run.err);
+}
+
 #[test]
 fn stats_tells_what_is_in_a_history() {
     let d = directory(&[("h.txt", SMALL)]);

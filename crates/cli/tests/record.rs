@@ -39,6 +39,63 @@ fn a_store_with_a_bug_is_found_out() {
     assert!(run.out.ends_with("holds: causal, serializable\n"), "{}", run.out);
 }
 
+/// Issue 12, 16: the verdict is the first line, what was found comes in brief, and all of it on request.
+#[test]
+fn test_says_its_verdict_first() {
+    let d = directory();
+    let broken = "test memory:serializable?bug=aborted-read:0.5 --seed 1 --keys 5 -o h.jsonl";
+    let run = isoscope(d.path(), broken);
+    let first = |text: &str| text.lines().next().unwrap_or_default().to_owned();
+    assert!(
+        first(&run.out).starts_with("✗ ") && first(&run.out).ends_with("broke its promise of serializable")
+    );
+    assert!(run.out.lines().count() < 60, "{}", run.out);
+    assert!(!run.out.contains("-->") && run.out.contains("--details shows the evidence"), "{}", run.out);
+    assert!(run.err.trim_end().ends_with("the history is in h.jsonl"), "{}", run.err);
+    let all = isoscope(d.path(), &format!("{broken} --details"));
+    assert_eq!((first(&all.out), all.code), (first(&run.out), 1));
+    assert!(all.out.contains("--> h.jsonl:"), "{}", all.out);
+    let concise = isoscope(d.path(), &format!("{broken} --format concise"));
+    assert_eq!(concise.out.lines().count(), 1);
+    assert!(concise.out.starts_with(&format!("{}; ", first(&run.out))), "{}", concise.out);
+    let asked = isoscope(d.path(), &format!("{broken} --level ser --format concise"));
+    assert!(
+        asked.out.contains("violated a level that was asked for; violated: serializable ("),
+        "{}",
+        asked.out
+    );
+}
+
+/// A promise that is kept, by a store that promises less than it could: nothing is red, and what the report speaks of is kept.
+#[test]
+fn a_kept_promise_keeps_the_history_that_it_points_into() {
+    let d = directory();
+    let run = isoscope(d.path(), "test memory:read-committed --seed 1 --keys 3");
+    assert_eq!(run.code, 0, "{}{}", run.out, run.err);
+    assert!(run.out.starts_with("✓ "), "{}", run.out);
+    assert!(run.out.contains("which is not promised") && !run.out.contains("  ✗"), "{}", run.out);
+    let kept = run.err.trim_end().lines().last().unwrap().strip_prefix("note: the history is in ").unwrap();
+    assert!(fs::metadata(kept).unwrap().len() > 0);
+    fs::remove_file(kept).unwrap();
+    let run = isoscope(d.path(), "-q test memory:read-committed --seed 1 --keys 3 --format junit -o h.jsonl");
+    assert!(run.out.contains("failures=\"0\"") && run.out.contains("<skipped message=\"not promised\"/>"));
+    let run = isoscope(d.path(), "test --seed 1 --txns 20");
+    assert!(run.code == 0 && !run.err.contains("the history is in"), "{}", run.err);
+}
+
+/// Issue 12, 15: input that is no script is quoted in part.
+#[test]
+fn zeros_are_no_script() {
+    let d = directory();
+    for length in [1 << 10, 3 << 20] {
+        let run = isoscope_with_input(d.path(), "script -", &vec![0; length]);
+        assert_eq!(run.code, 255);
+        assert!(run.err.len() < 2_000, "{}", run.err.len());
+    }
+    let run = isoscope_with_input(d.path(), "script -", "x".repeat(1 << 19).as_bytes());
+    assert!(run.code == 255 && run.err.len() < 2_000, "{}", run.err.len());
+}
+
 #[test]
 fn test_speaks_json() {
     let d = directory();

@@ -111,6 +111,11 @@ impl<'p> Outline<'p> {
         Outline { proof, leaves, last }
     }
 
+    /// How many cases there are below a node, each of which ends in a cycle. The root is node 0.
+    pub fn cases(&self, node: usize) -> u64 {
+        self.leaves.get(node).copied().unwrap_or(0)
+    }
+
     /// The line from a node.
     pub fn line(&self, from: usize) -> Line<'p> {
         let mut line = Line { splits: Vec::new(), cycle: &[] };

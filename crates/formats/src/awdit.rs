@@ -26,6 +26,8 @@ use crate::input::Stream;
 
 /// The longest input that is read: test files are small.
 const LONGEST: u64 = 2 << 30;
+/// No line of this format comes near.
+const LONGEST_LINE: usize = 64 << 20;
 
 /// Whether a text begins with an operation, after comments and separators.
 pub(crate) fn looks_like(text: &[u8]) -> bool {
@@ -43,8 +45,9 @@ pub(crate) fn looks_like(text: &[u8]) -> bool {
 /// Reads a stream.
 pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
     let Job { base, draft, problems, progress, .. } = job;
-    let bytes = stream.read_all(LONGEST)?;
-    progress(bytes.len() as u64);
+    let Some(bytes) = stream.read_text(LONGEST, LONGEST_LINE, base, progress, problems)? else {
+        return Ok(());
+    };
     let mut filling = Filling { base, draft, number: 0, session: None, txn: None };
     let mut cursor = Cursor::new(&bytes);
     cursor.skip_space();

@@ -85,7 +85,7 @@ pub(crate) fn looks_like(head: &[u8]) -> bool {
 /// Reads the log of one client.
 pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
     let Job { base, name, draft, problems, progress } = job;
-    let bytes = stream.read_all(LONGEST)?;
+    let bytes = stream.read_while(LONGEST, goes_on())?;
     progress(bytes.len() as u64);
     draft.set_initial(Value::NIL);
     let session_name = session_name(name, draft);
@@ -112,6 +112,22 @@ pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
         State::Wrong => problems.error(Some(base + at), found(), "a record: `S`, `C`, `W` or `R`"),
     }
     Ok(())
+}
+
+/// Whether what was read so far may be the beginning of a log, with times or without, so that no more of something else
+/// is read than shows that it is not.
+fn goes_on() -> impl FnMut(&[u8]) -> bool {
+    let mut reached = [(false, 0), (true, 0)];
+    move |bytes| {
+        let mut may_be = false;
+        for (times, at) in &mut reached {
+            let mut records = Records { bytes, at: *at, times: *times };
+            records.by_ref().for_each(drop);
+            *at = records.at;
+            may_be |= records.state() != State::Wrong;
+        }
+        may_be
+    }
 }
 
 fn show(byte: u8) -> String {

@@ -11,6 +11,9 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use crate::Progress;
+use crate::problem::Problems;
+
 /// What to read.
 #[derive(Clone, Debug)]
 pub enum Input {
@@ -136,6 +139,9 @@ impl Read for Tee {
     }
 }
 
+/// Asked, often and from any thread, whether so many more bytes of memory may be used.
+pub type Room = Arc<dyn Fn(u64) -> bool + Send + Sync>;
+
 /// How much of the beginning [`Stream::head`] shows.
 const HEAD: usize = 64 << 10;
 
@@ -144,6 +150,7 @@ pub(crate) struct Stream {
     head: Vec<u8>,
     used: usize,
     rest: Box<dyn Read + Send>,
+    room: Option<Room>,
 }
 
 impl Stream {
@@ -162,7 +169,12 @@ impl Stream {
         };
         let mut head = Vec::new();
         rest.by_ref().take(HEAD as u64).read_to_end(&mut head)?;
-        Ok(Stream { head, used: 0, rest })
+        Ok(Stream { head, used: 0, rest, room: None })
+    }
+
+    /// The stream, which fails with [`io::ErrorKind::OutOfMemory`] when there is no room left.
+    pub(crate) fn within(self, room: Option<Room>) -> Stream {
+        Stream { room, ..self }
     }
 
     /// The first bytes of the stream, at most 64 KiB.
@@ -170,20 +182,70 @@ impl Stream {
         &self.head
     }
 
-    /// All of the stream, if it is not longer than `limit`.
-    pub(crate) fn read_all(mut self, limit: u64) -> io::Result<Vec<u8>> {
+    /// All of the stream, if it is not longer than `limit`; or as much of it as shows that it should not `go_on`.
+    pub(crate) fn read_while(
+        mut self,
+        limit: u64,
+        mut go_on: impl FnMut(&[u8]) -> bool,
+    ) -> io::Result<Vec<u8>> {
         let mut all = Vec::new();
-        (&mut self).take(limit + 1).read_to_end(&mut all)?;
-        if all.len() as u64 > limit {
-            let message = format!("longer than {} MiB, the most this format is read from", limit >> 20);
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+        while (&mut self).take(BLOCK as u64).read_to_end(&mut all)? > 0 && go_on(&all) {
+            if all.len() as u64 > limit {
+                let message = format!("longer than {} MiB, the most this format is read from", limit >> 20);
+                return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+            }
         }
         Ok(all)
     }
+
+    /// All of the stream, if it is text, not longer than `limit` and without a line longer than `longest_line`. What is
+    /// wrong is noticed as it is read, so that a file of zeros is refused at its first zero; `None` when it was reported.
+    pub(crate) fn read_text(
+        self,
+        limit: u64,
+        longest_line: usize,
+        base: u64,
+        progress: Progress<'_>,
+        problems: &mut Problems,
+    ) -> io::Result<Option<Vec<u8>>> {
+        let (mut seen, mut line_start, mut wrong) = (0, 0, None);
+        let all = self.read_while(limit, |all| {
+            let new = &all[seen..];
+            line_start = memchr::memrchr(b'\n', new).map_or(line_start, |n| seen + n + 1);
+            if let Some(zero) = memchr::memchr(0, new) {
+                wrong = Some((seen + zero, true));
+            } else if all.len() - line_start > longest_line {
+                wrong = Some((line_start, false));
+            }
+            seen = all.len();
+            wrong.is_none()
+        })?;
+        progress(all.len() as u64);
+        match wrong {
+            None => return Ok(Some(all)),
+            Some((zero, true)) => {
+                problems.error(Some(base + zero as u64), "unexpected byte 0x00", "text");
+            }
+            Some((line, false)) => too_long(base + line as u64, longest_line, problems),
+        }
+        Ok(None)
+    }
+}
+
+/// Reports a line that no sensible input has. What follows is not read: positions in it would be meaningless.
+pub(crate) fn too_long(at: u64, longest_line: usize, problems: &mut Problems) {
+    let most = match longest_line {
+        bytes @ ..1024 => format!("{bytes} bytes"),
+        bytes => format!("{} MiB", bytes >> 20),
+    };
+    problems.error(Some(at), "this line is too long", format!("a line of at most {most}"));
 }
 
 impl Read for Stream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.room.as_ref().is_some_and(|room| !room(0)) {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
         if self.used < self.head.len() {
             let n = (&self.head[self.used..]).read(buffer)?;
             self.used += n;
@@ -244,6 +306,8 @@ pub(crate) struct Block {
     pub(crate) start: u64,
     /// The lines. Every line but the last of the input ends with a newline.
     pub(crate) bytes: Vec<u8>,
+    /// Whether this is the beginning of a line that is too long, and nothing else.
+    pub(crate) cut: bool,
     pool: Pool,
 }
 
@@ -270,8 +334,8 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// Blocks of a stream none of whose lines may be longer than `longest_line`. A longer line is cut, which
-    /// is for the parser to notice.
+    /// Blocks of a stream none of whose lines may be much longer than `longest_line`. A longer line is cut: its first
+    /// block says so.
     pub(crate) fn new(stream: Stream, longest_line: usize) -> Blocks {
         Blocks { stream, carry: Vec::new(), start: 0, ended: false, longest_line, pool: Pool::default() }
     }
@@ -282,6 +346,7 @@ impl Blocks {
         let mut bytes = pooled.unwrap_or_else(|| Vec::with_capacity(BLOCK + ROOM));
         bytes.clear();
         bytes.append(&mut self.carry);
+        let mut cut = false;
         while !self.ended {
             let had = bytes.len();
             bytes.reserve(BLOCK);
@@ -292,7 +357,8 @@ impl Blocks {
                 self.carry.extend_from_slice(&bytes[had + newline + 1..]);
                 bytes.truncate(had + newline + 1);
             }
-            if newline.is_some() || bytes.len() > self.longest_line {
+            cut = newline.is_none() && bytes.len() > self.longest_line;
+            if newline.is_some() || cut {
                 break;
             }
         }
@@ -301,6 +367,6 @@ impl Blocks {
         }
         let start = self.start;
         self.start += bytes.len() as u64;
-        Ok(Some(Block { start, bytes, pool: self.pool.clone() }))
+        Ok(Some(Block { start, bytes, cut, pool: self.pool.clone() }))
     }
 }

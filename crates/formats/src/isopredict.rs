@@ -40,6 +40,8 @@ use crate::problem::{Problems, Warning};
 
 /// The longest input that is read.
 const LONGEST: u64 = 2 << 30;
+/// No line of this format comes near.
+const LONGEST_LINE: usize = 64 << 20;
 
 /// A transaction's name: session and number.
 type Name = (u64, u64);
@@ -62,8 +64,9 @@ pub(crate) fn looks_like(text: &[u8]) -> bool {
 /// Reads a stream.
 pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
     let Job { base, draft, problems, progress, .. } = job;
-    let bytes = stream.read_all(LONGEST)?;
-    progress(bytes.len() as u64);
+    let Some(bytes) = stream.read_text(LONGEST, LONGEST_LINE, base, progress, problems)? else {
+        return Ok(());
+    };
     let mut cursor = Cursor::new(&bytes);
     let mut lines = Vec::new();
     while !problems.hopeless() {

@@ -38,8 +38,10 @@ pub(crate) mod write;
 
 use cursor::Syntax;
 
-/// No form and no line may be longer. A longer line is cut by [`Blocks`], which does no harm between forms.
-const LONGEST_FORM: usize = 1 << 30;
+/// No form may be longer: it is held in memory as a whole.
+const LONGEST_FORM: usize = 64 << 20;
+/// A longer line is cut by [`Blocks`], which does no harm: forms may lie across blocks.
+const LONGEST_LINE: usize = 16 << 20;
 /// No word may be longer, and no operation may be later than this after errors: the input is something else.
 const LONGEST_WORD: usize = 16 << 20;
 
@@ -53,7 +55,7 @@ pub(crate) fn read<S: Syntax>(stream: Stream, job: Job<'_>) -> io::Result<()> {
     }
     let mut merger = merge::Merger::<S>::new(draft, problems);
     parallel::parse_blocks(
-        Blocks::new(stream, LONGEST_FORM),
+        Blocks::new(stream, LONGEST_LINE),
         |block| {
             progress(block.bytes.len() as u64);
             merge::Piece::of::<S>(block, base)

@@ -37,7 +37,7 @@ mod viper;
 mod write;
 
 pub use format::Format;
-pub use input::Input;
+pub use input::{Input, Room};
 pub use lower::Losses;
 pub use problem::{Place, Problem, Severity, Warning};
 pub use read::{Failure, ReadOptions, Reading, read};

@@ -31,8 +31,9 @@ fn skip_comments(mut text: &[u8]) -> &[u8] {
 /// Reads a stream.
 pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
     let Job { base, draft, problems, progress, .. } = job;
-    let bytes = stream.read_all(LONGEST)?;
-    progress(bytes.len() as u64);
+    let Some(bytes) = stream.read_text(LONGEST, LONGEST as usize, base, progress, problems)? else {
+        return Ok(());
+    };
     let text = match std::str::from_utf8(&bytes) {
         Ok(text) => text,
         Err(error) => {

@@ -28,7 +28,7 @@ use isoscope_history::{Draft, DraftTxn, History, OpKind, Outcome, RawOp, Txn, Va
 use known::Known;
 use rustc_hash::FxHashMap;
 
-use crate::input::{Block, Blocks, Stream};
+use crate::input::{Block, Blocks, Stream, too_long};
 use crate::lower::{Fate, Losses, Numbered, are_distinct, natural, session_numbers};
 use crate::parallel;
 use crate::problem::{Problems, Warning};
@@ -76,6 +76,8 @@ struct Scan {
     /// Keys and values of 2^31 and above.
     values: Values,
     problems: Problems,
+    /// What follows is the rest of a line that is too long.
+    stop: bool,
 }
 
 struct ScanTxn {
@@ -125,6 +127,7 @@ fn scan(block: &Block, base: u64) -> Scan {
         numbers: FxHashMap::default(),
         values: Values::default(),
         problems: Problems::default(),
+        stop: block.cut,
     };
     let mut tail = Tail::NONE;
     let mut run = Run::default();
@@ -152,6 +155,11 @@ fn scan(block: &Block, base: u64) -> Scan {
             }
         }
         at = cursor.at;
+    }
+    if block.cut && !out.problems.failed() {
+        // It looks blank, as far as it goes.
+        out.problems = Problems::default();
+        too_long(out.base, LONGEST_LINE, &mut out.problems);
     }
     out.end(&run);
     out
@@ -425,7 +433,7 @@ struct ExplicitInitial {
 impl Merger<'_> {
     fn merge(&mut self, mut scan: Scan) -> ControlFlow<()> {
         self.problems.absorb(std::mem::take(&mut scan.problems));
-        if self.problems.hopeless() {
+        if self.problems.hopeless() || scan.stop {
             return ControlFlow::Break(());
         }
         if self.problems.failed() {

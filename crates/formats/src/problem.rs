@@ -24,7 +24,7 @@ pub struct Place {
     pub offset: u64,
     /// The text of the line around the column, shortened; control characters are replaced.
     pub excerpt: String,
-    /// Where in the excerpt the column is, in characters from 0.
+    /// Where a terminal shows the column in the excerpt, from 0: wide characters take two places.
     pub caret: usize,
     /// Whether the file is not text, so that line and column mean nothing and the offset everything.
     pub binary: bool,

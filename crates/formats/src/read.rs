@@ -2,10 +2,10 @@
 
 use std::io;
 
-use isoscope_history::{Draft, History, Key, Outcome, Position, Sources};
+use isoscope_history::{Draft, History, Key, NO_EVENT, NO_TIME, Outcome, Position, Sources};
 
 use crate::detect::{self, Detected, Unrecognised};
-use crate::input::{Input, Stream};
+use crate::input::{Input, Room, Stream};
 use crate::problem::{Problem, Problems, Severity, Warning};
 use crate::text::SourceText;
 use crate::{
@@ -19,6 +19,8 @@ pub struct ReadOptions<'a> {
     pub format: Option<Format>,
     /// Called with the number of (decompressed) bytes just read, from any thread.
     pub progress: Option<&'a (dyn Fn(u64) + Sync)>,
+    /// Asked whether so many more bytes of memory may be used. A history that does not fit is not read.
+    pub room: Option<Room>,
 }
 
 /// A history that was read.
@@ -40,6 +42,8 @@ pub struct Failure {
     pub format: Option<Format>,
     /// The problems; at least one is an error.
     pub problems: Vec<Problem>,
+    /// Whether reading ended because there was no [`ReadOptions::room`] left. Then nothing is known of the input.
+    pub no_room: bool,
 }
 
 impl std::fmt::Display for Failure {
@@ -57,7 +61,12 @@ impl std::error::Error for Failure {}
 impl Failure {
     fn plain(format: Option<Format>, message: String, help: Option<String>) -> Failure {
         let problem = Problem { severity: Severity::Error, place: None, message, help };
-        Failure { format, problems: vec![problem] }
+        Failure { format, problems: vec![problem], no_room: false }
+    }
+
+    fn no_room(format: Format, name: &str) -> Failure {
+        let message = format!("{name} does not fit into the memory that may be used");
+        Failure { no_room: true, ..Failure::plain(Some(format), message, None) }
     }
 
     fn io(name: &str, error: &io::Error) -> Failure {
@@ -90,11 +99,17 @@ pub fn read(input: &Input, options: &ReadOptions<'_>) -> Result<Reading, Failure
         };
         let (name, draft, found) = (&source.name, &mut draft, &mut problems);
         let job = Job { base, name, draft, problems: found, progress: &counted };
-        let read = opened.and_then(|stream| read_one(format, stream, job));
+        let read = opened.and_then(|stream| read_one(format, stream.within(options.room.clone()), job));
         if let Err(error) = read {
+            if error.kind() == io::ErrorKind::OutOfMemory {
+                return Err(Failure::no_room(format, &source.name));
+            }
             problems.error(None, format!("cannot read {}: {error}", source.name), "");
         }
         base += length.into_inner() + 1;
+    }
+    if options.room.as_ref().is_some_and(|room| !room(draft.columns_bytes())) {
+        return Err(Failure::no_room(format, &name));
     }
     finish(format, draft, problems, SourceText { sources })
 }
@@ -155,13 +170,15 @@ fn finish(
             Err(limit) => problems.error(None, limit.to_string(), ""),
         }
     }
-    if let Some(history) = &history {
-        note_oddities(history, &mut problems);
+    if let Some(made) = &history {
+        refuse_reversed(made, &mut problems);
+        note_oddities(made, &mut problems);
     }
+    let history = history.filter(|_| !problems.failed());
     let list = locate(problems, &sources, &text);
     match history {
         Some(history) => Ok(Reading { history, format, warnings: list, text }),
-        None => Err(Failure { format: Some(format), problems: list }),
+        None => Err(Failure { format: Some(format), problems: list, no_room: false }),
     }
 }
 
@@ -173,6 +190,26 @@ fn locate(problems: Problems, sources: &Sources, text: &SourceText) -> Vec<Probl
         places[i].clone()
     };
     problems.into_list(find)
+}
+
+/// An interval that ends before it begins contradicts itself: no order of transactions agrees with it, and a strict level
+/// would be violated whatever the database did. Readers that know where the times stand refuse them there; this is for all
+/// others.
+fn refuse_reversed(history: &History, problems: &mut Problems) {
+    let events = history.events().into_iter().flat_map(|events| events.reversed(NO_EVENT));
+    let times = history.times().into_iter().flat_map(|times| times.reversed(NO_TIME));
+    let stamps = history.timestamps().into_iter().flat_map(|stamps| stamps.reversed(NO_TIME));
+    let returned = "a return that is not before the invocation";
+    let clients = events.chain(times).map(|txn| (txn, "returned before it was invoked", returned));
+    let database =
+        stamps.map(|txn| (txn, "committed before it began", "a commit that is not before the begin"));
+    for (txn, what, help) in clients.chain(database) {
+        let at = history.txn_position(txn).map(|position| position.0);
+        problems.error(at, format!("by its times, this transaction {what}"), help);
+        if problems.hopeless() {
+            return;
+        }
+    }
 }
 
 /// Warnings that any format may need.

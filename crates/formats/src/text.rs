@@ -6,6 +6,7 @@
 use std::io::{self, Read};
 
 use isoscope_history::{Position, Sources};
+use unicode_width::UnicodeWidthStr as _;
 
 use crate::input::Source;
 use crate::problem::Place;
@@ -38,6 +39,20 @@ impl SourceText {
             let _ = find_places(source, &wanted, &mut places);
         }
         places
+    }
+}
+
+impl Place {
+    /// The place of a character of a text in memory, by its line and its number in that line, both from 1.
+    pub fn in_text(file: &str, text: &str, line: u64, character: u64) -> Place {
+        let lines = text.split_inclusive('\n');
+        let start: usize = lines.take(line.saturating_sub(1) as usize).map(str::len).sum();
+        let content = text[start..].lines().next().unwrap_or_default();
+        let mut characters = content.char_indices().map(|(at, _)| at);
+        let column = characters.nth(character.saturating_sub(1) as usize).unwrap_or(content.len());
+        let (excerpt, caret) = excerpt(text.as_bytes(), start + column);
+        let (column, offset) = (column as u64 + 1, (start + column) as u64);
+        Place { file: file.to_owned(), line, column, offset, excerpt, caret, binary: false }
     }
 }
 
@@ -114,20 +129,35 @@ impl Window {
     }
 }
 
-/// The part of a line around a byte, and where that byte is in it.
+/// The part of a line around a byte, and the column of the terminal at which that byte is shown in it.
 fn excerpt(buffer: &[u8], at: usize) -> (String, usize) {
-    let from = memchr::memrchr(b'\n', &buffer[..at]).map_or(0, |n| n + 1).max(at.saturating_sub(BEFORE));
-    let end = memchr::memchr(b'\n', &buffer[at..]).map_or(buffer.len(), |n| at + n).min(at + AFTER);
-    // A character for a character, so that the caret stays right however wide a tab would be.
+    let line_start = memchr::memrchr(b'\n', &buffer[..at]).map_or(0, |n| n + 1);
+    let line_end = memchr::memchr(b'\n', &buffer[at..]).map_or(buffer.len(), |n| at + n);
+    let from = character(buffer, line_start.max(at.saturating_sub(BEFORE)), at);
+    let end = character(buffer, line_end.min(at + AFTER), line_end);
+    let line = buffer[from..end].strip_suffix(b"\r").unwrap_or(&buffer[from..end]);
+    let (before, after) = line.split_at((at - from).min(line.len()));
+    let before = shown(before);
+    let caret = before.width();
+    (before + &shown(after), caret)
+}
+
+/// The first place from `at` on, and not behind `end`, where a character begins.
+fn character(buffer: &[u8], at: usize, end: usize) -> usize {
+    const LONGEST_CHARACTER: usize = 4;
+    let continues = |&place: &usize| buffer.get(place).is_some_and(|byte| byte & 0xc0 == 0x80);
+    let passed = (at..end).take(LONGEST_CHARACTER - 1).take_while(continues).count();
+    at + passed
+}
+
+/// What a terminal shows for a piece of a line. A tab is one space, so that the caret does not depend on tab stops.
+fn shown(bytes: &[u8]) -> String {
     let shown = |c: char| match c {
         '\t' => ' ',
         c if c.is_control() => '\u{fffd}',
         c => c,
     };
-    let show = |bytes: &[u8]| -> String { String::from_utf8_lossy(bytes).chars().map(shown).collect() };
-    let line = buffer[from..end].strip_suffix(b"\r").unwrap_or(&buffer[from..end]);
-    let before = show(&buffer[from..at.min(from + line.len()).max(from)]);
-    (before.clone() + &show(&line[(at - from).min(line.len())..]), before.chars().count())
+    String::from_utf8_lossy(bytes).chars().map(shown).collect()
 }
 
 #[cfg(test)]
@@ -165,5 +195,33 @@ mod tests {
         assert_eq!(excerpt(b"ab\r\ncd", 3), ("ab".into(), 2));
         assert_eq!(excerpt(b"ab\ncd", 3), ("cd".into(), 0));
         assert_eq!(excerpt(b"\ta\tb\x1b", 3), (" a b\u{fffd}".into(), 3));
+    }
+
+    /// Wide characters take two columns, combining ones none, and no excerpt begins or ends inside a character.
+    #[test]
+    fn a_caret_counts_columns() {
+        let columns = |before: &str| excerpt(format!("{before}!").as_bytes(), before.len()).1;
+        assert_eq!(columns("w(x,1)"), 6);
+        assert_eq!(columns("w(名前,1)"), 9);
+        assert_eq!(columns("w(\u{1f600},1)"), 7);
+        assert_eq!(columns("w(e\u{301},1)"), 6);
+        assert_eq!(columns("\t\tw"), 3);
+        for shift in 0..4 {
+            let line = format!("{}{}!{}", "a".repeat(shift), "名".repeat(40), "é\u{1f600}".repeat(40));
+            let (text, caret) = excerpt(line.as_bytes(), line.find('!').unwrap());
+            assert!(!text.contains('\u{fffd}'), "{text}");
+            assert_eq!(text[..text.find('!').unwrap()].width(), caret);
+        }
+    }
+
+    /// A place in a text of which only line and column are known.
+    #[test]
+    fn a_place_of_a_text_has_a_short_excerpt() {
+        let text = format!("one\n名 {}\n", "x".repeat(1 << 20));
+        let place = Place::in_text("t", &text, 2, 3);
+        assert_eq!((place.line, place.column, place.offset, place.caret), (2, 5, 8, 3));
+        assert!(place.excerpt.len() < 130 && place.excerpt.starts_with("名 x"));
+        assert_eq!(Place::in_text("t", "ab", 1, 9).caret, 2);
+        assert_eq!(Place::in_text("t", "", 7, 1).excerpt, "");
     }
 }

@@ -90,8 +90,9 @@ fn begins_with_op(s: &mut Scanner<'_>) -> Scanned<bool> {
 /// Reads one file; `name` is what it is called.
 pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
     let Job { base, name, draft, problems, progress } = job;
-    let bytes = stream.read_all(LONGEST)?;
-    progress(bytes.len() as u64);
+    let Some(bytes) = stream.read_text(LONGEST, LONGEST as usize, base, progress, problems)? else {
+        return Ok(());
+    };
     let mark = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     let (bytes, base) = (&bytes[mark..], base + mark as u64);
     let mut log = Log { base, name, session: None, steps: Vec::new(), draft, problems };

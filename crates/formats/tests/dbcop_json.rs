@@ -117,7 +117,7 @@ fn hostile_input_is_an_error_and_soon() {
     assert!(failure(&deep).starts_with("t:1:3: unexpected `[` (a transaction"));
     assert!(failure(format!("{{\"info\":{deep}")).contains("nested too deep"));
     assert!(failure(b"{\"da\xffta\":[]}").starts_with("t:1:5: not UTF-8"));
-    assert!(failure(b"\x01\x00\x02").contains("0x01"));
+    assert!(failure(b"\x01\x02").contains("0x01"));
     assert!(failure("9".repeat(10 << 20)).contains("t:1:1: unexpected `9`"));
     assert_eq!(reading("").warnings[0].message, "the input holds no transaction");
 }

@@ -141,11 +141,11 @@ fn only_integers_are_clients() {
 
 #[test]
 fn real_time_is_the_order_of_lines() {
-    let text = "{:type :invoke :process 0 :index 70 :time 9 :value [[:w 1 7]]}
-{:type :invoke :process 1 :index 30 :time 8 :value [[:w 1 8]]}
+    let text = "{:type :invoke :process 0 :index 70 :time 8 :value [[:w 1 7]]}
+{:type :invoke :process 1 :index 30 :time 6 :value [[:w 1 8]]}
 {:type :info :process :nemesis}
-{:type :ok :process 1 :index 20 :time 7 :value [[:w 1 8]]}
-{:type :ok :process 0 :index 10 :time 6 :value [[:w 1 7]]}";
+{:type :ok :process 1 :index 20 :time 9 :value [[:w 1 8]]}
+{:type :ok :process 0 :index 10 :time 8 :value [[:w 1 7]]}";
     assert_eq!(told(text), "init=nil  T70@0-3: w(1,7)  T30@1-2: w(1,8)");
 }
 

@@ -398,7 +398,7 @@ fn full() -> History {
             0 => draft.set_events(txn, 0, NO_EVENT),
             1 => draft.set_events(txn, NO_EVENT, 4_294_967_294),
             2 => draft.set_times(txn, -5, NO_TIME),
-            _ => draft.set_timestamps(txn, i64::MAX, i64::MIN + 1),
+            _ => draft.set_timestamps(txn, i64::MIN + 1, i64::MAX),
         }
         draft.annotate(txn, word, list);
         if n > 1 {

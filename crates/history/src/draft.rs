@@ -108,6 +108,9 @@ struct Chunk {
 
 /// The most operations a chunk of a sequential reader takes: enough to amortise, few enough to spread.
 const CHUNK_OPS: usize = 1 << 18;
+/// What the columns of a history take for an operation and for a transaction.
+const OP_BYTES: u64 = 13;
+const TXN_BYTES: u64 = 29;
 /// The start of a transaction that is not to appear in the history.
 const DROPPED: u32 = u32::MAX;
 
@@ -309,6 +312,13 @@ impl Draft {
             drop(rest);
             *ops = kept;
         }
+    }
+
+    /// About how many bytes [`Draft::finish`] needs beside those that the draft has already: the columns of the history.
+    pub fn columns_bytes(&self) -> u64 {
+        let chunks = self.chunks.iter().chain([&self.open]);
+        let ops: u64 = chunks.map(|chunk| chunk.ops.len() as u64).sum();
+        OP_BYTES * ops + TXN_BYTES * self.txns.len() as u64
     }
 
     /// Turns the draft into a history.

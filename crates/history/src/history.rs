@@ -194,6 +194,16 @@ pub struct Intervals<T> {
     pub end: Vec<T>,
 }
 
+impl<T: Copy + PartialOrd> Intervals<T> {
+    /// The transactions that ended before they began. `none` stands for an unknown start or end.
+    pub fn reversed(&self, none: T) -> impl Iterator<Item = Txn> {
+        let both = self.start.iter().zip(&self.end).zip(0..);
+        let known = move |start: T, end: T| start != none && end != none;
+        let reversed = both.filter(move |&((&start, &end), _)| end < start && known(start, end));
+        reversed.map(|(_, txn)| Txn(txn))
+    }
+}
+
 /// A note on a transaction: a field of the input that the model has no column for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Annotation {

@@ -148,7 +148,12 @@ impl<'a> Parser<'a, '_> {
             let invoke = self.event()?;
             self.expect("-", "`-`")?;
             let digit = self.text[self.at..].starts_with(|c: char| c.is_ascii_digit());
+            let end = self.at;
             let complete = if digit { self.event()? } else { NO_EVENT };
+            if complete < invoke {
+                self.at = end;
+                return self.fail("a return that is not before its invocation");
+            }
             self.draft.set_events(txn, invoke, complete);
         }
         self.expect(":", "`:` after the transaction's name")?;

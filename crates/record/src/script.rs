@@ -82,7 +82,7 @@ use std::time::Duration;
 use crate::database::{Class, Database, Failure, Scalar, Vendor};
 
 pub use condition::Condition;
-pub use parse::parse;
+pub use parse::{MAX_BYTES, parse};
 pub use run::Options;
 pub use transcript::{Ending, Prevention, StepDone, StepResult, Transcript, Verdict};
 

@@ -153,13 +153,14 @@ impl Walk {
     }
 }
 
+/// The forced edges; `aside` says what to leave out for a reader, and nothing once a limit is reached.
 pub(crate) fn opposing(
     history: &History,
     resolved: &Resolved,
     past: &Past<'_>,
     ranking: Ranking<'_>,
     reads: &[Stale],
-    aside: impl Fn(Txn) -> FxHashSet<(Txn, Key)> + Sync,
+    aside: impl Fn(Txn) -> Option<FxHashSet<(Txn, Key)>> + Sync,
 ) -> Vec<Forced> {
     let versions = Versions::new(history, resolved, ranking, reads);
     let groups: Vec<&[Stale]> = reads.chunk_by(|a, b| a.reader == b.reader).collect();
@@ -171,7 +172,7 @@ pub(crate) fn opposing(
                 starts[*reader as usize] = i;
             }
             clocks.visit(&readers, |reader, clock, found| {
-                let aside = aside(Txn(reader));
+                let Some(aside) = aside(Txn(reader)) else { return };
                 for &stale in groups[starts[reader as usize]] {
                     versions.search_by_clock(stale, clock, &aside, found);
                 }
@@ -179,14 +180,14 @@ pub(crate) fn opposing(
         }
         Past::Walk { causality, .. } => {
             let walk_group = |walk: &mut Walk, group: &&[Stale]| {
+                let mut found = Vec::new();
+                let Some(aside) = aside(group[0].reader) else { return found };
                 // Ranks do not fall along the way, so what ranks below the version read is not on it.
                 let rank = |stale: &Stale| {
                     resolved.links[stale.read.index()].txn().map_or(0, |writer| ranking.rank[writer.index()])
                 };
                 let lowest = group.iter().map(rank).min().unwrap_or(0);
                 walk.go(causality, ranking.rank, group[0].reader, lowest);
-                let mut found = Vec::new();
-                let aside = aside(group[0].reader);
                 for &stale in *group {
                     versions.search(stale, |seen| walk.has_met(seen), &aside, &mut found);
                 }
@@ -311,6 +312,8 @@ impl<'a> Versions<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::ControlFlow;
+
     use isoscope_levels::Level;
     use isoscope_order::Graph;
     use isoscope_workload::{Spec, run};
@@ -326,7 +329,8 @@ mod tests {
             let spec = Spec { sessions: 6, txns_per_session: 15, keys: 6, level, seed, ..Spec::default() };
             let history = run(&spec, &mut |_, _| {}).unwrap();
             let resolved = Resolved::new(&history);
-            let causal = schedule(&history, &resolved, &Graph::default(), |_| {}).unwrap();
+            let causal =
+                schedule(&history, &resolved, &Graph::default(), |_| ControlFlow::Continue(())).unwrap();
             let causality = Causality { history: &history, resolved: &resolved };
             let (clocks, walk) =
                 (Past::clocks(&causality, &causal.order), Past::walk(&causality, &causal.order));
@@ -334,7 +338,7 @@ mod tests {
             for rank in [vec![0; history.txn_count()], causal.place.clone()] {
                 let ask = |past: &Past<'_>| {
                     opposing(&history, &resolved, past, Ranking { rank: &rank }, &reads, |_| {
-                        FxHashSet::default()
+                        Some(FxHashSet::default())
                     })
                 };
                 assert!(ask(&clocks) == ask(&walk), "seed {seed} of {level}");

@@ -12,13 +12,14 @@ use super::{Axiom, Forced, Ranking};
 use crate::resolve::Resolved;
 use crate::stale::Stale;
 
+/// The forced edges; `aside` says what to leave out for a reader, and nothing once a limit is reached.
 pub(crate) fn opposing(
     history: &History,
     resolved: &Resolved,
     axiom: Axiom,
     ranking: Ranking<'_>,
     reads: &[Stale],
-    aside: impl Fn(Txn) -> FxHashSet<(Txn, Key)> + Sync,
+    aside: impl Fn(Txn) -> Option<FxHashSet<(Txn, Key)>> + Sync,
 ) -> Vec<Forced> {
     let groups: Vec<&[Stale]> = reads.chunk_by(|a, b| a.reader == b.reader).collect();
     let found: Vec<Vec<Forced>> = groups
@@ -27,7 +28,8 @@ pub(crate) fn opposing(
         .fold(Vec::new, |mut found, group| {
             let before = found.len();
             let reader = Reader { history, resolved, axiom, ranking, txn: group[0].reader };
-            reader.search(group, &aside(reader.txn), &mut found);
+            let Some(aside) = aside(reader.txn) else { return found };
+            reader.search(group, &aside, &mut found);
             found[before..].sort_unstable();
             found
         })

@@ -20,7 +20,8 @@ use isoscope_levels::Anomaly;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Link, WrongRead};
-use crate::certificate::Why;
+use crate::certificate::{Limit, Why};
+use crate::watch::{Watch, go_on};
 
 /// Two transactions whose versions of a key are ordered, and what says so.
 #[derive(Clone, Debug)]
@@ -234,10 +235,17 @@ impl<'h> Lists<'h> {
     }
 
     /// Sets the links of list reads and says what else they tell.
-    pub(crate) fn resolve(&self, links: &mut [Link], present: &[bool]) -> Listed {
+    pub(crate) fn resolve(
+        &self,
+        links: &mut [Link],
+        present: &[bool],
+        watch: &dyn Watch,
+    ) -> Result<Listed, Limit> {
         let mut listed = Listed { unsupported: self.strange.clone(), ..Listed::default() };
         let longest = self.longest();
         for read in &self.reads {
+            // Long lists take long.
+            go_on(watch)?;
             links[read.op.index()] = self.resolve_read(read, &longest, &mut listed);
         }
         self.compare(links, present, &mut listed);
@@ -247,7 +255,7 @@ impl<'h> Lists<'h> {
             listed.versions.extend(self.versions(longest[&key], present));
             listed.repeated.extend(self.first_repeated(longest[&key]));
         }
-        listed
+        Ok(listed)
     }
 
     /// The first element of a list that was appended more than once.

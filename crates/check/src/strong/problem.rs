@@ -8,7 +8,9 @@
 use isoscope_history::{History, Key, Op, OpKind, Outcome, Txn, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::certificate::Limit;
 use crate::resolve::{Link, Resolved};
+use crate::watch::{Watch, go_on};
 
 /// The initial state as the source of a read.
 pub(crate) const INITIAL: u32 = u32::MAX;
@@ -72,7 +74,13 @@ pub(crate) fn optional_lists(history: &History, resolved: &Resolved) -> Vec<Txn>
 
 impl<'a> Problem<'a> {
     /// The reads of a history; of reads of a key that return the same only the first, unless `every` one counts.
-    pub(crate) fn new(history: &'a History, resolved: &'a Resolved, every: bool) -> Problem<'a> {
+    pub(crate) fn new(
+        history: &'a History,
+        resolved: &'a Resolved,
+        every: bool,
+        watch: &dyn Watch,
+    ) -> Result<Problem<'a>, Limit> {
+        go_on(watch)?;
         let writes = Writes::new(history, resolved);
         let (optional, broken) = writes.optional(history, resolved);
         let is_optional = |txn: Txn| optional.get(txn.index()) == Some(&true);
@@ -99,6 +107,8 @@ impl<'a> Problem<'a> {
                         continue;
                     }
                     if link == Link::AMBIGUOUS {
+                        // A value that is written often has many possible writers.
+                        go_on(watch)?;
                         let sources = writes
                             .sources(history, txn, op, &|t| resolved.present[t.index()] || is_optional(t));
                         problem.push(txn, op, sources);
@@ -120,7 +130,7 @@ impl<'a> Problem<'a> {
         }
         problem.starts.push(problem.reads.len() as u32);
         problem.optional = optional;
-        problem
+        Ok(problem)
     }
 
     /// The same for a level that lets others come between a range read and what it missed: of reads in ranges only the order

@@ -13,7 +13,7 @@ use super::problem::{INITIAL, OPEN, Problem};
 use super::search::Axiom;
 use crate::certificate::{Against, Case, Edge, Limit, Proof};
 use crate::resolve::{Link, Resolved};
-use crate::watch::Watch;
+use crate::watch::{Watch, go_on};
 
 /// A cycle that a level forbids, and its name.
 pub(crate) struct Leaf {
@@ -48,9 +48,7 @@ pub(super) fn prove(
     let mut todo = vec![Todo { resolved: problem.resolved.clone(), place: None }];
     while let Some(Todo { resolved, place }) = todo.pop() {
         let number = cases.len();
-        if let Some(limit) = watch.limit() {
-            return Err(limit);
-        }
+        go_on(watch)?;
         if number > MOST_CASES {
             return Err(Limit::Proof);
         }
@@ -61,6 +59,7 @@ pub(super) fn prove(
             cases.push(Case::Cycle(leaf.cycle));
             continue;
         }
+        go_on(watch)?;
         let is_open =
             |read: &u32| resolved.links[problem.reads[*read as usize].op.index()] == Link::AMBIGUOUS;
         let open = (0..problem.reads.len() as u32).filter(is_open);

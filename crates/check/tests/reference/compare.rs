@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use isoscope_check::{Checker, Judgement, Node, Options, Unknown, Verdict, Verifier, Witness};
-use isoscope_history::{History, Op, Txn, notation};
+use isoscope_history::{History, Op, OpView, Txn, Value, notation};
 use isoscope_levels::Level;
 
 use crate::axioms::{self, Explanation, LEVELS};
@@ -51,7 +51,8 @@ fn compare_verdicts(
         (Verdict::Violated(findings), Some(explanation)) => {
             Err(format!("{level} is violated, says the engine, but it holds: {explanation:?}; {findings:?}"))
         }
-        (Verdict::Unknown(Unknown::NothingToCheck), _) if is_empty(history) => Ok(()),
+        (Verdict::Unknown(Unknown::NothingToCheck), _) if says_nothing(history) => Ok(()),
+        _ if says_nothing(history) => Err(format!("{level}: there is nothing to judge, and yet {verdict:?}")),
         // The one corner that is left open: which of several writers a range read at PL-2.99 is from.
         (Verdict::Unknown(Unknown::Ambiguous { .. }), _)
             if *level == Level::AdyaPl299
@@ -78,9 +79,15 @@ fn verify_explanation(
     }
 }
 
-/// Whether nobody who is present did anything.
-fn is_empty(history: &History) -> bool {
-    axioms::present(history).iter().all(|&txn| history.op_range(txn).is_empty())
+/// Whether the transactions that took effect have no read, or no write and only reads of initial values.
+fn says_nothing(history: &History) -> bool {
+    let present = axioms::present(history);
+    let ops: Vec<OpView> = present.iter().flat_map(|&txn| history.ops_of(txn)).collect();
+    let learned = |op: &&OpView| !op.kind.is_write() && op.value != Value::UNKNOWN;
+    let reads: Vec<&OpView> = ops.iter().filter(learned).collect();
+    let writes = ops.iter().filter(|op| op.kind.is_write()).count();
+    let initial = |op: &&OpView| op.kind.is_read() && history.is_initial(op.key, op.value);
+    reads.is_empty() || writes == 0 && reads.iter().all(initial)
 }
 
 /// The verdict that a level holds, for the reason that the reference gives.

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use clap::builder::PossibleValue;
 use clap::{ArgAction, ValueEnum, ValueHint};
-use isoscope_record::{Fault, Kind, ServerKind};
-use isoscope_workload::{Distribution, Duplication};
+use isoscope_levels::Level;
+use isoscope_record::{Fault, FaultKind, Kind, ServerKind, Vendor, isolations};
+use isoscope_workload::{Distribution, Duplication, Store};
 
-use super::{JudgeArgs, distribution, duplication, duration};
+use super::{JudgeArgs, NameParser, distribution, duplication, duration};
 
 /// Which database.
 #[derive(clap::Args, Debug)]
@@ -82,7 +83,7 @@ impl ValueEnum for WorkloadArg {
 #[derive(clap::Args, Debug)]
 pub(crate) struct LoadArgs {
     /// The isolation level, by the database's own name for it [default: the database's default]
-    #[arg(short, long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME", value_parser = any_isolation(), hide_possible_values = true)]
     pub(crate) isolation: Option<String>,
     /// How long a statement may wait for a lock, such as 500ms or 5s
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "5s")]
@@ -131,10 +132,10 @@ pub(crate) struct LoadArgs {
     /// The seed that all statements depend on [default: chosen by chance, and printed]
     #[arg(long, value_name = "N", help_heading = "Workload")]
     pub(crate) seed: Option<u64>,
-    /// Break something now and then, at intervals of about this long: `kill` ends a session's connection,
-    /// `pause` stops and `restart` crashes the server that --start started; may be given more than once
-    #[arg(long, value_name = "FAULT=INTERVAL", value_parser = fault, action = ArgAction::Append)]
-    #[arg(help_heading = "Workload")]
+    /// Break something now and then, at intervals of about this long, 1s unless given: `kill` ends a session's
+    /// connection, `pause` stops and `restart` crashes the server that --start started; may be given more than once
+    #[arg(long, value_name = "FAULT[=INTERVAL]", value_parser = any_fault(), action = ArgAction::Append)]
+    #[arg(help_heading = "Workload", hide_possible_values = true)]
     pub(crate) fault: Vec<Fault>,
     /// Write the statements with their answers to this file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -144,31 +145,52 @@ pub(crate) struct LoadArgs {
     pub(crate) keep_tables: bool,
 }
 
-fn fault(text: &str) -> Result<Fault, String> {
-    let (name, interval) = text.split_once('=').ok_or("expected FAULT=INTERVAL, such as kill=500ms")?;
-    Fault::parse(name, duration(interval)?)
+/// Takes a fault and its interval.
+fn any_fault() -> NameParser<Fault> {
+    let parse = |text: &str| {
+        let (name, interval) = text.split_once('=').unwrap_or((text, "1s"));
+        Fault::parse(name, duration(interval)?)
+    };
+    NameParser { parse, names: || FaultKind::ALL.map(FaultKind::name).into() }
+}
+
+/// Takes any name: which of them a database has is known when the database is. Completes the names of all.
+fn any_isolation() -> NameParser<String> {
+    let names = || {
+        let servers = [Vendor::Postgres, Vendor::MySql, Vendor::MariaDb, Vendor::Sqlite];
+        let of_servers = servers.into_iter().flat_map(|vendor| isolations(vendor).iter().map(|row| row.name));
+        let mut names: Vec<&str> = of_servers.chain(Store::LEVELS.map(Level::name)).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    };
+    NameParser { parse: |text| Ok(text.to_owned()), names }
 }
 
 /// Arguments of `test`.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = "Examples:
-  isoscope test                                                  SQLite, embedded: nothing else needed
+  isoscope test                                             SQLite, embedded
   isoscope test postgres://localhost/db --isolation repeatable-read
   isoscope test --start mariadb --isolation repeatable-read --workload list-append
   isoscope test --start postgres --isolation serializable --workload bank --duration 30s
   isoscope test --start postgres --fault kill=200ms --fault restart=5s --duration 20s
   isoscope test memory:serializable?bug=skip-validation
 
-The level that is checked is the one that the database's documentation promises under the name of the
-isolation level, which is often less than the name says; `--level` checks another. Exit code 0 means
-that the promise was kept, 1 that it was not, 2 that it is not known. The tables that are made are called
-isoscope_.., and removed at the end.")]
+The level that is checked is the one that the database's documentation promises under the name
+of the isolation level, which is often less than the name says; `--level` checks another. The
+first line says whether the promise was kept; below it is what was found, in brief, and with
+--details all of it. Exit code 0 means that the promise was kept, 1 that it was not, 2 that it
+is not known. The tables that are made are called isoscope_.., and removed at the end.")]
 pub(crate) struct TestArgs {
     #[command(flatten)]
     pub(crate) database: DatabaseArgs,
     #[command(flatten)]
     pub(crate) load: LoadArgs,
-    /// Where to write the history [default: a temporary file, kept if a promise is broken]
+    /// Show the whole report: all levels, and the evidence of every anomaly
+    #[arg(long)]
+    pub(crate) details: bool,
+    /// Where to write the history [default: a temporary file, which is kept, and named, if a level fails]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
@@ -209,7 +231,7 @@ pub(crate) struct ScriptArgs {
     #[command(flatten)]
     pub(crate) database: DatabaseArgs,
     /// The isolation level, by the database's own name for it [default: the database's default]
-    #[arg(short, long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME", value_parser = any_isolation(), hide_possible_values = true)]
     pub(crate) isolation: Option<String>,
 }
 
@@ -226,5 +248,6 @@ pub(crate) struct HermitageArgs {
     pub(crate) database: DatabaseArgs,
     /// Only these isolation levels [default: all that the database has]
     #[arg(short, long, value_name = "NAME", action = ArgAction::Append)]
+    #[arg(value_parser = any_isolation(), hide_possible_values = true)]
     pub(crate) isolation: Vec<String>,
 }

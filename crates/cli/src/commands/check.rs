@@ -18,7 +18,7 @@ use std::cmp::Reverse;
 use std::path::Path;
 use std::time::Instant;
 
-use isoscope_check::{Checker, Judgement, Options, Verdict, Verifier};
+use isoscope_check::{Checker, Judgement, Options, Unknown, Verdict, Verifier};
 use isoscope_explain::visible;
 use isoscope_formats::{Failure, Problem, Reading, Severity};
 use isoscope_history::History;
@@ -32,18 +32,20 @@ use crate::words;
 
 use watch::{Onlooker, Staged};
 
-pub(crate) use full::{anomalies, lattice};
+pub(crate) use concise::verdicts;
+pub(crate) use full::{anomalies, lattice, title_of};
 pub(crate) use report::{Judged, Report};
-pub(crate) use watch::Limits;
+pub(crate) use watch::{Limits, TimeLimit, room};
 
 pub(crate) fn run(args: &CheckArgs, terminal: &Terminal) -> Exit {
     let mut exit = Exit::Holds;
     let mut output = Output::new(args.judge.format);
     for file in &args.files {
-        let result = open::open(file, args.files.len() > 1, &args.read, terminal)
+        let result = open::open(file, args.files.len() > 1, &args.read, args.judge.memory, terminal)
             .and_then(|reading| check(file, reading, &args.judge, terminal));
         exit = exit.and(match &result {
             Ok(report) => report.exit(),
+            Err(failure) if failure.no_room => Exit::Unknown,
             Err(_) => Exit::Failed,
         });
         if let Ok(report) = &result {
@@ -77,7 +79,7 @@ pub(crate) fn check(
         let name = visible(&file.display().to_string());
         terminal.warning(&format!("{name} has no database timestamps: --trust-timestamps has no effect"));
     }
-    let limits = Limits { time: args.timeout, memory: args.memory };
+    let limits = Limits { time: args.time_limit(), memory: args.memory };
     let started = Instant::now();
     let judged = judge(&reading.history, &levels, options, limits, terminal);
     let seconds = started.elapsed().as_secs_f64();
@@ -130,7 +132,7 @@ pub(crate) fn judge(
     asked.sort_by_key(|&(_, level)| Reverse(level));
     for (place, level) in asked {
         bar.set_message(format!("checking {level}"));
-        onlooker.begin();
+        onlooker.begin(level);
         let started = Instant::now();
         let judgement = checker.check(level);
         let seconds = started.elapsed().as_secs_f64();
@@ -187,14 +189,14 @@ fn refuted(file: &str, judgement: &Judgement, why: &impl std::fmt::Display, term
     terminal.error(&message);
     terminal.error("this is a bug; please report it with the command line and the input");
     let problem = Problem { severity: Severity::Error, place: None, message, help: None };
-    Failure { format: None, problems: vec![problem] }
+    Failure { format: None, problems: vec![problem], no_room: false }
 }
 
 /// A history without anything to check is not a green one, and a silent one is a trap.
 fn warn_if_empty(report: &Report, terminal: &Terminal) {
     if report.nothing_to_check() {
         let file = visible(&report.file);
-        terminal.warning(&format!("{file}: no transaction committed: there is nothing to check"));
+        terminal.warning(&format!("{file}: {}", report.reason(&Unknown::NothingToCheck).1));
     }
 }
 
@@ -202,6 +204,13 @@ fn warn_if_empty(report: &Report, terminal: &Terminal) {
 pub(crate) fn render(report: &Report, style: CheckStyle) -> String {
     let mut output = Output::new(style);
     output.add(Path::new(&report.file), Ok(report)) + &output.finish()
+}
+
+/// The report on one file as JUnit XML, in which levels fail only if they are promised.
+pub(crate) fn junit_of_promise(report: &Report, promise: Level) -> String {
+    let mut suites = junit::Suites::of_promise(promise);
+    suites.add(&report.file, Ok(report));
+    suites.render()
 }
 
 /// The report on one file, for machines.

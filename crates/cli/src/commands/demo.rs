@@ -93,7 +93,7 @@ fn op_text(history: &History, op: OpView) -> String {
 }
 
 fn judge(text: &str, terminal: &Terminal) -> Result<Report, String> {
-    let options = ReadOptions { format: Some(Format::Notation), progress: None };
+    let options = ReadOptions { format: Some(Format::Notation), ..ReadOptions::default() };
     let reading: Reading = read(&Input::text(NAME, text), &options).map_err(|failure| failure.to_string())?;
     let options = Options { max_anomalies: 1, ..Options::default() };
     let judged = check::judge(&reading.history, &Level::ALL, options, Limits::default(), terminal);

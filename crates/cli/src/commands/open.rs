@@ -6,15 +6,18 @@ use std::time::Instant;
 use isoscope_formats::{Failure, Input, ReadOptions, Reading, read};
 
 use crate::args::ReadArgs;
+use crate::commands::check::room;
 use crate::problems;
 use crate::terminal::{Terminal, Unit};
 use crate::words;
 
-/// Reads a history and shows its problems, under its name when it is one of several.
+/// Reads a history and shows its problems, under its name when it is one of several. One that does not fit into `memory`,
+/// together with the rest of the process, is not read.
 pub(crate) fn open(
     file: &Path,
     several: bool,
     args: &ReadArgs,
+    memory: Option<u64>,
     terminal: &Terminal,
 ) -> Result<Reading, Failure> {
     let input = Input::from_arg(file);
@@ -23,7 +26,8 @@ pub(crate) fn open(
     let started = Instant::now();
     let progress = |bytes| bar.inc(bytes);
     let format = args.from.map(|format| format.0);
-    let result = read(&input, &ReadOptions { format, progress: Some(&progress) });
+    let options = ReadOptions { format, progress: Some(&progress), room: memory.map(room) };
+    let result = read(&input, &options).map_err(|failure| name_limit(failure, memory));
     bar.finish_and_clear();
     let named = several.then_some(name.as_ref());
     match &result {
@@ -34,6 +38,15 @@ pub(crate) fn open(
         Err(failure) => problems::show(&failure.problems, named, terminal),
     }
     result
+}
+
+/// Says which limit a history does not fit into.
+fn name_limit(mut failure: Failure, memory: Option<u64>) -> Failure {
+    if let (true, Some(memory), [problem]) = (failure.no_room, memory, failure.problems.as_mut_slice()) {
+        let limit = words::bytes(memory as f64);
+        problem.message = format!("{}: the memory limit of {limit} (--memory) was reached", problem.message);
+    }
+    failure
 }
 
 /// The size of a file that is not compressed: the only case where the end of the work is known.

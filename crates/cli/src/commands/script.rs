@@ -1,9 +1,9 @@
 //! `isoscope script`: sessions interleaved step by step, as a script says.
 
-use std::io::Read as _;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 
-use isoscope_explain::visible;
 use isoscope_formats::{Place, Problem, Severity};
 use isoscope_record::Failure;
 use isoscope_record::script::{self, Script, ScriptError, StepDone, StepResult, Verdict};
@@ -58,13 +58,17 @@ fn play(args: &ScriptArgs, terminal: &Terminal) -> Result<Exit, Exit> {
     Ok(if terminal.lost_output() { exit.and(Exit::Failed) } else { exit })
 }
 
+/// Reads a script, and little more than is allowed of what is none: the input may be endless.
 fn read(path: &Path) -> std::io::Result<String> {
-    if path.as_os_str() != "-" {
-        return std::fs::read_to_string(path);
+    let input: Box<dyn Read> =
+        if path.as_os_str() == "-" { Box::new(std::io::stdin()) } else { Box::new(File::open(path)?) };
+    let mut bytes = Vec::new();
+    input.take(script::MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > script::MAX_BYTES {
+        // It may have been cut inside a character, and is refused for its length.
+        return Ok(String::from_utf8_lossy(&bytes).into_owned());
     }
-    let mut text = String::new();
-    std::io::stdin().read_to_string(&mut text)?;
-    Ok(text)
+    String::from_utf8(bytes).map_err(|_| std::io::Error::new(ErrorKind::InvalidData, "it is not UTF-8 text"))
 }
 
 fn heading(script: &Script, version: &str, isolation: &str) -> String {
@@ -97,16 +101,8 @@ fn failed(script: &Script, step: &StepDone, failure: &Failure) -> ScriptError {
 
 /// A mistake in a script, as other mistakes in inputs are shown.
 fn problem(path: &Path, text: &str, error: &ScriptError) -> Problem {
-    let excerpt = text.lines().nth(error.line.saturating_sub(1) as usize).unwrap_or_default();
-    let place = Place {
-        file: path.display().to_string(),
-        line: error.line.into(),
-        column: error.column.into(),
-        offset: 0,
-        excerpt: visible(excerpt),
-        caret: error.column.saturating_sub(1) as usize,
-        binary: false,
-    };
+    let file = path.display().to_string();
+    let place = Place::in_text(&file, text, error.line.into(), error.column.into());
     let (message, help) = (error.message.clone(), error.help.clone());
     Problem { severity: Severity::Error, place: Some(place), message, help }
 }

@@ -19,7 +19,7 @@ pub(crate) fn run(args: &StatsArgs, terminal: &Terminal) -> Exit {
     let mut exit = Exit::Holds;
     let mut objects = Vec::new();
     for (i, file) in args.files.iter().enumerate() {
-        let result = open::open(file, args.files.len() > 1, &args.read, terminal);
+        let result = open::open(file, args.files.len() > 1, &args.read, None, terminal);
         if result.is_err() {
             exit = exit.and(Exit::Failed);
         }

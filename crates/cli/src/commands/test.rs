@@ -1,12 +1,14 @@
 //! `isoscope test`: put a database under load and tell whether it keeps the isolation it promises.
 //!
-//! What is promised is the level that the database's documentation amounts to; the report shows all levels, and the exit
-//! code is about the promise. With `--level` it is about those levels instead.
+//! What is promised is the level that the database's documentation amounts to, and the exit code is about the promise. With
+//! `--level` it is about those levels instead. The verdict comes first, in a line; below it what was found, each anomaly in
+//! a sentence; and only with `--details` the whole report of `check`.
 
 use std::path::{Path, PathBuf};
 
 use isoscope_check::Verdict;
-use isoscope_levels::Level;
+use isoscope_explain::{Teller, visible};
+use isoscope_levels::{Anomaly, Level};
 use isoscope_record::{Isolation, Promise};
 use serde_json::{Value as Json, json};
 
@@ -16,7 +18,7 @@ use crate::commands::open;
 use crate::commands::record::{Load, Recorded, create};
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, ERROR, GOOD, Terminal, WARNING, styled};
-use crate::words::wrap;
+use crate::words::{counted, wrap};
 
 pub(crate) fn run(args: &TestArgs, terminal: &Terminal) -> Exit {
     match test(args, terminal) {
@@ -39,13 +41,24 @@ fn test(args: &TestArgs, terminal: &Terminal) -> Result<Exit, Exit> {
         // Why nothing was recorded is said, and there is nothing to read.
         return Err(exit);
     }
-    let report = open::open(place.path(), false, &ReadArgs { from: None }, terminal)
+    let report = open::open(place.path(), false, &ReadArgs { from: None }, args.judge.memory, terminal)
         .and_then(|reading| check::check(place.path(), reading, &args.judge, terminal))
-        .map_err(|_| Exit::Failed)?;
+        .map_err(|failure| if failure.no_room { Exit::Unknown } else { Exit::Failed });
+    let report = match report {
+        Ok(report) => report,
+        Err(failed) => {
+            // The file is needed to find out why.
+            place.settle(true, terminal);
+            return Err(exit.and(failed));
+        }
+    };
     let kept = subject.kept(&report);
     let judged = kept.exit(&recorded);
-    show(args.judge.format, &subject, kept, &recorded, &report, terminal);
-    place.settle(judged, terminal);
+    // What the report points into must outlive it.
+    let wanted = judged != Exit::Holds || report.exit() != Exit::Holds || args.details;
+    let result = TestResult { subject: &subject, kept, recorded: &recorded, report: &report };
+    terminal.print(&result.render(args.judge.format, args.details));
+    place.settle(wanted, terminal);
     let exit = exit.and(judged);
     Ok(if terminal.lost_output() { exit.and(Exit::Failed) } else { exit })
 }
@@ -75,11 +88,11 @@ impl Place {
         }
     }
 
-    /// Keeps a temporary file if it shows something, and says where it is.
-    fn settle(self, exit: Exit, terminal: &Terminal) {
+    /// Keeps a temporary file if it is wanted, and says where it is.
+    fn settle(self, wanted: bool, terminal: &Terminal) {
         let kept = match self {
             Place::Named(path) => path,
-            Place::Temporary(_) if exit == Exit::Holds => return,
+            Place::Temporary(_) if !wanted => return,
             Place::Temporary(file) => match file.keep() {
                 Ok((_, path)) => path,
                 Err(error) => return terminal.warning(&format!("the history is lost: {error}")),
@@ -153,49 +166,117 @@ fn verdict(report: &Report, level: Level) -> Exit {
     }
 }
 
-fn show(
-    style: CheckStyle,
-    subject: &Subject,
+/// What a test came to.
+struct TestResult<'a> {
+    subject: &'a Subject,
     kept: Kept,
-    recorded: &Recorded,
-    report: &Report,
-    terminal: &Terminal,
-) {
-    match style {
-        CheckStyle::Json | CheckStyle::Jsonl => {
-            let mut value = check::json(report);
-            value["test"] = as_json(subject, kept, recorded);
-            let text = if style == CheckStyle::Json { format!("{value:#}") } else { value.to_string() };
-            terminal.print(&format!("{text}\n"));
+    recorded: &'a Recorded,
+    report: &'a Report,
+}
+
+impl TestResult<'_> {
+    fn render(&self, style: CheckStyle, details: bool) -> String {
+        let TestResult { subject, kept, recorded, report } = *self;
+        match style {
+            CheckStyle::Json | CheckStyle::Jsonl => {
+                let mut value = check::json(report);
+                value["test"] = as_json(subject, kept, recorded);
+                let text = if style == CheckStyle::Json { format!("{value:#}") } else { value.to_string() };
+                format!("{text}\n")
+            }
+            CheckStyle::Concise => format!("{}; {}\n", self.verdict(), check::verdicts(report)),
+            CheckStyle::Full if details => {
+                format!("{}\n{}", self.conclusion(), check::render(report, style))
+            }
+            CheckStyle::Full => self.conclusion() + &self.brief(),
+            CheckStyle::Elle => check::render(report, style),
+            CheckStyle::Junit => match kept {
+                Kept::Promise(level, _) => check::junit_of_promise(report, level),
+                Kept::Asked(_) => check::render(report, style),
+            },
         }
-        CheckStyle::Full => {
-            terminal.print(&check::render(report, style));
-            terminal.print(&conclusion(subject, kept, recorded, report));
+    }
+
+    /// Whether the promise was kept, in a line.
+    fn verdict(&self) -> String {
+        let who = format!("{} at {}", self.subject.version, self.subject.isolation);
+        let exit = self.kept.exit(self.recorded);
+        let text = match (self.kept, exit) {
+            (Kept::Promise(level, _), Exit::Holds) => format!("✓ {who} kept its promise of {level}"),
+            (Kept::Promise(level, _), Exit::Violated) => format!("✗ {who} broke its promise of {level}"),
+            (Kept::Promise(level, _), _) => format!("? whether {who} kept its promise of {level} is unknown"),
+            (Kept::Asked(_), Exit::Holds) => format!("✓ {who} kept the levels that were asked for"),
+            (Kept::Asked(_), Exit::Violated) => format!("✗ {who} violated a level that was asked for"),
+            (Kept::Asked(_), _) => format!("? whether {who} kept the levels that were asked for is unknown"),
+        };
+        let style = match exit {
+            Exit::Holds => GOOD,
+            Exit::Violated => ERROR,
+            _ => WARNING,
+        };
+        styled(style, text)
+    }
+
+    /// The verdict, the rules of the application that were broken, and what the database promises.
+    fn conclusion(&self) -> String {
+        let mut text = format!("{}\n", self.verdict());
+        for broken in &self.recorded.summary.broken {
+            text.push_str(&format!("  {} {broken}\n", styled(ERROR, "✗")));
         }
-        _ => terminal.print(&check::render(report, style)),
+        if let (Kept::Promise(..), Some(Promise { isolation: Some(row), .. })) =
+            (self.kept, self.subject.promise)
+        {
+            text.push_str(&styled(DIM, wrap(row.why, 2, WIDTH)));
+            text.push_str(&suggested(row, self.report));
+        }
+        text
+    }
+
+    /// Which levels hold and which do not, and a sentence for each anomaly.
+    fn brief(&self) -> String {
+        let report = self.report;
+        let verdicts = check::verdicts(report).replace("; ", "\n  ");
+        let mut text = format!("\n  {verdicts}\n");
+        let teller = Teller::new(&report.reading.history);
+        let mut told: Vec<Anomaly> = Vec::new();
+        for (level, findings) in report.findings() {
+            for finding in &findings {
+                let anomaly = finding.anomaly;
+                if told.contains(&anomaly) {
+                    continue;
+                }
+                told.push(anomaly);
+                let same = findings.iter().filter(|finding| finding.anomaly == anomaly);
+                text.push_str(&self.anomaly(level, anomaly, same.map(|finding| finding.count).sum()));
+                if let Some(instance) = finding.instances.first() {
+                    text.push_str(&wrap(&teller.story(anomaly, instance).headline, 4, WIDTH));
+                }
+            }
+        }
+        if report.exit() == Exit::Violated {
+            let file = visible(&report.file);
+            let more = format!("  --details shows the evidence, and so does `isoscope check {file}`");
+            text.push_str(&format!("\n{}\n", styled(DIM, more)));
+        }
+        text
+    }
+
+    /// `lost update, 522 times (parallel-snapshot-isolation forbids it, which is not promised)`.
+    fn anomaly(&self, level: Level, anomaly: Anomaly, count: u64) -> String {
+        let matters = match self.kept {
+            Kept::Asked(_) => true,
+            Kept::Promise(promise, _) => promise.implies(level),
+        };
+        let (mark, promised) =
+            if matters { (styled(ERROR, "✗"), "") } else { (styled(DIM, "·"), ", which is not promised") };
+        let times = if count == 1 { "once".to_owned() } else { counted(count, "time") };
+        let title = styled(BOLD, check::title_of(anomaly));
+        format!("\n  {mark} {title}, {times} ({level} forbids it{promised})\n")
     }
 }
 
-/// The promise, and whether it was kept, in words.
-fn conclusion(subject: &Subject, kept: Kept, recorded: &Recorded, report: &Report) -> String {
-    let mut text = String::new();
-    for broken in &recorded.summary.broken {
-        text.push_str(&format!("\n{} {broken}\n", styled(ERROR, "✗")));
-    }
-    let Kept::Promise(level, _) = kept else { return text };
-    let who = format!("{} at {}", subject.version, subject.isolation);
-    let promise = match kept.exit(recorded) {
-        Exit::Holds => format!("{} {who} kept its promise of {level}", styled(GOOD, "✓")),
-        Exit::Violated => format!("{} {who} broke its promise of {level}", styled(ERROR, "✗")),
-        _ => format!("{} whether {who} kept its promise of {level} is not known", styled(WARNING, "?")),
-    };
-    text.push_str(&format!("\n{}\n", styled(BOLD, promise)));
-    if let Some(Promise { isolation: Some(row), .. }) = subject.promise {
-        text.push_str(&styled(DIM, wrap(row.why, 2, 98)));
-        text.push_str(&suggested(row, report));
-    }
-    text
-}
+/// The width text is broken at.
+const WIDTH: usize = 98;
 
 /// A name that promises less than it says deserves a word.
 fn suggested(row: &Isolation, report: &Report) -> String {
@@ -206,7 +287,7 @@ fn suggested(row: &Isolation, report: &Report) -> String {
         "The name suggests {}, which was violated: the documentation does not promise it.",
         row.name_suggests
     );
-    wrap(&text, 2, 98)
+    wrap(&text, 2, WIDTH)
 }
 
 fn as_json(subject: &Subject, kept: Kept, recorded: &Recorded) -> Json {

@@ -59,8 +59,9 @@ pub(crate) fn looks_like(text: &[u8]) -> bool {
 /// Reads a stream.
 pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
     let Job { base, draft, problems, progress, .. } = job;
-    let bytes = stream.read_all(LONGEST)?;
-    progress(bytes.len() as u64);
+    let Some(bytes) = stream.read_text(LONGEST, LONGEST as usize, base, progress, problems)? else {
+        return Ok(());
+    };
     let mut parsed = Parsed { draft, sessions: 1, txns: Vec::new(), events: Vec::new() };
     let mut cursor = Cursor::new(&bytes);
     let mut line_start = true;

@@ -82,8 +82,9 @@ fn looks_like_sessions(s: &mut Scanner<'_>) -> Scanned<bool> {
 /// Reads a stream.
 pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
     let Job { base, draft, problems, progress, .. } = job;
-    let bytes = stream.read_all(LONGEST)?;
-    progress(bytes.len() as u64);
+    let Some(bytes) = stream.read_text(LONGEST, LONGEST as usize, base, progress, problems)? else {
+        return Ok(());
+    };
     let mark = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     let (bytes, base) = (&bytes[mark..], base + mark as u64);
     draft.set_initial(Value::NIL);

@@ -7,7 +7,7 @@
 
 use isoscope_history::{Datum, NO_EVENT, NO_TIME, OpKind, Outcome, RangeRow, RawOp, Remap, Value, Values};
 
-use crate::input::Block;
+use crate::input::{Block, too_long};
 use crate::json::{self, Fault, Number, Scalar, Scanned, Scanner};
 use crate::problem::{Problems, Warning};
 
@@ -102,8 +102,7 @@ impl Scan {
             let end = memchr::memchr(b'\n', &bytes[at..]).map(|n| at + n);
             let line = &bytes[at..end.unwrap_or(bytes.len())];
             if line.len() > longest_line {
-                let help = "lines of at most 1 GiB; split the transaction";
-                self.problems.error(Some(self.base + at as u64), "a line that is too long", help);
+                too_long(self.base + at as u64, longest_line, &mut self.problems);
                 self.stop = true;
             } else if line.trim_ascii().is_empty() {
                 self.problems.warn(Warning::BlankLine, Some(self.base + at as u64));
@@ -539,6 +538,15 @@ fn events(s: &mut Scanner<'_>, local: u32) -> Scanned<(u32, u32, u32)> {
 }
 
 fn times(s: &mut Scanner<'_>, local: u32) -> Scanned<(u32, i64, i64)> {
-    let [(_, start), (_, end)] = interval(s)?;
+    let [(_, start), (at, end)] = interval(s)?;
+    if let (Some(start), Some(end)) = (start, end)
+        && end < start
+    {
+        return Err(Fault::wrong(
+            at,
+            "an interval that ends before it begins",
+            "a time not before the first",
+        ));
+    }
     Ok((local, start.unwrap_or(NO_TIME), end.unwrap_or(NO_TIME)))
 }

@@ -15,7 +15,7 @@ pub fn reading(format: Format, bytes: impl AsRef<[u8]>) -> Reading {
 
 /// Reads bytes in a format.
 pub fn try_reading(format: Format, bytes: impl AsRef<[u8]>) -> Result<Reading, isoscope_formats::Failure> {
-    let options = ReadOptions { format: Some(format), progress: None };
+    let options = ReadOptions { format: Some(format), ..ReadOptions::default() };
     read(&Input::Bytes { name: "t".into(), bytes: bytes.as_ref().into() }, &options)
 }
 

@@ -8,7 +8,7 @@ use super::words::{Piece, name_length};
 use super::{Action, Expected, Script, ScriptError, Step};
 
 /// The longest text that is read, in bytes.
-const MAX_BYTES: usize = 1 << 20;
+pub const MAX_BYTES: usize = 1 << 20;
 /// The most sessions; each has a thread and a connection.
 const MAX_SESSIONS: usize = 64;
 /// The most steps.
@@ -17,7 +17,7 @@ const MAX_STEPS: usize = 10_000;
 /// Reads a script.
 pub fn parse(text: &str) -> Result<Script, ScriptError> {
     if text.len() > MAX_BYTES {
-        let message = format!("a script has {MAX_BYTES} bytes at most, this one has {}", text.len());
+        let message = format!("a script has {MAX_BYTES} bytes at most, and this one is longer");
         return Err(ScriptError { line: 1, column: 1, message, help: None });
     }
     let mut reader = Reader::default();

@@ -202,7 +202,6 @@ fn real_time_is_kept_at_strict_levels_alone() {
         (["@0-", "@2-3"], true),
         (["?@0-1", "@2-3"], true),
         (["@0-1", ""], true),
-        (["@2-1", "@0-0"], true),
     ] {
         let text = format!("T1{}: w(x,1)  T2{}: r(x,0)  T3: r(x,1)", times[0], times[1]);
         let history = notation::parse(&text).unwrap();

@@ -1,6 +1,6 @@
 //! *Unknown*: the reason that is given must exist, since nobody can check the answer itself.
 
-use isoscope_check::{Judgement, Limit, Unknown, Verdict};
+use isoscope_check::{Checker, Judgement, Limit, Options, Unknown, Verdict};
 use isoscope_history::{Op, notation};
 use isoscope_levels::Level;
 
@@ -30,4 +30,25 @@ fn unknown_gives_a_reason_that_exists() {
     refuse(&history, &unknown(Unknown::NothingToCheck), "is there to be checked");
     let nothing = notation::parse("T1!: w(x,1)  T2?: r(x,1)").unwrap();
     accept(&nothing, &unknown(Unknown::NothingToCheck));
+    for (text, is_nothing) in [
+        ("T1: w(x,1)  T2: w(x,2)", true),
+        ("T1: r(x,0)  T2: r(y,0)", true),
+        ("T1!: w(x,1)  T2: r(x,0)", true),
+        ("T1?: w(x,1)  T2: r(x,0)", true),
+        ("T1!: a(x,1)  T2: r(x,[])", true),
+        ("T1: w(x,1)  T2: r(y,0)", false),
+        ("T1!: w(x,1)  T2: r(x,1)", false),
+        ("T1?: w(x,1)  T2: r(x,1)", false),
+        ("T1: r(x,7)", false),
+        ("T1: w(x,1) r(x,1)", false),
+    ] {
+        let history = notation::parse(text).unwrap();
+        let judged = Checker::new(&history, Options::default()).check(Level::Causal);
+        let says_nothing = judged.verdict == Verdict::Unknown(Unknown::NothingToCheck);
+        assert_eq!(says_nothing, is_nothing, "{text}");
+        accept(&history, &judged);
+        if !is_nothing {
+            refuse(&history, &unknown(Unknown::NothingToCheck), "is there to be checked");
+        }
+    }
 }

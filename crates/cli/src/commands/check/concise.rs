@@ -1,7 +1,7 @@
 //! A line a file.
 
 use anstyle::Style;
-use isoscope_check::{Finding, Judgement, Verdict};
+use isoscope_check::{Finding, Judgement, Unknown, Verdict};
 use isoscope_explain::visible;
 use isoscope_formats::Failure;
 use isoscope_levels::{Anomaly, Level};
@@ -12,12 +12,22 @@ use crate::words::count;
 
 pub(crate) fn render(file: &str, outcome: Result<&Report, &Failure>) -> String {
     let text = match outcome {
+        Err(failure) if failure.no_room => {
+            styled(WARNING, "unknown (it does not fit into the memory limit, --memory)")
+        }
         Err(_) => styled(ERROR, "unreadable"),
-        Ok(report) if report.nothing_to_check() => styled(WARNING, "nothing to check"),
-        Ok(report) if report.named => named(report),
-        Ok(report) => boundary(report),
+        Ok(report) => verdicts(report),
     };
     format!("{}: {text}\n", visible(file))
+}
+
+/// The verdicts in a line.
+pub(crate) fn verdicts(report: &Report) -> String {
+    if report.nothing_to_check() {
+        let why = report.reason(&Unknown::NothingToCheck).1;
+        return format!("{}: {why}", styled(WARNING, "unknown"));
+    }
+    if report.named { named(report) } else { boundary(report) }
 }
 
 /// Each level that was asked for, in the order they were; neighbours of one verdict share its word.
@@ -73,7 +83,7 @@ fn with_reason(report: &Report, judgement: &Judgement) -> String {
 }
 
 /// Anomalies and how many there are of each.
-fn kinds(findings: &[Finding]) -> String {
+pub(crate) fn kinds(findings: &[Finding]) -> String {
     let mut kinds: Vec<(Anomaly, u64)> = Vec::new();
     for finding in findings {
         match kinds.iter_mut().find(|(anomaly, _)| *anomaly == finding.anomaly) {

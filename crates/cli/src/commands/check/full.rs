@@ -206,7 +206,7 @@ fn level_heading(report: &Report, level: Level, again: bool) -> String {
 }
 
 /// The name of an anomaly as two or three words.
-fn title_of(anomaly: Anomaly) -> String {
+pub(crate) fn title_of(anomaly: Anomaly) -> String {
     let words = anomaly.name().replace('-', " ");
     words.replace("non ", "non-").replace("thin air", "thin-air")
 }
@@ -307,7 +307,9 @@ fn summary(report: &Report) -> String {
             let more = if report.named { "" } else { ", and all that it implies" };
             format!("{}: {}{more}", styled(GOOD, "holds"), names(&report.strongest_holding()))
         }
-        _ if report.nothing_to_check() => format!("{}: nothing to check", styled(WARNING, "unknown")),
+        _ if report.nothing_to_check() => {
+            format!("{}: there is nothing to judge", styled(WARNING, "unknown"))
+        }
         _ => format!("{}: not every level could be decided", styled(WARNING, "unknown")),
     };
     let hint = findings.first().and_then(|(_, findings)| findings.first()).map(|finding| {
@@ -334,6 +336,7 @@ impl Tally {
             Ok(Exit::Holds) => self.holding += 1,
             Ok(Exit::Violated) => self.violated += 1,
             Ok(_) => self.unknown += 1,
+            Err(failure) if failure.no_room => self.unknown += 1,
             Err(_) => self.unreadable += 1,
         }
     }

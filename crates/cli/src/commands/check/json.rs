@@ -1,4 +1,5 @@
-//! The machine-readable report. Fields may be added, never renamed, and nothing is shortened.
+//! The machine-readable report. Fields may be added, never renamed. Nothing is shortened but proofs by very many cases, which
+//! say how many are left out.
 //!
 //! A level whose verdict only repeats that of a weaker one names its anomalies and counts them; the occurrences
 //! stand at the weaker level, which is named too. Operations of an occurrence are listed once; its edges refer to
@@ -6,12 +7,13 @@
 //! the way to it, each with the alternatives that were refuted and how: by a cycle, after choices of its own. A level that nothing decides is listed as unknown, so that a script finds
 //! every level it knows of.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use isoscope_check::{
     Against, Choice, Edge, Evidence, Finding, Instance, Limit, Node, Seen, Through, Unknown, Verdict, Why,
 };
-use isoscope_explain::{Outline, Teller, main_cycle};
+use isoscope_explain::{Outline, Passed, Teller, main_cycle};
 use isoscope_formats::{Failure, Place};
 use isoscope_history::{Datum, History, Key, Op, OpKind, Txn, Value};
 use isoscope_levels::{Anomaly, Level};
@@ -19,7 +21,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::report::{Judged, Report, elle_name, pattern, verdict_word};
 use super::snippet;
-use super::watch::Staged;
+use super::watch::{Staged, TimeLimit};
 use crate::problems::ProblemJson;
 
 pub(crate) fn render(file: &str, outcome: Result<&Report, &Failure>) -> Json {
@@ -27,7 +29,11 @@ pub(crate) fn render(file: &str, outcome: Result<&Report, &Failure>) -> Json {
         Err(failure) => {
             let error = failure.problems.first().map(ToString::to_string).unwrap_or_default();
             let problems = ProblemJson::list(&failure.problems);
-            json!({ "file": file, "error": error, "levels": [], "problems": problems })
+            let mut out = json!({ "file": file, "error": error, "levels": [], "problems": problems });
+            if failure.no_room {
+                out["reason"] = json!({ "kind": "memory", "message": error });
+            }
+            out
         }
         Ok(report) => {
             let history = &report.reading.history;
@@ -124,7 +130,13 @@ fn unknown_reason(report: &Report, unknown: &Unknown) -> Json {
     let mut out = json!({ "kind": kind, "message": message });
     if let Unknown::Limit(limit) = unknown {
         out["limit"] = match limit {
-            Limit::Time => json!({ "seconds": report.limits.time.map(|time| time.as_secs_f64()) }),
+            Limit::Time => json!({
+                "seconds": report.limits.time.map(|time| time.duration().as_secs_f64()),
+                "of": report.limits.time.map(|time| match time {
+                    TimeLimit::History(_) => "history",
+                    TimeLimit::Level(_) => "level",
+                }),
+            }),
             Limit::Memory => json!({ "bytes": report.limits.memory }),
             Limit::Proof => Json::Null,
         };
@@ -132,6 +144,33 @@ fn unknown_reason(report: &Report, unknown: &Unknown) -> Json {
         out["decided"] = json!({ "holds": names(report.holding()), "violated": names(report.violated()) });
     }
     out
+}
+
+/// How many choices and refuted alternatives of a proof are written down. A proof may have 200,000 cases, which take
+/// hundreds of megabytes; the verifier checks all of them.
+const MOST_STEPS: usize = 1_000;
+
+/// A proof by cases that is being written down.
+struct Proof<'a> {
+    outline: &'a Outline<'a>,
+    places: &'a BTreeMap<Op, usize>,
+    /// How many steps may still be written.
+    room: Cell<usize>,
+    /// How many cases are not written.
+    left_out: Cell<u64>,
+}
+
+impl Proof<'_> {
+    /// Whether there is room for a step, which is then taken.
+    fn has_room(&self) -> bool {
+        let room = self.room.get();
+        self.room.set(room.saturating_sub(1));
+        room > 0
+    }
+
+    fn leave_out(&self, node: usize) {
+        self.left_out.set(self.left_out.get() + self.outline.cases(node));
+    }
 }
 
 struct Writer<'a> {
@@ -195,10 +234,18 @@ impl Writer<'_> {
             "edges": self.edges(edges, &places),
         });
         if let Evidence::Cases(proof) = instance.evidence.main() {
-            out["choices"] = self.choices(&Outline::new(proof), 0, &places).0.into();
+            let (room, left_out) = (Cell::new(MOST_STEPS), Cell::new(0));
+            let proof = Proof { outline: &Outline::new(proof), places: &places, room, left_out };
+            out["choices"] = self.choices(&proof, 0).0.into();
+            out["cases"] = proof.outline.cases(0).into();
+            out["cases_left_out"] = proof.left_out.get().into();
         }
         if let Evidence::Worlds(worlds) = &instance.evidence {
-            let worlds = self.teller.worlds(worlds).map(|(supposed, finding, instance)| {
+            let left_out = self.teller.worlds(worlds).count().saturating_sub(MOST_STEPS);
+            if left_out > 0 {
+                out["worlds_left_out"] = left_out.into();
+            }
+            let worlds = self.teller.worlds(worlds).take(MOST_STEPS).map(|(supposed, finding, instance)| {
                 json!({
                     "supposed": supposed,
                     "kind": finding.anomaly.name(),
@@ -217,31 +264,40 @@ impl Writer<'_> {
 
     /// The choices along a line of a proof, and the cycle at its end. Lines beside lines are nested as deeply as the
     /// logarithm of the number of cases.
-    fn choices(
-        &self,
-        outline: &Outline<'_>,
-        from: usize,
-        places: &BTreeMap<Op, usize>,
-    ) -> (Vec<Json>, Vec<Json>) {
-        let line = outline.line(from);
-        let choices = line.splits.iter().map(|passed| {
-            let refuted = passed.others.iter().map(|&(alternative, node)| {
-                let (choices, edges) = self.choices(outline, node, places);
-                let mut refuted = self.alternative(passed.choice, alternative, places);
-                refuted["choices"] = choices.into();
-                refuted["edges"] = edges.into();
-                refuted
-            });
-            json!({
-                "choice": match passed.choice {
-                    Choice::Source { .. } => "source",
-                    Choice::Versions { .. } => "versions",
-                },
-                "assumed": self.alternative(passed.choice, passed.taken, places),
-                "refuted": refuted.collect::<Vec<_>>(),
-            })
-        });
-        (choices.collect(), self.edges(line.cycle, places))
+    fn choices(&self, proof: &Proof<'_>, from: usize) -> (Vec<Json>, Vec<Json>) {
+        let line = proof.outline.line(from);
+        let mut choices = Vec::new();
+        for passed in &line.splits {
+            if proof.has_room() {
+                choices.push(self.choice(proof, passed));
+            } else {
+                passed.others.iter().for_each(|&(_, node)| proof.leave_out(node));
+            }
+        }
+        (choices, self.edges(line.cycle, proof.places))
+    }
+
+    fn choice(&self, proof: &Proof<'_>, passed: &Passed<'_>) -> Json {
+        let mut refuted = Vec::new();
+        for &(alternative, node) in &passed.others {
+            if !proof.has_room() {
+                proof.leave_out(node);
+                continue;
+            }
+            let (choices, edges) = self.choices(proof, node);
+            let mut one = self.alternative(passed.choice, alternative, proof.places);
+            one["choices"] = choices.into();
+            one["edges"] = edges.into();
+            refuted.push(one);
+        }
+        json!({
+            "choice": match passed.choice {
+                Choice::Source { .. } => "source",
+                Choice::Versions { .. } => "versions",
+            },
+            "assumed": self.alternative(passed.choice, passed.taken, proof.places),
+            "refuted": refuted,
+        })
     }
 
     fn alternative(&self, choice: &Choice, alternative: usize, places: &BTreeMap<Op, usize>) -> Json {

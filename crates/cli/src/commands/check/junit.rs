@@ -17,12 +17,20 @@ pub(crate) struct Suites {
     tests: usize,
     failures: usize,
     errors: usize,
+    skipped: usize,
+    /// Levels that this one does not imply are skipped if they do not hold.
+    promise: Option<Level>,
 }
 
 impl Suites {
+    /// Suites of a database that promises a level.
+    pub(crate) fn of_promise(promise: Level) -> Suites {
+        Suites { promise: Some(promise), ..Suites::default() }
+    }
+
     /// Adds the suite of a file.
     pub(crate) fn add(&mut self, file: &str, outcome: Result<&Report, &Failure>) {
-        let mut suite = Suites::default();
+        let mut suite = Suites { promise: self.promise, ..Suites::default() };
         let seconds = match outcome {
             Err(failure) => {
                 let problems: Vec<String> = failure.problems.iter().map(ToString::to_string).collect();
@@ -40,9 +48,10 @@ impl Suites {
                 report.seconds
             }
         };
-        let Suites { text, tests, failures, errors } = suite;
+        let Suites { text, tests, failures, errors, skipped, .. } = suite;
+        let skipped = if skipped == 0 { String::new() } else { format!(" skipped=\"{skipped}\"") };
         self.text.push_str(&format!(
-            "  <testsuite name=\"{}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" \
+            "  <testsuite name=\"{}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\"{skipped} \
              time=\"{seconds:.3}\">\n{text}  </testsuite>\n",
             escaped(file)
         ));
@@ -52,8 +61,13 @@ impl Suites {
     }
 
     fn level(&mut self, file: &str, judged: &Judged, report: &Report, teller: &Teller<'_>) {
+        let promised = self.promise.is_none_or(|promise| promise.implies(judged.judgement.level));
         let body = match &judged.judgement.verdict {
             Verdict::Holds(_) => String::new(),
+            _ if !promised => {
+                self.skipped += 1;
+                "      <skipped message=\"not promised\"/>\n".to_owned()
+            }
             Verdict::Violated(findings) => {
                 self.failures += 1;
                 violation(findings, report.repeats(&judged.judgement), teller)
@@ -79,7 +93,7 @@ impl Suites {
 
     /// The whole document.
     pub(crate) fn render(&self) -> String {
-        let Suites { text, tests, failures, errors } = self;
+        let Suites { text, tests, failures, errors, .. } = self;
         format!(
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"isoscope\" tests=\"{tests}\" \
              failures=\"{failures}\" errors=\"{errors}\">\n{text}</testsuites>\n"

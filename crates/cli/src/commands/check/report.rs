@@ -2,11 +2,12 @@
 
 use isoscope_check::{Against, Finding, Judgement, Limit, Through, Unknown, Verdict};
 use isoscope_formats::Reading;
+use isoscope_history::{History, Outcome, Txn, Value};
 use isoscope_levels::{ELLE_PROCESS, ELLE_REALTIME, Level};
 
-use super::watch::{Limits, Staged};
+use super::watch::{Limits, Staged, TimeLimit};
 use crate::exit::Exit;
-use crate::words::{bytes, counted, span};
+use crate::words::{bytes, count, counted, span};
 
 /// A level's verdict, how long it took, and whether the verifier confirmed it.
 pub(crate) struct Judged {
@@ -107,7 +108,7 @@ impl Report {
     pub(crate) fn reason(&self, unknown: &Unknown) -> (&'static str, String) {
         match unknown {
             Unknown::NothingToCheck => {
-                ("nothing-to-check", "no transaction committed: there is nothing to check".to_owned())
+                ("nothing-to-check", format!("{}: there is nothing to judge", vacuous(&self.reading.history)))
             }
             Unknown::Ambiguous { reads, .. } => {
                 let have = if *reads == 1 { "has" } else { "have" };
@@ -121,8 +122,14 @@ impl Report {
                 ("unsupported", format!("{operations} {are} of a kind that cannot be judged yet"))
             }
             Unknown::Limit(Limit::Time) => {
-                let limit = self.limits.time.map_or_else(String::new, |time| format!(" of {}", span(time)));
-                ("timeout", format!("the time limit{limit} (--timeout) was reached"))
+                let limit = match self.limits.time {
+                    None => String::new(),
+                    Some(TimeLimit::History(time)) => format!(" of {} (--timeout)", span(time)),
+                    Some(TimeLimit::Level(time)) => {
+                        format!(" of {} a level (--timeout sets another)", span(time))
+                    }
+                };
+                ("timeout", format!("the time limit{limit} was reached"))
             }
             Unknown::Limit(Limit::Memory) => {
                 let limit = self.limits.memory;
@@ -140,6 +147,34 @@ impl Report {
         let judgements = self.judged.iter().map(|judged| &judged.judgement);
         judgements.filter(|judgement| wanted(&judgement.verdict)).map(|judgement| judgement.level).collect()
     }
+}
+
+/// Why no level could be violated.
+fn vacuous(history: &History) -> String {
+    let committed = |txn: &Txn| history.outcome(*txn) == Outcome::Committed;
+    let writes = |outcome: Outcome| {
+        let txns = history.txns().filter(|&txn| history.outcome(txn) == outcome);
+        txns.flat_map(|txn| history.ops_of(txn)).filter(|op| op.kind.is_write()).count() as u64
+    };
+    let mut ops = history.txns().filter(committed).flat_map(|txn| history.ops_of(txn)).peekable();
+    if !history.txns().any(|txn| committed(&txn)) {
+        return "no transaction committed".to_owned();
+    }
+    if ops.peek().is_none() {
+        return "no committed transaction did anything".to_owned();
+    }
+    if !ops.any(|op| !op.kind.is_write() && op.value != Value::UNKNOWN) {
+        return "no committed transaction read anything".to_owned();
+    }
+    let (aborted, unknown) = (writes(Outcome::Aborted), writes(Outcome::Unknown));
+    let all = counted(aborted + unknown, "write");
+    let written = match (aborted, unknown) {
+        (0, 0) => "nothing was written".to_owned(),
+        (1, 0) => "the only write failed".to_owned(),
+        (_, 0) => format!("all {all} failed"),
+        _ => format!("of {all}, {} failed and no other was seen to take effect", count(aborted)),
+    };
+    format!("{written}, and every read returned the initial value")
 }
 
 /// Whether two findings are of one kind. A stronger level may count more of a kind; that is not news.

@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use isoscope_explain::visible;
 use isoscope_formats::{Place, Reading};
 use isoscope_history::Op;
+use unicode_width::UnicodeWidthStr as _;
 
 use crate::terminal::{ERROR, FRAME, styled};
 use crate::words::counted;
@@ -109,13 +110,16 @@ fn file(marks: &[Mark<'_>], arrow: &str, width: usize, indent: &str) -> String {
     text
 }
 
-/// Where in the excerpt that is shown a place further on in the same line is, if it is in it. Columns are
-/// bytes and carets characters, so the text between must be of one-byte characters.
+/// The column at which a place further on in a line is shown in the excerpt of that line, if it is in it. Places are in
+/// bytes and columns on the terminal; where a character was replaced, the excerpt no longer says how many bytes it had.
 fn under(shown: &Place, place: &Place) -> Option<usize> {
     let distance = place.column.checked_sub(shown.column).filter(|_| place.line == shown.line)? as usize;
-    let mut rest = shown.excerpt.chars().skip(shown.caret).take(distance + 1);
-    let inside = rest.clone().count() == distance + 1 && rest.all(|c| c.is_ascii());
-    inside.then_some(shown.caret + distance)
+    // The last such place: characters without a width belong to those before them.
+    let mut starts = shown.excerpt.char_indices().map(|(at, _)| at).rev();
+    let caret = starts.find(|&at| shown.excerpt[..at].width() == shown.caret)?;
+    let rest = &shown.excerpt[caret..];
+    let between = rest.get(..distance).filter(|_| distance < rest.len())?;
+    (!between.contains('\u{fffd}')).then(|| shown.caret + between.width())
 }
 
 fn emphasised(mark: &Mark<'_>, text: &str) -> String {

@@ -1,8 +1,8 @@
 //! The onlooker of a check: it has the clock and the memory figures that the engines do not see.
 //!
 //! Engines ask very often whether a limit has been reached. So a thread of its own looks every 20 ms and leaves the
-//! answer in one byte; without a limit there is no thread. Time is put to the stages that engines report: a stage
-//! took as long as it is since the one before it ended, or since the level was asked for.
+//! answer in one byte. The same thread says, once a level, that a level takes long. Time is put to the stages that engines
+//! report: a stage took as long as it is since the one before it ended, or since the level was asked for.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -11,20 +11,43 @@ use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 use isoscope_check::{Limit, Stage, Watch};
+use isoscope_formats::Room;
 use isoscope_levels::Level;
 
-use crate::terminal::Terminal;
-use crate::words::count;
+use crate::terminal::{self, Terminal};
+use crate::words::{count, span};
 
 /// How often the clock and the memory are looked at.
 const LOOK: Duration = Duration::from_millis(20);
+/// How long a level may take before it is said that it does.
+const LONG: Duration = Duration::from_secs(5);
 
 /// What a check may use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Limits {
-    pub(crate) time: Option<Duration>,
+    pub(crate) time: Option<TimeLimit>,
     /// Bytes resident in memory, of the whole process.
     pub(crate) memory: Option<u64>,
+}
+
+/// How long a check may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TimeLimit {
+    /// All levels of a history together.
+    History(Duration),
+    /// Each level by itself.
+    Level(Duration),
+}
+
+impl TimeLimit {
+    /// Unless the user sets another: long enough for nearly all histories, short enough to wait for.
+    pub(crate) const DEFAULT: TimeLimit = TimeLimit::Level(Duration::from_secs(60));
+
+    /// How long that is.
+    pub(crate) fn duration(self) -> Duration {
+        let (TimeLimit::History(time) | TimeLimit::Level(time)) = self;
+        time
+    }
 }
 
 /// A stage that has ended.
@@ -38,9 +61,9 @@ pub(crate) struct Staged {
 
 /// An onlooker; see the module.
 pub(crate) struct Onlooker<'t> {
-    reached: Arc<AtomicU8>,
+    shared: Arc<Shared>,
     stages: Mutex<Stages>,
-    lookout: Option<Lookout>,
+    thread: Option<JoinHandle<()>>,
     terminal: &'t Terminal,
     bar: ProgressBar,
 }
@@ -50,29 +73,56 @@ struct Stages {
     ended: Vec<Staged>,
 }
 
-/// The thread, and the flag that ends it.
-struct Lookout {
-    done: Arc<(Mutex<bool>, Condvar)>,
-    thread: JoinHandle<()>,
+/// What the thread and the onlooker have in common.
+struct Shared {
+    limits: Limits,
+    began: Instant,
+    /// The limit that has been reached; 0 if none has. Written only with `asked` locked.
+    reached: AtomicU8,
+    asked: Mutex<Asked>,
+    /// Wakes the thread when it is to end.
+    ended: Condvar,
+}
+
+/// What is being decided.
+struct Asked {
+    /// `None` before the first level.
+    level: Option<Level>,
+    since: Instant,
+    /// Whether to say nothing, or nothing more, about how long it takes.
+    silent: bool,
+    over: bool,
 }
 
 impl<'t> Onlooker<'t> {
-    /// Time runs from now on. What `--verbose` asks for is said around the progress bar.
+    /// Time runs from now on. What is said is said around the progress bar.
     pub(crate) fn new(limits: Limits, terminal: &'t Terminal, bar: ProgressBar) -> Onlooker<'t> {
-        let reached = Arc::new(AtomicU8::new(0));
         let now = Instant::now();
         let stages = Mutex::new(Stages { since: now, ended: Vec::new() });
         if limits.memory.is_some() && resident().is_none() {
             terminal.warning("the memory in use cannot be measured on this system: --memory has no effect");
         }
-        let lookout =
-            (limits != Limits::default()).then(|| Lookout::start(limits, now, Arc::clone(&reached)));
-        Onlooker { reached, stages, lookout: lookout.flatten(), terminal, bar }
+        let silent = terminal.is_quiet();
+        let asked = Mutex::new(Asked { level: None, since: now, silent, over: false });
+        let (reached, ended) = (AtomicU8::new(0), Condvar::new());
+        let shared = Arc::new(Shared { limits, began: now, reached, asked, ended });
+        // A limit that is too small is seen before any work is done.
+        shared.look(&mut shared.asked());
+        let thread = (!silent || limits != Limits::default()).then(|| shared.start(bar.clone())).flatten();
+        Onlooker { shared, stages, thread, terminal, bar }
     }
 
     /// A level is asked for.
-    pub(crate) fn begin(&self) {
-        self.stages().since = Instant::now();
+    pub(crate) fn begin(&self, level: Level) {
+        let now = Instant::now();
+        self.stages().since = now;
+        let mut asked = self.shared.asked();
+        (asked.level, asked.since, asked.silent) = (Some(level), now, self.terminal.is_quiet());
+        if let Some(TimeLimit::Level(_)) = self.shared.limits.time
+            && self.limit() == Some(Limit::Time)
+        {
+            self.shared.reached.store(0, Ordering::Relaxed);
+        }
     }
 
     /// The stages that have ended since this was last asked.
@@ -87,7 +137,7 @@ impl<'t> Onlooker<'t> {
 
 impl Watch for Onlooker<'_> {
     fn limit(&self) -> Option<Limit> {
-        match self.reached.load(Ordering::Relaxed) {
+        match self.shared.reached.load(Ordering::Relaxed) {
             0 => None,
             TIME => Some(Limit::Time),
             _ => Some(Limit::Memory),
@@ -109,9 +159,9 @@ impl Watch for Onlooker<'_> {
 
 impl Drop for Onlooker<'_> {
     fn drop(&mut self) {
-        let Some(Lookout { done, thread }) = self.lookout.take() else { return };
-        *done.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        done.1.notify_all();
+        let Some(thread) = self.thread.take() else { return };
+        self.shared.asked().over = true;
+        self.shared.ended.notify_all();
         // It cannot have panicked, and if it had there would be nothing to do about it here.
         let _ = thread.join();
     }
@@ -120,34 +170,78 @@ impl Drop for Onlooker<'_> {
 const TIME: u8 = 1;
 const MEMORY: u8 = 2;
 
-impl Lookout {
-    /// Looks once, so that a limit that is too small is seen before any work is done, and then again and again. A
-    /// system that gives no thread gives no limits either.
-    fn start(limits: Limits, since: Instant, reached: Arc<AtomicU8>) -> Option<Lookout> {
-        reached.store(look(limits, since), Ordering::Relaxed);
-        let done = Arc::new((Mutex::new(false), Condvar::new()));
-        let ended = Arc::clone(&done);
+impl Shared {
+    fn asked(&self) -> MutexGuard<'_, Asked> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts the thread. A system that gives no thread gives no limits either.
+    fn start(self: &Arc<Shared>, bar: ProgressBar) -> Option<JoinHandle<()>> {
+        let shared = Arc::clone(self);
         let watch = move || {
-            let mut over = ended.0.lock().unwrap_or_else(PoisonError::into_inner);
-            while !*over && reached.load(Ordering::Relaxed) == 0 {
-                (over, _) = ended.1.wait_timeout(over, LOOK).unwrap_or_else(PoisonError::into_inner);
-                reached.store(look(limits, since), Ordering::Relaxed);
+            let mut asked = shared.asked();
+            while !asked.over {
+                (asked, _) = shared.ended.wait_timeout(asked, LOOK).unwrap_or_else(PoisonError::into_inner);
+                shared.look(&mut asked);
+                if !asked.silent && !asked.over && asked.since.elapsed() >= LONG {
+                    asked.silent = true;
+                    let text = shared.hint(&asked);
+                    bar.suspend(|| terminal::say_note(&text));
+                }
             }
         };
-        let thread = std::thread::Builder::new().name("limits".to_owned()).spawn(watch).ok()?;
-        Some(Lookout { done, thread })
+        std::thread::Builder::new().name("limits".to_owned()).spawn(watch).ok()
+    }
+
+    /// Notes the limit that has been reached. A limit stays reached, but for that of a level, which ends with it.
+    fn look(&self, asked: &mut Asked) {
+        if self.reached.load(Ordering::Relaxed) != 0 {
+            return;
+        }
+        let late = match self.limits.time {
+            Some(TimeLimit::History(limit)) => self.began.elapsed() >= limit,
+            Some(TimeLimit::Level(limit)) => asked.since.elapsed() >= limit,
+            None => false,
+        };
+        let large = |limit| resident().is_some_and(|bytes| bytes > limit);
+        if late {
+            self.reached.store(TIME, Ordering::Relaxed);
+        } else if self.limits.memory.is_some_and(large) {
+            self.reached.store(MEMORY, Ordering::Relaxed);
+        }
+    }
+
+    /// That a level takes long, and how long it may.
+    fn hint(&self, asked: &Asked) -> String {
+        let what = asked.level.map_or_else(|| "whose writes were read".to_owned(), |level| level.to_string());
+        let end = match self.limits.time {
+            None => "there is no time limit".to_owned(),
+            Some(TimeLimit::History(limit)) => {
+                format!("--timeout ends the whole check after {}", span(limit))
+            }
+            Some(TimeLimit::Level(limit)) => {
+                format!("it is given up after {} (--timeout sets another limit)", span(limit))
+            }
+        };
+        format!("still searching: {what}, for {} so far; {end}", span(LONG))
     }
 }
 
-/// The limit that has been reached; 0 if none has.
-fn look(limits: Limits, since: Instant) -> u8 {
-    if limits.time.is_some_and(|limit| since.elapsed() >= limit) {
-        TIME
-    } else if limits.memory.is_some_and(|limit| resident().is_some_and(|bytes| bytes > limit)) {
-        MEMORY
-    } else {
-        0
-    }
+/// Whether a process that may have so many bytes in memory may have some more.
+pub(crate) fn room(limit: u64) -> Room {
+    let last = Mutex::new(None);
+    Arc::new(move |more| {
+        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((at, fits)) = *last
+            && more == 0
+            && Instant::now().duration_since(at) < LOOK
+        {
+            return fits;
+        }
+        let fits = resident().is_none_or(|bytes| bytes.saturating_add(more) <= limit);
+        *last = Some((Instant::now(), fits));
+        fits
+    })
 }
 
 /// How many bytes of this process are in memory. Linux tells, in kibibytes, whatever the size of its pages.
@@ -184,33 +278,81 @@ mod tests {
     #[test]
     fn without_limits_there_is_no_thread() {
         with_limits(Limits::default(), |onlooker| {
-            assert!(onlooker.lookout.is_none() && onlooker.limit().is_none());
+            assert!(onlooker.thread.is_none() && onlooker.limit().is_none());
         });
+    }
+
+    fn wait(onlooker: &Onlooker<'_>) {
+        while onlooker.limit().is_none() {
+            std::thread::yield_now();
+        }
     }
 
     #[test]
     fn a_limit_that_is_reached_is_named() {
-        let time = |time| Limits { time: Some(time), memory: None };
+        let time = |time| Limits { time: Some(TimeLimit::History(time)), memory: None };
         with_limits(time(Duration::ZERO), |onlooker| assert_eq!(onlooker.limit(), Some(Limit::Time)));
         with_limits(time(Duration::from_secs(3600)), |onlooker| assert_eq!(onlooker.limit(), None));
         with_limits(time(Duration::from_millis(1)), |onlooker| {
-            while onlooker.limit().is_none() {
-                std::thread::yield_now();
-            }
+            wait(onlooker);
             assert_eq!(onlooker.limit(), Some(Limit::Time));
+            onlooker.begin(Level::Causal);
+            assert_eq!(onlooker.limit(), Some(Limit::Time), "there is one limit for all levels");
         });
         if resident().is_some() {
             let memory = |memory| Limits { time: None, memory: Some(memory) };
-            with_limits(memory(1), |onlooker| assert_eq!(onlooker.limit(), Some(Limit::Memory)));
+            with_limits(memory(1), |onlooker| {
+                onlooker.begin(Level::Causal);
+                assert_eq!(onlooker.limit(), Some(Limit::Memory));
+            });
             with_limits(memory(u64::MAX), |onlooker| assert_eq!(onlooker.limit(), None));
+            assert!(room(u64::MAX)(0) && !room(u64::MAX - 1)(u64::MAX) && !room(1)(0));
         }
+    }
+
+    /// Without waiting: the limit is an hour, and is said to be reached.
+    #[test]
+    fn the_limit_of_a_level_ends_with_it() {
+        let hour = Duration::from_secs(3600);
+        for (time, next) in [(TimeLimit::Level(hour), None), (TimeLimit::History(hour), Some(Limit::Time))] {
+            with_limits(Limits { time: Some(time), memory: None }, |onlooker| {
+                onlooker.shared.reached.store(TIME, Ordering::Relaxed);
+                assert_eq!(onlooker.limit(), Some(Limit::Time));
+                onlooker.begin(Level::Causal);
+                assert_eq!(onlooker.limit(), next);
+            });
+        }
+    }
+
+    #[test]
+    fn what_takes_long_is_named_with_its_limit() {
+        let hint = |time, level| {
+            let mut hint = String::new();
+            with_limits(Limits { time, memory: None }, |onlooker| {
+                let mut asked = onlooker.shared.asked();
+                asked.level = level;
+                hint = onlooker.shared.hint(&asked);
+            });
+            hint
+        };
+        assert_eq!(
+            hint(Some(TimeLimit::DEFAULT), Some(Level::Serializable)),
+            "still searching: serializable, for 5 s so far; it is given up after 60 s (--timeout sets another \
+             limit)"
+        );
+        assert_eq!(
+            hint(None, None),
+            "still searching: whose writes were read, for 5 s so far; there is no time limit"
+        );
+        let all = hint(Some(TimeLimit::History(Duration::from_secs(600))), None);
+        assert!(all.ends_with("--timeout ends the whole check after 10 min"), "{all}");
     }
 
     #[test]
     fn stages_are_kept_with_their_figures() {
         with_limits(Limits::default(), |onlooker| {
             let stage = Stage { name: "saturate", figures: vec![("edges", 1234), ("rounds", 3)] };
-            onlooker.begin();
+            onlooker.begin(Level::Snapshot);
             onlooker.stage(Level::Snapshot, &stage);
             onlooker.stage(Level::Serializable, &Stage { name: "linearise", figures: Vec::new() });
             let stages = onlooker.take_stages();

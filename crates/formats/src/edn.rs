@@ -207,11 +207,13 @@ impl Script for Edn {
 
     fn push_scalar(out: &mut Vec<u8>, datum: Datum<'_>, losses: &mut Losses) {
         match datum {
-            Datum::Keyword(name) if is_keyword(name) => Edn::push_name(out, name),
-            Datum::Keyword(name) => {
-                losses.add("keywords that EDN cannot spell written as strings", 1);
-                push_text(out, name);
-            }
+            Datum::Keyword(name) => match keyword(name) {
+                Some(spelling) => out.extend_from_slice(spelling.as_bytes()),
+                None => {
+                    losses.add("keywords that EDN cannot spell written as strings", 1);
+                    push_text(out, name);
+                }
+            },
             Datum::Text(text) => push_text(out, text),
             // Clojure reads integers above 63 bits only with this suffix.
             Datum::Nat(n) => out.extend_from_slice(format!("{n}N").as_bytes()),
@@ -224,8 +226,8 @@ impl Script for Edn {
     }
 }
 
-/// Whether a keyword can be written so that it is read again.
-fn is_keyword(name: &str) -> bool {
-    !name.is_empty()
-        && !name.contains(|c: char| c.is_whitespace() || c.is_control() || " ,;()[]{}\"\\@^`~".contains(c))
+/// A keyword in EDN, spelt so that it is read again. `None` where that cannot be.
+pub fn keyword(name: &str) -> Option<String> {
+    let odd = |c: char| c.is_whitespace() || c.is_control() || " ,;()[]{}\"\\@^`~".contains(c);
+    (!name.is_empty() && !name.contains(odd)).then(|| format!(":{name}"))
 }

@@ -5,7 +5,7 @@
 //! transactions of the copy can be said about those of the original. The original never changes.
 
 use crate::history::{History, NO_EVENT, NO_TIME, OpKind, Outcome};
-use crate::ids::{Op, Txn};
+use crate::ids::{Op, Session, Txn};
 use crate::value::Value;
 
 /// A copy in the making; see the module.
@@ -54,6 +54,15 @@ impl Edit {
         }
     }
 
+    /// Makes every transaction a session of its own. Transactions are numbered session by session, so their ids stay.
+    pub fn dissolve_sessions(&mut self) {
+        let history = &mut self.0;
+        let txns = history.txn_count() as u32;
+        history.session_txns = (0..=txns).collect();
+        history.txn_session = (0..txns).map(Session).collect();
+        history.session_name.clone_from(&history.txn_name);
+    }
+
     /// The copy.
     pub fn finish(self) -> History {
         self.0
@@ -83,5 +92,15 @@ mod tests {
         assert_eq!(notation::print(&copy), text);
         assert_eq!(copy.table().elements(copy.op(Op(2)).value), [copy.op(Op(0)).value, copy.op(Op(1)).value]);
         assert_eq!(history.op(Op(0)).value, history.op(Op(1)).value);
+    }
+
+    #[test]
+    fn without_sessions_every_transaction_keeps_its_id() {
+        let history = notation::parse("T1: w(x,1) ; T5: r(x,0)  T3: r(x,1)").unwrap();
+        let mut edit = history.edit();
+        edit.dissolve_sessions();
+        let copy = edit.finish();
+        assert_eq!(notation::print(&copy), "T1: w(x,1)  T5: r(x,0)  T3: r(x,1)");
+        assert_eq!(copy.writers_in(copy.key_of(Op(0)), Session(0)), [Txn(0)]);
     }
 }

@@ -110,6 +110,8 @@ pub enum Warning {
     SkippedOperation,
     /// Transactions that the log begins and never ends.
     Unfinished,
+    /// Reads by a predicate of which only the rows found can be judged.
+    PartialPredicate,
 }
 
 impl Warning {
@@ -141,6 +143,10 @@ impl Warning {
             Warning::MissingWriter => many("read", "of a write that the input does not have"),
             Warning::UnknownField => many("field", "not understood and kept as annotation or left out"),
             Warning::SkippedOperation => many("operation", "not understood and left out"),
+            Warning::PartialPredicate => many(
+                "read",
+                "by predicate judged by the rows found only; that no other row matched is left out",
+            ),
             Warning::Unfinished => many("transaction", "without an end; outcome unknown"),
         }
     }

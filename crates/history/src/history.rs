@@ -9,6 +9,7 @@
 //! 29 bytes, and 8, 16 and 16 more where events, times and database timestamps are recorded, and 4 where completions have
 //! names.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -178,6 +179,14 @@ pub struct RangeRow {
     pub live: Vec<(Value, Value)>,
     /// Keys reported as deleted, with the identity of their tombstones.
     pub dead: Vec<(Value, Value)>,
+}
+
+impl RangeRow {
+    /// Whether a name of the table lies in the range. One that cannot be compared with the bounds does not.
+    pub fn covers(&self, table: &Values, name: Value) -> bool {
+        table.compare(self.low, name).is_some_and(Ordering::is_le)
+            && table.compare(name, self.high).is_some_and(Ordering::is_le)
+    }
 }
 
 /// A start and an end for each transaction, for example when the client invoked and returned.

@@ -85,12 +85,7 @@ pub(super) fn mop(history: &History, op: OpView) -> String {
 /// What a range read asked for: `:true` is every key there is.
 fn predicate(history: &History, op: Op) -> String {
     let Some(row) = history.range(op) else { return ":true".to_owned() };
-    let within = |name: Value| {
-        let table = history.table();
-        table.compare(row.low, name).is_some_and(|order| order.is_le())
-            && table.compare(name, row.high).is_some_and(|order| order.is_le())
-    };
-    if history.keys().all(|key| within(history.key_name(key))) {
+    if history.keys().all(|key| row.covers(history.table(), history.key_name(key))) {
         return ":true".to_owned();
     }
     format!("[:range {} {}]", value(history, row.low), value(history, row.high))

@@ -14,7 +14,7 @@
 use std::collections::BTreeSet;
 
 use isoscope_check::{Case, Edge, Evidence, Finding, Node, Seen, Through, Verdict, Why, World};
-use isoscope_levels::Level;
+use isoscope_levels::{Anomaly, Level};
 
 use crate::commands::check::report::Report;
 
@@ -123,11 +123,10 @@ pub(crate) fn open_without_sessions(report: &Report) -> Vec<Level> {
 
 /// All that the verdicts refute.
 fn refuted(report: &Report) -> Vec<Ordered> {
-    let judgements = report.judged.iter().map(|judged| &judged.judgement);
     let mut refuted = Vec::new();
     let mut inferred = Vec::new();
     let mut holds = Vec::new();
-    for judgement in judgements.clone() {
+    for judgement in report.judged.iter().map(|judged| &judged.judgement) {
         let level = ordered(judgement.level);
         match &judgement.verdict {
             Verdict::Holds(_) => holds.push(level),
@@ -156,9 +155,13 @@ fn all_orders(finding: &Finding) -> impl Iterator<Item = Through> + '_ {
     finding.instances.iter().map(|instance| orders(&instance.evidence))
 }
 
-/// What an anomaly violates by itself: the weakest levels that forbid it, with the orders that it takes.
+/// What an anomaly violates by itself: the weakest levels that forbid it, with the orders that it takes. A proof by cases
+/// is named after one of its cases and shows no more than its verdict; only a lost update is one in every case.
 fn forbidden(finding: &Finding) -> impl Iterator<Item = Ordered> + '_ {
-    all_orders(finding).flat_map(|orders| {
+    let by_cases = |evidence: &Evidence| matches!(evidence, Evidence::Cases(_) | Evidence::Worlds(_));
+    let shown = finding.instances.iter().map(|instance| &instance.evidence);
+    let shown = shown.filter(move |evidence| finding.anomaly == Anomaly::LostUpdate || !by_cases(evidence));
+    shown.map(orders).flat_map(|orders| {
         let weakest = finding.anomaly.forbidden_from().iter();
         weakest.map(move |&weakest| Ordered { level: ordered(weakest).level, orders })
     })

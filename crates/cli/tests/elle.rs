@@ -66,7 +66,8 @@ fn a_write_cycle_has_two_ww_steps() {
 
 #[test]
 fn circular_information_flow_has_a_wr_and_a_ww_step() {
-    let text = committed(&["[[:append :x 1] [:r :y [1]]]", "[[:append :x 2] [:append :y 1]]", "[[:r :x [1 2]]]"]);
+    let text =
+        committed(&["[[:append :x 1] [:r :y [1]]]", "[[:append :x 2] [:append :y 1]]", "[[:r :x [1 2]]]"]);
     let map = edn(&text);
     assert_has(&map, ":anomaly-types (:G1c), ");
     assert_has(&map, "{:type :wr, :key :y, :value 1, :a-mop-index 1, :b-mop-index 1}");
@@ -83,7 +84,8 @@ fn an_aborted_read_has_its_writer_and_its_element() {
 {:index 6, :time 25, :type :invoke, :process 1, :f :txn, :value [[:r :x]]}
 {:index 7, :time 30, :type :ok, :process 1, :f :txn, :value [[:r :x [1]]]}";
     let map = edn(text);
-    let expected = format!(":anomalies {{:G1a [{{:op {read}, :mop [:r :x [1]], :writer {writer}, :element 1, ");
+    let expected =
+        format!(":anomalies {{:G1a [{{:op {read}, :mop [:r :x [1]], :writer {writer}, :element 1, ");
     assert_has(&map, &expected);
     assert_not(&map, "read-committed");
     let register = edn(&text.replace(":append", ":w").replace("[1]]", "1]"));
@@ -139,7 +141,8 @@ fn lists_that_cannot_be_have_their_own_shapes() {
 
 #[test]
 fn one_lost_update_has_all_transactions_of_a_version() {
-    let text = committed(&["[[:append :x 0]]", "[[:r :x [0]] [:append :x 1]]", "[[:r :x [0]] [:append :x 2]]"]);
+    let text =
+        committed(&["[[:append :x 0]]", "[[:r :x [0]] [:append :x 1]]", "[[:r :x [0]] [:append :x 2]]"]);
     let map = edn(&text);
     let txn = |i: usize| {
         format!("{{:index {i}, :type :ok, :process {i}, :f :txn, :value [[:r :x [0]] [:append :x {i}]]}}")
@@ -149,7 +152,11 @@ fn one_lost_update_has_all_transactions_of_a_version() {
 
 #[test]
 fn an_anti_dependency_of_items_says_so() {
-    let map = edn(&committed(&["[[:append :x 1] [:append :y 1]]", "[[:append :x 2] [:r :y []]]", "[[:r :x [1 2]]]"]));
+    let map = edn(&committed(&[
+        "[[:append :x 1] [:append :y 1]]",
+        "[[:append :x 2] [:r :y []]]",
+        "[[:r :x [1 2]]]",
+    ]));
     assert_has(&map, ":anomaly-types (:G-single-item), ");
     let init = ":value :elle.list-append/init, :value' 1";
     assert_has(&map, &format!("{{:type :rw, :key :y, {init}, :a-mop-index 1, :b-mop-index 1}}"));
@@ -159,7 +166,8 @@ fn an_anti_dependency_of_items_says_so() {
     assert_has(&map, ":anomaly-types (:G2-item), ");
     assert_not(&map, "repeatable-read");
 
-    let fork = ["[[:append :x 1]]", "[[:r :x [1]] [:r :y []]]", "[[:append :y 1]]", "[[:r :y [1]] [:r :x []]]"];
+    let fork =
+        ["[[:append :x 1]]", "[[:r :x [1]] [:r :y []]]", "[[:append :y 1]]", "[[:r :y [1]] [:r :x []]]"];
     let map = edn(&committed(&fork));
     assert_has(&map, ":anomaly-types (:G-nonadjacent-item), ");
     assert_not(&map, "prefix repeatable-read");
@@ -239,7 +247,9 @@ fn a_violation_that_sessions_hide_is_found() {
     }
     let map = edn(&text);
     let violated = &models(&map, "not") | &models(&map, "also-not");
-    for model in ["snapshot-isolation", "serializable", "repeatable-read", "strong-session-snapshot-isolation"] {
+    for model in
+        ["snapshot-isolation", "serializable", "repeatable-read", "strong-session-snapshot-isolation"]
+    {
         assert!(violated.contains(model), "{model}\n{map}");
     }
     for model in ["read-atomic", "causal-cerone", "read-committed", "monotonic-atomic-view"] {
@@ -327,7 +337,11 @@ fn the_models_are_what_the_levels_say() {
             for (level, model) in models {
                 let mut levels = json["levels"].as_array().unwrap().iter();
                 let verdict = levels.find(|judged| judged["level"] == level).unwrap()["verdict"].as_str();
-                assert_eq!(violated.contains(model), verdict == Some("violated"), "{history}: {model}\n{map}");
+                assert_eq!(
+                    violated.contains(model),
+                    verdict == Some("violated"),
+                    "{history}: {model}\n{map}"
+                );
                 compared += usize::from(violated.contains(model));
             }
         }

@@ -342,8 +342,8 @@ fn elle_gets_its_own_names() {
          :process 2, :f :txn, :value [[:r \"x\" \"a\\\"b\"]]}, :mop [:r \"x\" \"a\\\"b\"], :writer {:index 1, \
          :type :fail, :process 1, :f :txn, :value [[:w \"x\" \"a\\\"b\"]]}, :explanation \"T2 read \
          x=\\\"a\\\\\\\"b\\\" from T1, which aborted.\"}]}, :not #{:read-committed}, :also-not #{:causal-cerone \
-         :monotonic-atomic-view :parallel-snapshot-isolation :prefix :read-atomic :repeatable-read :serializable \
-         :snapshot-isolation :strong-read-committed :strong-serializable :strong-session-read-committed \
+         :consistent-view :forward-consistent-view :monotonic-atomic-view :monotonic-snapshot-read \
+         :parallel-snapshot-isolation :prefix :read-atomic :repeatable-read :serializable :snapshot-isolation :strong-read-committed :strong-serializable :strong-session-read-committed \
          :strong-session-serializable :strong-session-snapshot-isolation :strong-snapshot-isolation}}\n"
     );
 }
@@ -442,8 +442,8 @@ fn elle_gets_a_lost_update_in_its_shape() {
     assert!(lost.contains(&map), "{lost}");
     assert!(
         lost.ends_with(
-            ":not #{:parallel-snapshot-isolation :repeatable-read}, :also-not #{:serializable \
-             :snapshot-isolation :strong-serializable :strong-session-serializable \
+            ":not #{:consistent-view :parallel-snapshot-isolation :repeatable-read}, :also-not \
+             #{:forward-consistent-view :serializable :snapshot-isolation :strong-serializable :strong-session-serializable \
              :strong-session-snapshot-isolation :strong-snapshot-isolation}}\n"
         ),
         "{lost}"

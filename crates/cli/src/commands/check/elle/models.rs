@@ -37,7 +37,7 @@ const SESSION: Through = Through::Sessions;
 const STRONG: Through = Through::RealTime;
 
 /// Elle's names, those it prints, with what each means.
-static MODELS: [(&str, Level, Through); 18] = [
+static MODELS: [(&str, Level, Through); 19] = [
     ("read-uncommitted", Level::AdyaPl1, PLAIN),
     ("strong-session-read-uncommitted", Level::AdyaPl1, SESSION),
     ("strong-read-uncommitted", Level::AdyaPl1, STRONG),
@@ -50,6 +50,8 @@ static MODELS: [(&str, Level, Through); 18] = [
     ("causal-cerone", Level::Causal, PLAIN),
     ("prefix", Level::Prefix, PLAIN),
     ("parallel-snapshot-isolation", Level::ParallelSnapshot, PLAIN),
+    // Adya's PL-2+ forbids G1 and G-single, and so does parallel snapshot isolation without sessions.
+    ("consistent-view", Level::ParallelSnapshot, PLAIN),
     ("snapshot-isolation", Level::Snapshot, PLAIN),
     ("strong-session-snapshot-isolation", Level::Snapshot, SESSION),
     ("strong-snapshot-isolation", Level::Snapshot, STRONG),
@@ -57,6 +59,13 @@ static MODELS: [(&str, Level, Through); 18] = [
     ("strong-session-serializable", Level::Serializable, SESSION),
     // Of its two names for this, Elle prints the one that is not `strict-serializable`.
     ("strong-serializable", Level::Serializable, STRONG),
+];
+
+/// Models above one that is decided, which clients alone cannot tell from it: they speak of when snapshots were taken. They
+/// are violated where that one is, and are never the weakest.
+static ABOVE: [(&str, Level, Through); 2] = [
+    ("monotonic-snapshot-read", Level::AdyaPl2, PLAIN),
+    ("forward-consistent-view", Level::ParallelSnapshot, PLAIN),
 ];
 
 fn models() -> impl Iterator<Item = (&'static str, Ordered)> {
@@ -90,8 +99,12 @@ pub(super) fn violated(report: &Report) -> (BTreeSet<&'static str>, BTreeSet<&'s
         !others.any(|other| is_stronger(model, other))
     };
     let (not, also_not): (Vec<_>, Vec<_>) = violated.iter().partition(|&&(_, model)| is_weakest(model));
-    let names = |models: Vec<(&'static str, Ordered)>| models.into_iter().map(|(name, _)| name).collect();
-    (names(not), names(also_not))
+    let above = ABOVE.iter().filter(|&&(_, level, orders)| {
+        let below = Ordered { level, orders };
+        violated.iter().any(|&(_, model)| model == below)
+    });
+    let names = |models: Vec<(&'static str, Ordered)>| models.into_iter().map(|(name, _)| name);
+    (names(not).collect(), names(also_not).chain(above.map(|&(name, ..)| name)).collect())
 }
 
 /// Whether a model is above another. Elle puts repeatable read above monotonic atomic view; the catalogue cannot, as its
@@ -228,6 +241,8 @@ mod tests {
             ("serializable", "snapshot-isolation"),
             ("snapshot-isolation", "parallel-snapshot-isolation"),
             ("snapshot-isolation", "prefix"),
+            ("snapshot-isolation", "consistent-view"),
+            ("consistent-view", "read-committed"),
             ("parallel-snapshot-isolation", "causal-cerone"),
             ("prefix", "causal-cerone"),
             ("causal-cerone", "read-atomic"),

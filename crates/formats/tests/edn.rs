@@ -580,7 +580,7 @@ proptest! {
 
     #[test]
     fn any_soup_of_tokens_is_survived(tokens in prop::collection::vec(prop::sample::select(vec![
-        "{", "}", "[", "]", "(", ")", ":type", ":ok", ":invoke", ":fail", ":value", ":r", ":w", ":append", " ", "\n", "1",
+        "{", "}", "[", "]", "(", ")", ":type", ":ok", ":invoke", ":fail", ":value", ":r", ":w", ":append", ":rp", ":true", ":insert", ":delete", ":f", ":init", "#{", " ", "\n", "1",
         "nil", "\"", "\\", ";", "#_", "#", "#a", "##Inf", ":process", "0", ",", "{:type :ok :value [[:r 1 nil]]}",
     ]), 0..60)) {
         let _ = support::try_reading(Format::Edn, tokens.concat());
@@ -696,7 +696,7 @@ fn damaged_files_are_survived() {
         Format::Edn,
         b"; c\n[#t{:type :invoke :process 1 :value ([:w \"a\\n\" nil])} #_ x\n{:type :info :process :n}]",
     );
-    for seed in ["seeds/edn/wild.edn", "seeds/edn/register.edn"] {
+    for seed in ["seeds/edn/wild.edn", "seeds/edn/register.edn", "seeds/edn/rows.edn"] {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(seed);
         survives_damage(Format::Edn, &std::fs::read(path).unwrap());
     }

@@ -4,8 +4,10 @@
 mod support;
 
 use isoscope_formats::Format;
-use isoscope_history::{Datum, Txn, notation};
-use support::{reading, told, written};
+use isoscope_history::notation::ValueText;
+use isoscope_history::{Datum, History, Txn, notation};
+use proptest::prelude::*;
+use support::{content, reading, told, written};
 
 fn edn(text: &str) -> String {
     told(Format::Edn, text)
@@ -212,4 +214,47 @@ fn the_completions_index_and_another_f_are_kept() {
     let notes =
         history.annotations().iter().map(|note| (history.datum(note.name), history.datum(note.value)));
     assert_eq!(notes.collect::<Vec<_>>(), [(Datum::Text("f"), Datum::Text(":transfer"))]);
+}
+
+/// Operations on the keys a to c; every transaction reads a and c, so that the range is the same before and after.
+fn row_operation() -> impl Strategy<Value = String> {
+    let key = || prop::sample::select(vec!["a", "b", "c"]);
+    let rows = prop::sample::subsequence(vec!["a=1", "b=2", "c=3"], 0..=3);
+    prop_oneof![
+        (key(), 0..4u8).prop_map(|(key, value)| format!("i({key},{value})")),
+        key().prop_map(|key| format!("d({key})")),
+        key().prop_map(|key| format!("r({key},nil)")),
+        (key(), 0..4u8).prop_map(|(key, value)| format!("r({key},{value})")),
+        (key(), 0..4u8).prop_map(|(key, value)| format!("w({key},{value})")),
+        rows.prop_map(|rows| format!("range(a,c,{{{}}})", rows.join(" "))),
+    ]
+}
+
+fn initial_values(history: &History) -> Vec<String> {
+    let keys = history.keys().map(|key| (history.key_name(key), history.initial(key)));
+    let mut texts: Vec<String> = keys
+        .map(|(key, value)| format!("{}={}", ValueText(history, key), ValueText(history, value)))
+        .collect();
+    texts.sort();
+    texts
+}
+
+proptest! {
+    #[test]
+    fn any_rows_are_written_and_read_back(
+        txns in prop::collection::vec(prop::collection::vec(row_operation(), 1..5), 1..6),
+        initial in prop::sample::select(vec!["", "init=nil  "]),
+    ) {
+        let mut text = initial.to_owned();
+        for (i, ops) in txns.iter().enumerate() {
+            // There is always something that makes it a history with rows.
+            text.push_str(&format!("T{i}: r(a,1) r(c,1) d(b) {}  ", ops.join(" ")));
+        }
+        let history = notation::parse(&text).unwrap();
+        for format in [Format::Edn, Format::ElleJson] {
+            let again = reading(format, written(&history, format).0).history;
+            prop_assert_eq!(content(&again), content(&history));
+            prop_assert_eq!(initial_values(&again), initial_values(&history));
+        }
+    }
 }

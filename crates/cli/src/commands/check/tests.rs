@@ -450,6 +450,30 @@ fn elle_gets_a_lost_update_in_its_shape() {
     );
 }
 
+/// What reads by predicate miss is no item: Elle leaves `-item` out.
+#[test]
+fn elle_marks_predicates() {
+    let edge = |from, to, why| Edge { from: Node::Txn(Txn(from)), to: Node::Txn(Txn(to)), why };
+    let render = |text, cycle| {
+        let verdict = found(Anomaly::WriteSkew, Through::Dependencies, Evidence::Cycle(cycle));
+        elle::render("h", Ok(&report(text, vec![(Level::Serializable, verdict)], true)))
+    };
+    let misses = |from, to, read| edge(from, to, Why::Misses { read: Op(read) });
+    let text = "init=nil  T1: i(:x,1) range(:x,:y,{:x=1})  T2: i(:y,2) range(:x,:y,{:y=2})";
+    let phantom = render(text, vec![misses(0, 1, 1), misses(1, 0, 3)]);
+    assert!(phantom.contains(":anomaly-types (:G2), "), "{phantom}");
+    let step = "{:type :rw, :key :y, :value nil, :value' 2, :predicate? true, :predicate-read [:rp :true {:x 1}], \
+                :a-mop-index 1, :b-mop-index 0}";
+    assert!(phantom.contains(step), "{phantom}");
+    let seen = edge(1, 0, Why::ReadFrom { read: Op(1) });
+    let text = "init=nil  T1: i(:x,1) range(:x,:y,{:x=1 :y=2})  T2: i(:y,2) range(:x,:y,{:y=2})";
+    let single = render(text, vec![seen, misses(0, 1, 1)]);
+    assert!(single.contains(":anomaly-types (:G-single), "), "{single}");
+    let step = "{:type :wr, :key :y, :value 2, :predicate-read [:rp :true {:x 1, :y 2}], :a-mop-index 0, \
+                :b-mop-index 1}";
+    assert!(single.contains(step), "{single}");
+}
+
 /// A proof by cases takes sessions if one of its cases does, and not only if its main cycle does.
 #[test]
 fn elle_looks_at_every_case_of_a_proof() {

@@ -5,10 +5,10 @@
 //! say the same unless the rest is forced too: then no single reader shows the cycle, and it stays ours.
 
 use isoscope_check::{Edge, Node, Seen, Why};
-use isoscope_history::{Datum, History, Key, Op, OpKind, OpView, Txn, Value};
+use isoscope_history::{Datum, History, Key, Op, OpKind, OpView, RangeRow, Txn, Value};
 use isoscope_levels::{ELLE_PROCESS, ELLE_REALTIME};
 
-use super::ops::{completion, invocation, join, mop_index, value};
+use super::ops::{completion, invocation, join, mop, mop_index, value};
 
 /// What a step is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,34 +145,73 @@ fn realtime(history: &History, edge: &Edge) -> Step {
 
 fn write_read(history: &History, from: Node, read: Op) -> Step {
     let view = history.op(read);
-    // Of a list, the last element that the writer appended; of rows, the writer's own.
+    // Of a list, the last element that the writer appended; of a range, a row that it wrote or removed.
     let elements = history.table().elements(view.value);
     let seen = elements.iter().rev().find_map(|&element| write_of(history, from, view.key, Some(element)));
-    let wrote = seen.or_else(|| last_write(history, from, view.key));
-    let what = wrote.map_or(version(history, view), |write| value(history, write.value));
-    let places = places(history, wrote.map(|write| write.id), Some(read));
-    dependency(history, from, Kind::WriteRead, ":wr", view.key, &format!(", :value {what}{places}"))
+    let wrote = match history.range(read) {
+        Some(row) => ranged_write(history, row, from, true),
+        None => seen.or_else(|| last_write(history, from, view.key)),
+    };
+    let what = wrote.map_or_else(|| version(history, view, view.key), |write| value(history, write.value));
+    let rest = format!(
+        ", :value {what}{}{}",
+        predicate(history, view),
+        places(history, wrote.map(|write| write.id), Some(read))
+    );
+    let key = wrote.map_or(view.key, |write| write.key);
+    dependency(history, from, Kind::WriteRead, ":wr", key, &rest)
 }
 
 fn read_write(history: &History, read: Op, to: Node) -> Step {
     let view = history.op(read);
     let from = Node::Txn(history.txn_of(read));
     let elements = history.table().elements(view.value);
-    // Of a list, the first element that is not in it yet.
-    let new = first_write(history, to, view.key, |write| !elements.contains(&write.value))
-        .filter(|write| write.kind == OpKind::Append)
-        .or_else(|| last_write(history, to, view.key));
-    let kind = if view.kind == OpKind::RangeRead { Kind::RangeWrite } else { Kind::ReadWrite };
-    let predicate = if kind == Kind::RangeWrite { ", :predicate? true" } else { "" };
+    // Of a list, the first element that is not in it yet; of a range, a row that is not as it was found.
+    let new = match history.range(read) {
+        Some(row) => ranged_write(history, row, to, false),
+        None => first_write(history, to, view.key, |write| !elements.contains(&write.value))
+            .filter(|write| write.kind == OpKind::Append)
+            .or_else(|| last_write(history, to, view.key)),
+    };
+    let (kind, marked) = match view.kind {
+        OpKind::RangeRead => (Kind::RangeWrite, ", :predicate? true"),
+        _ => (Kind::ReadWrite, ""),
+    };
+    let key = new.map_or(view.key, |write| write.key);
     let new_value =
         new.map_or_else(String::new, |write| format!(", :value' {}", value(history, write.value)));
     let rest = format!(
-        ", :value {}{new_value}{predicate}{}",
-        version(history, view),
+        ", :value {}{new_value}{marked}{}{}",
+        version(history, view, key),
+        predicate(history, view),
         places(history, Some(read), new.map(|write| write.id))
     );
-    let key = new.map_or(view.key, |write| write.key);
     dependency(history, from, kind, ":rw", key, &rest)
+}
+
+/// The last write of a key in a range that left what the range read found, or something else. What was not found is nil.
+fn ranged_write(history: &History, row: &RangeRow, node: Node, found: bool) -> Option<OpView> {
+    let Node::Txn(txn) = node else { return None };
+    history.ops_of(txn).rfind(|op| {
+        let name = history.key_name(op.key);
+        op.last_write
+            && op.kind.is_write()
+            && row.covers(history.table(), name)
+            && (row_value(row, name) == op.value) == found
+    })
+}
+
+/// What a range read found of a key.
+fn row_value(row: &RangeRow, key: Value) -> Value {
+    row.live.iter().find(|&&(name, _)| name == key).map_or(Value::NIL, |&(_, value)| value)
+}
+
+/// The read itself, where it is by a predicate.
+fn predicate(history: &History, read: OpView) -> String {
+    match read.kind {
+        OpKind::RangeRead => format!(", :predicate-read {}", mop(history, read)),
+        _ => String::new(),
+    }
 }
 
 fn write_write(history: &History, edge: &Edge, key: Key, old: Option<Value>, new: Option<Value>) -> Step {
@@ -209,13 +248,15 @@ fn places(history: &History, a: Option<Op>, b: Option<Op>) -> String {
     place("a-mop-index", a) + &place("b-mop-index", b)
 }
 
-/// The version that a read returned: the last element of a list, Elle's word for the empty one, or the value.
-fn version(history: &History, read: OpView) -> String {
-    match (read.kind, history.datum(read.value)) {
-        (_, Datum::List(elements)) => {
+/// The version of a key that a read returned: the last element of a list, Elle's word for the empty one, or the value.
+fn version(history: &History, read: OpView, key: Key) -> String {
+    if let Some(row) = history.range(read.id) {
+        return value(history, row_value(row, history.key_name(key)));
+    }
+    match history.datum(read.value) {
+        Datum::List(elements) => {
             elements.last().map_or(":elle.list-append/init".to_owned(), |&last| value(history, last))
         }
-        (OpKind::RangeRead, _) => "nil".to_owned(),
         _ => value(history, read.value),
     }
 }

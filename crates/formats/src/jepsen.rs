@@ -13,16 +13,16 @@
 //!   invocation before it;
 //! - every key begins with nil. Reading nil from a list is reading the empty list; whether a key is a list
 //!   or a register is decided by what else is done to it, when the whole input is known;
-//! - a read without a value, `[:r :x]`, is one whose result nobody learned, also in an `ok`;
+//! - a read without a value, `[:r :x]`, has an unknown result, also in an `ok`;
 //! - a key may be any datum; one with brackets is called by its canonical text ([`composite`]).
 //!
 //! And those of histories with rows (Elle's closed-predicate):
 //!
 //! - `[:insert k v]` writes a value, `[:delete k]` writes nil, and nil is read where there is no row;
-//! - `[:rp :true {k v}]` reads all keys of the history, and `{k v}` are those it found: a range read from the lowest
-//!   to the highest key. A `[[k v]]` says the same, and so do JSON's names that spell integers;
-//! - of any other predicate the rows found are reads; that no other row matched is not judged, with a warning. The same
-//!   holds of `:true` where keys are of kinds that have no common order;
+//! - `[:rp :true {k v}]` reads all keys of the history and found the rows `{k v}`: a range read from the lowest to the
+//!   highest key. Rows may also be pairs, `[[k v]]`. A name in a JSON object that spells an integer is that integer;
+//! - with any other predicate, the rows found are reads. That no other row matched is not judged, and a warning says so. The
+//!   same applies to `:true` where the keys have no common order;
 //! - an `ok` of `:f :init` that is over before anything else begins has the initial values, `{k v}`. Any other is a
 //!   transaction of inserts.
 //!

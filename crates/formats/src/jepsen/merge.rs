@@ -117,7 +117,7 @@ pub(super) struct Merger<'d, S> {
     registers: bool,
     /// What predicates that all keys match found.
     pub(super) ranges: Vec<Rows>,
-    /// The transaction that says what is there at the beginning, if it is over before all others.
+    /// The `:init` transaction that completed before any other began, if there is one.
     pub(super) init: Option<DraftTxn>,
     syntax: PhantomData<fn() -> S>,
 }

@@ -40,10 +40,17 @@ pub(super) enum Kind {
 /// What a micro-operation is called.
 #[derive(Clone, Copy)]
 enum Name {
+    /// One of a key.
+    Item(Item),
+    Predicate,
+}
+
+/// What is done to a key.
+#[derive(Clone, Copy)]
+enum Item {
     Read,
     Write(Kind),
     Delete,
-    Predicate,
 }
 
 /// Keys with their values.
@@ -105,39 +112,31 @@ impl MicroOps {
         let at = cursor.at as u32;
         let close = S::open(cursor).ok_or(Stop::Expected("a micro-operation such as [:r 1 nil]"))?;
         let mut first = true;
-        let name = name::<S>(cursor, close, &mut first)?;
-        if let Name::Predicate = name {
+        let Name::Item(item) = name::<S>(cursor, close, &mut first)? else {
             self.predicate::<S>(cursor, close, happened, at, out)?;
             return Ok(None);
-        }
+        };
         element::<S>(cursor, close, &mut first, "a key after the name of the micro-operation")?;
         let key = self.key::<S>(cursor)?;
         let unknown = MicroOp { kind: Kind::ReadUnknown, key, value: Value::UNKNOWN, at };
-        let (kind, value) = match name {
-            Name::Read if !happened => {
+        let (kind, value) = match item {
+            Item::Read if !happened => {
                 while S::more(cursor, close, &mut first)? {
                     cursor.skip::<S>()?;
                 }
                 return Ok(Some(unknown));
             }
-            Name::Read => {
+            Item::Read => {
                 if !S::more(cursor, close, &mut first)? {
                     return Ok(Some(unknown));
                 }
                 self.result::<S>(cursor)?
             }
-            Name::Write(kind) => {
+            Item::Write(kind) => {
                 element::<S>(cursor, close, &mut first, "the value written")?;
                 (kind, S::scalar(cursor, &mut self.values)?)
             }
-            Name::Delete | Name::Predicate => {
-                // A tombstone's name, which does not matter.
-                if !S::more(cursor, close, &mut first)? {
-                    return Ok(Some(MicroOp { kind: Kind::Delete, key, value: Value::NIL, at }));
-                }
-                cursor.skip::<S>()?;
-                (Kind::Delete, Value::NIL)
-            }
+            Item::Delete => (Kind::Delete, Value::NIL),
         };
         if S::more(cursor, close, &mut first)? {
             return Err(THE_END);
@@ -172,7 +171,7 @@ impl MicroOps {
         let all = matches!(&cursor.bytes[start..cursor.at], b":true" | b"true" | b"\"true\"");
         let more = S::more(cursor, close, &mut first)?;
         if !happened || !more {
-            // Nobody learned what it found.
+            // The result is unknown.
             let mut more = more;
             while more {
                 cursor.skip::<S>()?;
@@ -243,7 +242,8 @@ impl MicroOps {
     fn json_key<S: Syntax>(&mut self, cursor: &mut Cursor<'_>) -> Result<Value, Stop> {
         let start = cursor.at;
         let name = S::name(cursor)?.and_then(|name| std::str::from_utf8(name).ok());
-        if let Some(number) = name.and_then(|name| name.parse::<i64>().ok()) {
+        let number = name.and_then(|name| name.parse::<i64>().ok().filter(|n| n.to_string() == name));
+        if let Some(number) = number {
             return Ok(self.values.int(number));
         }
         cursor.at = start;
@@ -291,11 +291,11 @@ fn name<S: Syntax>(cursor: &mut Cursor<'_>, close: u8, first: &mut bool) -> Resu
     element::<S>(cursor, close, first, A_NAME)?;
     let start = cursor.at;
     match S::name(cursor)? {
-        Some(b"r" | b"read") => Ok(Name::Read),
-        Some(b"w" | b"write") => Ok(Name::Write(Kind::Write)),
-        Some(b"append") => Ok(Name::Write(Kind::Append)),
-        Some(b"insert") => Ok(Name::Write(Kind::Insert)),
-        Some(b"delete") => Ok(Name::Delete),
+        Some(b"r" | b"read") => Ok(Name::Item(Item::Read)),
+        Some(b"w" | b"write") => Ok(Name::Item(Item::Write(Kind::Write))),
+        Some(b"append") => Ok(Name::Item(Item::Write(Kind::Append))),
+        Some(b"insert") => Ok(Name::Item(Item::Write(Kind::Insert))),
+        Some(b"delete") => Ok(Name::Item(Item::Delete)),
         Some(b"rp") => Ok(Name::Predicate),
         _ => {
             cursor.at = start;

@@ -43,7 +43,7 @@ pub(super) enum Process {
 pub(super) enum Function {
     /// A transaction, or not said.
     Txn,
-    /// What is there at the beginning.
+    /// The initial values of keys.
     Init,
     /// Something whose value need not be a transaction.
     Other,

@@ -31,7 +31,7 @@ impl<S: Syntax> Merger<'_, S> {
         }
     }
 
-    /// Believes the transaction that says what is there at the beginning.
+    /// Turns the `:init` transaction into initial values.
     pub(super) fn settle_init(&mut self) {
         let Some(init) = self.init else { return };
         let own = |held: &Held| {
@@ -39,7 +39,7 @@ impl<S: Syntax> Merger<'_, S> {
             ops.map(|(_, op)| (op, held.base + u64::from(op.at))).collect::<Vec<_>>()
         };
         let ops: Vec<(MicroOp, u64)> = self.held.iter().flat_map(own).collect();
-        // Somebody may call a transaction so.
+        // An ordinary transaction may be called `:init` too.
         if ops.iter().any(|(op, _)| op.kind != Kind::Init) {
             return;
         }

@@ -52,7 +52,7 @@ pub(super) struct Record {
     pub(super) index: Option<u64>,
     /// The index of its completion.
     pub(super) done_index: Option<u64>,
-    /// It says what is there at the beginning.
+    /// Its `:f` is `:init`.
     pub(super) init: bool,
     pub(super) invoke: Option<Mark>,
     pub(super) done: Option<(OpType, Mark)>,
@@ -275,7 +275,7 @@ impl<'a> Scanner<'a> {
         cursor.at = start;
         if function == Function::Init && matches!(cursor.peek(), Some(b'{' | b'[' | b'(')) {
             let read = self.out.micro.init::<S>(cursor, out);
-            // Somebody may call a transaction so.
+            // An ordinary transaction may be called `:init` too.
             let bad = std::mem::replace(&mut cursor.at, start);
             if read.is_ok() || !micro::begins_transaction::<S>(cursor) {
                 cursor.at = bad;
@@ -339,9 +339,9 @@ impl<'a> Scanner<'a> {
 
     /// Keeps the fields that mean nothing here.
     fn note(&mut self, cursor: &mut Cursor<'a>, map: &OpMap<'a>, record: u32) -> Result<(), Stop> {
-        // A completion does what was invoked.
-        let told = map.kind != OpType::Invoke && self.out.records[record as usize].invoke.is_some();
-        for (name, text) in map.notes.iter().filter(|(name, _)| *name != b"f" || !told) {
+        // A completion repeats the `:f` of its invocation.
+        let repeats = map.kind != OpType::Invoke && self.out.records[record as usize].invoke.is_some();
+        for (name, text) in map.notes.iter().filter(|(name, _)| *name != b"f" || !repeats) {
             cursor.at = map.at;
             let name = cursor.utf8(name)?;
             cursor.at = text.start;

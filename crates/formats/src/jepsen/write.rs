@@ -352,7 +352,7 @@ fn check_expressible<S: Script>(history: &History) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// Whether a range read is one of all keys, with rows that can be told.
+/// Whether a range read covers all keys, and its rows can be spelt.
 fn is_whole(history: &History, op: Op) -> bool {
     let Some(row) = history.range(op) else { return false };
     let within = |name: Value| row.covers(history.table(), name);

@@ -60,7 +60,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         about: "what was rolled back is read",
         aliases: &["TAP-b", "G1a"],
         called: &[
-            called("Elle", ":G1a, and :dirty-update where a committed append stands on the aborted one"),
+            called("Elle", ":G1a, and :dirty-update where a committed append follows the aborted one"),
             called("ANSI SQL", "a case of P1, dirty read, which also counts reads that turn out well"),
         ],
         elle: Some("G1a"),

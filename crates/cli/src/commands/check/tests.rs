@@ -450,7 +450,7 @@ fn elle_gets_a_lost_update_in_its_shape() {
     );
 }
 
-/// What reads by predicate miss is no item: Elle leaves `-item` out.
+/// Elle leaves `-item` out where an anti-dependency is of a predicate read.
 #[test]
 fn elle_marks_predicates() {
     let edge = |from, to, why| Edge { from: Node::Txn(Txn(from)), to: Node::Txn(Txn(to)), why };

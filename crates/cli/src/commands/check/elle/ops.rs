@@ -1,6 +1,6 @@
 //! Operations, micro-operations and values as EDN, the way Jepsen has them.
 //!
-//! A transaction is the map of its completion: `:index`, `:time`, `:type`, `:process`, `:f` and `:value`, as far as the
+//! A transaction is written as the map of its completion: `:index`, `:time`, `:type`, `:process`, `:f` and `:value`, as far as the
 //! input has them. `:txn` is ours: what isoscope calls the transaction, where that is not the index.
 
 use isoscope_history::{Datum, History, NO_TIME, Op, OpKind, OpView, Outcome, Txn, Value};
@@ -91,7 +91,7 @@ fn predicate(history: &History, op: Op) -> String {
     format!("[:range {} {}]", value(history, row.low), value(history, row.high))
 }
 
-/// Where an operation stands in its transaction.
+/// The index of an operation in its transaction.
 pub(super) fn mop_index(history: &History, op: Op) -> usize {
     op.index() - history.op_range(history.txn_of(op)).start
 }

@@ -22,7 +22,7 @@ use crate::commands::check::report::{Report, elle_name};
 pub(super) struct Anomalies(pub(super) BTreeMap<String, Vec<String>>);
 
 impl Anomalies {
-    /// What a report found. Each kind is told once, under the weakest level it violates.
+    /// What a report found. A finding that several levels share is listed once.
     pub(super) fn of(report: &Report) -> Anomalies {
         let mut anomalies = Anomalies::default();
         let findings = report.findings();
@@ -38,8 +38,8 @@ impl Anomalies {
                 if finding.anomaly == Anomaly::LostUpdate && lost.add(history, &instance.evidence) {
                     continue;
                 }
-                let told = text(&teller.story(finding.anomaly, instance).headline);
-                let (kind, map) = occurrence(history, finding, instance, &told);
+                let explanation = text(&teller.story(finding.anomaly, instance).headline);
+                let (kind, map) = occurrence(history, finding, instance, &explanation);
                 anomalies.add(kind, map);
                 if let Some(map) = dirty_update(history, finding.anomaly, &instance.evidence) {
                     anomalies.add(":dirty-update".to_owned(), map);
@@ -61,7 +61,12 @@ impl Anomalies {
 }
 
 /// The keyword and the map of an occurrence.
-fn occurrence(history: &History, finding: &Finding, instance: &Instance, told: &str) -> (String, String) {
+fn occurrence(
+    history: &History,
+    finding: &Finding,
+    instance: &Instance,
+    explanation: &str,
+) -> (String, String) {
     let evidence = instance.evidence.main();
     let keyword = keyword(finding, &instance.evidence);
     let mut fields = match (finding.anomaly, evidence) {
@@ -76,11 +81,11 @@ fn occurrence(history: &History, finding: &Finding, instance: &Instance, told: &
             let own = matches!(instance.evidence, Evidence::Cycle(_)).then(|| drawn.name()).flatten();
             let kind = own.map_or(keyword.clone(), |name| format!(":{name}"));
             let [cycle, steps] = drawn.fields();
-            let fields = [cycle, steps, format!(":type {kind}"), format!(":explanation {told}")];
+            let fields = [cycle, steps, format!(":type {kind}"), format!(":explanation {explanation}")];
             return (kind, format!("{{{}}}", fields.join(", ")));
         }
     };
-    fields.push(format!(":explanation {told}"));
+    fields.push(format!(":explanation {explanation}"));
     (keyword, format!("{{{}}}", fields.join(", ")))
 }
 
@@ -173,7 +178,7 @@ fn incompatible(history: &History, first: Op, second: Op) -> Vec<String> {
     vec![format!(":key {key}"), format!(":values [{}]", join(lists))]
 }
 
-/// An aborted append that a committed one stands on: in a list that was read, an element of an aborted transaction
+/// A committed append on top of an aborted one: in a list that was read, an element of an aborted transaction
 /// comes before one of a committed transaction. Elle shows it beside the aborted read.
 fn dirty_update(history: &History, anomaly: Anomaly, evidence: &Evidence) -> Option<String> {
     let Evidence::Read { read, write: Some(write) } = evidence.main() else { return None };

@@ -107,9 +107,7 @@ fn judge_without_sessions(
     if open.is_empty() {
         return Ok(());
     }
-    let mut edit = report.reading.history.edit();
-    edit.dissolve_sessions();
-    let history = edit.finish();
+    let history = report.reading.history.apart();
     let judged = judge(&history, &open, options, report.limits, terminal);
     report.without_sessions = judged.into_iter().map(|judged| judged.judgement).collect();
     if certify {

@@ -122,7 +122,8 @@ fn is_stronger(model: Ordered, other: Ordered) -> bool {
 pub(crate) fn open_without_sessions(report: &Report) -> Vec<Level> {
     let refuted = refuted(report);
     let holds: Vec<Ordered> = report.holding().into_iter().map(ordered).collect();
-    let candidates = Level::ALL.into_iter().filter(|&level| ordered(level).orders == SESSION);
+    let is_candidate = |level: &Level| ordered(*level) == Ordered { level: *level, orders: SESSION };
+    let candidates = Level::ALL.into_iter().filter(is_candidate);
     let open = candidates.filter(|&level| {
         let plain = Ordered { level, orders: PLAIN };
         let asked = report.judged.iter().any(|judged| ordered(judged.judgement.level).level == level);

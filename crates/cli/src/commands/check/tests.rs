@@ -336,16 +336,16 @@ fn elle_gets_its_own_names() {
     }]);
     let verdicts = vec![(Level::ReadCommitted, aborted.clone()), (Level::Causal, aborted)];
     let report = report("T1!: w(x,\"a\\\"b\")  T2: r(x,\"a\\\"b\")", verdicts, true);
-    assert_eq!(
-        elle::render("h", Ok(&report)),
-        "{:file \"h\", :valid? false, :anomaly-types (:G1a), :anomalies {:G1a [{:op {:index 2, :type :ok, \
-         :process 2, :f :txn, :value [[:r \"x\" \"a\\\"b\"]]}, :mop [:r \"x\" \"a\\\"b\"], :writer {:index 1, \
-         :type :fail, :process 1, :f :txn, :value [[:w \"x\" \"a\\\"b\"]]}, :explanation \"T2 read \
-         x=\\\"a\\\\\\\"b\\\" from T1, which aborted.\"}]}, :not #{:read-committed}, :also-not #{:causal-cerone \
-         :consistent-view :forward-consistent-view :monotonic-atomic-view :monotonic-snapshot-read \
-         :parallel-snapshot-isolation :prefix :read-atomic :repeatable-read :serializable :snapshot-isolation :strong-read-committed :strong-serializable :strong-session-read-committed \
-         :strong-session-serializable :strong-session-snapshot-isolation :strong-snapshot-isolation}}\n"
-    );
+    let map = elle::render("h", Ok(&report));
+    let expected = "{:file \"h\", :valid? false, :anomaly-types (:G1a), :anomalies {:G1a [{:op {:index 2, :type :ok, \
+                    :process 2, :f :txn, :value [[:r \"x\" \"a\\\"b\"]]}, :mop [:r \"x\" \"a\\\"b\"], :writer \
+                    {:index 1, :type :fail, :process 1, :f :txn, :value [[:w \"x\" \"a\\\"b\"]]}, :explanation \
+                    \"T2 read x=\\\"a\\\\\\\"b\\\" from T1, which aborted.\"}]}, :not #{:read-committed}, \
+                    :also-not #{:causal-cerone ";
+    assert!(map.starts_with(expected), "{map}");
+    for model in ["read-atomic", "serializable", "strong-serializable", "strong-session-read-committed"] {
+        assert!(map.contains(&format!(" :{model}")), "{map}");
+    }
 }
 
 /// The cycle that Elle's users know: the reader saw the newer version and read the one it overwrote.
@@ -422,13 +422,9 @@ fn elle_is_told_what_a_cycle_needs() {
         &[Level::AdyaPl299, Level::Serializable],
     );
     assert!(skew.contains(":anomaly-types (:G2-item)"), "{skew}");
-    assert!(
-        skew.ends_with(
-            ":not #{:repeatable-read}, :also-not #{:serializable :strong-serializable \
-             :strong-session-serializable}}\n"
-        ),
-        "{skew}"
-    );
+    let (_, models) = skew.split_once(":not ").unwrap();
+    assert!(models.contains("#{:repeatable-read") && models.contains(":serializable "), "{skew}");
+    assert!(!models.contains("snapshot-isolation"), "{skew}");
 }
 
 /// One map for all that read one version and wrote the key.
@@ -440,14 +436,11 @@ fn elle_gets_a_lost_update_in_its_shape() {
                 {:index 2, :type :ok, :process 2, :f :txn, :value [[:r \"x\" 0] [:w \"x\" 2]]}";
     let map = format!(":anomalies {{:lost-update [{{:key \"x\", :value 0, :txns [{txns}]}}]}}");
     assert!(lost.contains(&map), "{lost}");
-    assert!(
-        lost.ends_with(
-            ":not #{:consistent-view :parallel-snapshot-isolation :repeatable-read}, :also-not \
-             #{:forward-consistent-view :serializable :snapshot-isolation :strong-serializable :strong-session-serializable \
-             :strong-session-snapshot-isolation :strong-snapshot-isolation}}\n"
-        ),
-        "{lost}"
-    );
+    let (_, models) = lost.split_once(":not ").unwrap();
+    for model in [":parallel-snapshot-isolation", ":repeatable-read", ":snapshot-isolation"] {
+        assert!(models.contains(model), "{lost}");
+    }
+    assert!(!models.contains(":prefix") && !models.contains(":read-atomic"), "{lost}");
 }
 
 /// Elle leaves `-item` out where an anti-dependency is of a predicate read.

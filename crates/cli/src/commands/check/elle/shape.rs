@@ -2,7 +2,7 @@
 //!
 //! A cycle is `{:cycle :steps :type}`, a wrong read `{:op :mop ...}`, and a lost update one map for all transactions that
 //! read the same version of a key. Elle's own keyword is taken where Elle means the same, and ours otherwise: a cycle has
-//! the name of its steps, unless it is one of a proof by cases. `:explanation` is ours.
+//! the name of its steps, unless a proof by cases has a name of Elle's itself. `:explanation` is ours.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -77,8 +77,10 @@ fn occurrence(
         (anomaly, Evidence::Read { read, write }) => wrong_read(history, anomaly, *read, *write),
         (_, Evidence::Cycle(_) | Evidence::Cases(_) | Evidence::Worlds(_)) => {
             let drawn = Drawn::of(history, shown(&instance.evidence));
-            // A cycle of a proof by cases rests on assumptions: it is no cycle of Elle's.
-            let own = matches!(instance.evidence, Evidence::Cycle(_)).then(|| drawn.name()).flatten();
+            // The steps of a proof by cases rest on assumptions, so there the finding's name comes first.
+            let by_steps =
+                matches!(instance.evidence, Evidence::Cycle(_)) || finding.anomaly.elle().is_none();
+            let own = by_steps.then(|| drawn.name()).flatten();
             let kind = own.map_or(keyword.clone(), |name| format!(":{name}"));
             let [cycle, steps] = drawn.fields();
             let fields = [cycle, steps, format!(":type {kind}"), format!(":explanation {explanation}")];

@@ -140,6 +140,15 @@ fn internal_reads_say_what_was_expected() {
 }
 
 #[test]
+fn a_future_read_names_its_element() {
+    let value = "[[:r :x [0 1]] [:append :x 1]]";
+    let map = edn(&committed(&[value, "[[:append :x 0]]"]));
+    let op = format!("{{:index 0, :type :ok, :process 0, :f :txn, :value {value}}}");
+    assert_has(&map, &format!(":future-read [{{:op {op}, :mop [:r :x [0 1]], :element 1, "));
+    assert_not(&map, "read-committed");
+}
+
+#[test]
 fn lists_that_cannot_be_have_their_own_shapes() {
     let map = edn(&committed(&["[[:append :x 1]]", "[[:append :x 2]]", "[[:r :x [1 2]]]", "[[:r :x [2]]]"]));
     assert_has(&map, ":incompatible-order [{:key :x, :values [[2] [1 2]], ");

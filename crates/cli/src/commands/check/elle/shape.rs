@@ -191,13 +191,9 @@ fn dirty_update(history: &History, anomaly: Anomaly, evidence: &Evidence) -> Opt
     let elements = history.table().elements(view.value);
     let aborted = elements.iter().position(|&element| element == history.op(*write).value)?;
     let appender = |element: Value| {
-        let writers = history.writers(view.key).iter().copied();
-        writers.into_iter().find(|&txn| {
-            history.outcome(txn) == Outcome::Committed
-                && history
-                    .ops_of(txn)
-                    .any(|op| op.kind == OpKind::Append && op.key == view.key && op.value == element)
-        })
+        let is_append = |op: OpView| op.kind == OpKind::Append && op.key == view.key && op.value == element;
+        let mut writers = history.writers(view.key).iter().copied();
+        writers.find(|&txn| history.outcome(txn) == Outcome::Committed && history.ops_of(txn).any(is_append))
     };
     let later = elements.iter().enumerate().skip(aborted + 1);
     let (last, committed) =

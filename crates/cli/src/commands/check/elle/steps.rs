@@ -72,10 +72,12 @@ impl Drawn {
             _ => "G-nonadjacent",
         };
         let item = if has(Kind::ReadWrite) && !has(Kind::RangeWrite) { "-item" } else { "" };
-        let order = match () {
-            () if has(Kind::Realtime) => ELLE_REALTIME,
-            () if has(Kind::Process) => ELLE_PROCESS,
-            () => "",
+        let order = if has(Kind::Realtime) {
+            ELLE_REALTIME
+        } else if has(Kind::Process) {
+            ELLE_PROCESS
+        } else {
+            ""
         };
         Some(format!("{base}{item}{order}"))
     }

@@ -297,35 +297,45 @@ const PLAIN: [(&str, &str); 8] = [
     ("serializable", "serializable"),
 ];
 
-/// Small histories of registers in sessions, the same ones at each run.
-fn random_histories(count: usize) -> Vec<String> {
+/// Small histories in sessions, the same ones at each run: registers, or lists of which every read returns a beginning.
+fn random_histories(count: usize, lists: bool) -> Vec<String> {
     let mut state = 0x2545_F491_4F6C_DD1D_u64;
-    let mut below = move |n: u64| {
+    let mut below = move |n: usize| {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        state % n
+        (state % n as u64) as usize
     };
-    let history = |_| {
-        let (mut text, mut written, mut txn) = (String::new(), 0, 0);
-        for _ in 0..3 {
-            for i in 0..2 {
-                txn += 1;
-                let _ = write!(text, "{}T{txn}:", if i == 0 { "  " } else { " ; " });
-                for _ in 0..2 {
-                    let key = ["x", "y"][below(2) as usize];
-                    if below(2) == 0 {
-                        written += 1;
-                        let _ = write!(text, " w({key},{written})");
-                    } else {
-                        let _ = write!(text, " r({key},{})", below(written + 2).min(written));
-                    }
-                }
+    let mut operation = |written: &mut [Vec<String>; 2]| {
+        let k = below(2);
+        let key = ["x", "y"][k];
+        let next = (written[0].len() + written[1].len() + 1).to_string();
+        let some = below(written[k].len() + 1);
+        match (below(2), lists) {
+            (0, true) => {
+                written[k].insert(some, next.clone());
+                format!(" a({key},{next})")
+            }
+            (0, false) => {
+                written[k].push(next.clone());
+                format!(" w({key},{next})")
+            }
+            (_, true) => format!(" r({key},[{}])", written[k][..some].join(" ")),
+            (_, false) => format!(" r({key},{})", written[k].get(some).map_or("0", String::as_str)),
+        }
+    };
+    let mut history = |_| {
+        let mut text = String::new();
+        let mut written = [Vec::new(), Vec::new()];
+        for txn in 1..=6 {
+            let _ = write!(text, "{}T{txn}:", if txn % 2 == 1 { "  " } else { " ; " });
+            for _ in 0..2 {
+                text.push_str(&operation(&mut written));
             }
         }
         text
     };
-    (0..count).map(history).collect()
+    (0..count).map(&mut history).collect()
 }
 
 /// What is listed is what the levels say, and for the plain models what they say of the same history without sessions.
@@ -334,7 +344,8 @@ fn the_models_are_what_the_levels_say() {
     let examples = Level::ALL.iter().flat_map(|level| level.examples());
     let examples = examples.chain(Anomaly::ALL.iter().flat_map(|anomaly| anomaly.examples()));
     let mut histories: Vec<String> = examples.map(|example| example.notation.to_owned()).collect();
-    histories.extend(random_histories(150));
+    histories.extend(random_histories(150, false));
+    histories.extend(random_histories(150, true));
     let directory = TempDir::new().unwrap();
     let (mut with, mut without) = (String::new(), String::new());
     for (i, history) in histories.iter().enumerate() {

@@ -196,7 +196,7 @@ pub(super) fn orders(evidence: &Evidence) -> Through {
         Evidence::Worlds(worlds) => {
             let leaves = worlds.cases.iter().map(|case| match case {
                 World::Violated(finding) => all_orders(finding).max().unwrap_or(finding.through),
-                World::Unfit { .. } | World::Open { .. } => PLAIN,
+                World::Open { .. } => PLAIN,
             });
             leaves.max().unwrap_or(PLAIN)
         }

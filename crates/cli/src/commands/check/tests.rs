@@ -458,6 +458,19 @@ fn elle_marks_predicates() {
     let step = "{:type :rw, :key :y, :value nil, :value' 2, :predicate? true, :predicate-read [:rp :true {:x 1}], \
                 :a-mop-index 1, :b-mop-index 0}";
     assert!(phantom.contains(step), "{phantom}");
+    // The same where range reads are reads of single keys.
+    let mut expanded = report(text, Vec::new(), true);
+    expanded.reading.history = expanded.reading.history.expand_ranges().unwrap().unwrap();
+    let skew = vec![misses(0, 1, 2), misses(1, 0, 4)];
+    let verdict = found(Anomaly::WriteSkew, Through::Dependencies, Evidence::Cycle(skew));
+    let judgement = Judgement { level: Level::Serializable, verdict, implied_by: None };
+    expanded.judged.push(Judged { judgement, seconds: 0.0, stages: Vec::new(), certified: false });
+    let phantom = elle::render("h", Ok(&expanded));
+    assert!(phantom.contains(":anomaly-types (:G2), "), "{phantom}");
+    let step =
+        "{:type :rw, :key :y, :value nil, :value' 2, :predicate? true, :a-mop-index 2, :b-mop-index 0}";
+    assert!(phantom.contains(step), "{phantom}");
+
     let seen = edge(1, 0, Why::ReadFrom { read: Op(1) });
     let text = "init=nil  T1: i(:x,1) range(:x,:y,{:x=1 :y=2})  T2: i(:y,2) range(:x,:y,{:y=2})";
     let single = render(text, vec![seen, misses(0, 1, 1)]);

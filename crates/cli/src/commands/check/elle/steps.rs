@@ -175,10 +175,9 @@ fn read_write(history: &History, read: Op, to: Node) -> Step {
             .filter(|write| write.kind == OpKind::Append)
             .or_else(|| last_write(history, to, view.key)),
     };
-    let (kind, marked) = match view.kind {
-        OpKind::RangeRead => (Kind::RangeWrite, ", :predicate? true"),
-        _ => (Kind::ReadWrite, ""),
-    };
+    let is_ranged = view.kind == OpKind::RangeRead || view.in_range;
+    let (kind, marked) =
+        if is_ranged { (Kind::RangeWrite, ", :predicate? true") } else { (Kind::ReadWrite, "") };
     let key = new.map_or(view.key, |write| write.key);
     let new_value =
         new.map_or_else(String::new, |write| format!(", :value' {}", value(history, write.value)));

@@ -14,6 +14,7 @@ use std::io;
 use isoscope_history::{Datum, History, Value, Values};
 
 use crate::input::Stream;
+use crate::jepsen::composite::is_canonical;
 use crate::jepsen::cursor::{A_SCALAR, Cursor, Stop, Syntax};
 use crate::jepsen::{self, write::Script};
 use crate::spell::push_text;
@@ -194,6 +195,7 @@ impl Script for Edn {
     const COMMA: &'static [u8] = b", ";
     const BETWEEN: &'static [u8] = b" ";
     const NIL: &'static [u8] = b"nil";
+    const MAPS: bool = true;
 
     fn push_key(out: &mut Vec<u8>, name: &str) {
         Edn::push_name(out, name);
@@ -207,10 +209,13 @@ impl Script for Edn {
 
     fn push_scalar(out: &mut Vec<u8>, datum: Datum<'_>, losses: &mut Losses) {
         match datum {
-            Datum::Keyword(name) if is_keyword(name) => Edn::push_name(out, name),
             Datum::Keyword(name) => {
-                losses.add("keywords that EDN cannot spell written as strings", 1);
-                push_text(out, name);
+                if let Some(spelling) = keyword(name) {
+                    out.extend_from_slice(spelling.as_bytes());
+                } else {
+                    losses.add("keywords that EDN cannot spell written as strings", 1);
+                    push_text(out, name);
+                }
             }
             Datum::Text(text) => push_text(out, text),
             // Clojure reads integers above 63 bits only with this suffix.
@@ -224,8 +229,12 @@ impl Script for Edn {
     }
 }
 
-/// Whether a keyword can be written so that it is read again.
-fn is_keyword(name: &str) -> bool {
-    !name.is_empty()
-        && !name.contains(|c: char| c.is_whitespace() || c.is_control() || " ,;()[]{}\"\\@^`~".contains(c))
+/// A keyword in EDN, spelt so that it is read again; the name of a key with brackets is that key. `None` where that cannot
+/// be.
+pub fn keyword(name: &str) -> Option<String> {
+    let odd = |c: char| c.is_whitespace() || c.is_control() || " ,;()[]{}\"\\@^`~".contains(c);
+    if !name.is_empty() && !name.contains(odd) {
+        return Some(format!(":{name}"));
+    }
+    is_canonical::<Edn>(name).then(|| name.to_owned())
 }

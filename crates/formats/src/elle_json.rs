@@ -13,6 +13,7 @@ use std::io;
 use isoscope_history::{Datum, History, Value, Values};
 
 use crate::input::Stream;
+use crate::jepsen::composite::is_canonical;
 use crate::jepsen::cursor::{Cursor, Stop, Syntax};
 use crate::jepsen::{self, write::Script};
 use crate::spell::push_text;
@@ -142,6 +143,7 @@ impl Script for Json {
     const COMMA: &'static [u8] = b",";
     const BETWEEN: &'static [u8] = b",";
     const NIL: &'static [u8] = b"null";
+    const MAPS: bool = false;
 
     fn push_key(out: &mut Vec<u8>, name: &str) {
         Json::push_name(out, name);
@@ -154,6 +156,7 @@ impl Script for Json {
 
     fn push_scalar(out: &mut Vec<u8>, datum: Datum<'_>, losses: &mut Losses) {
         match datum {
+            Datum::Keyword(name) if is_canonical::<Json>(name) => out.extend_from_slice(name.as_bytes()),
             Datum::Keyword(name) => {
                 losses.add("keywords written as strings", 1);
                 push_text(out, name);

@@ -12,7 +12,19 @@
 //!   the process is missing every transaction is a session of its own, and a completion belongs to the
 //!   invocation before it;
 //! - every key begins with nil. Reading nil from a list is reading the empty list; whether a key is a list
-//!   or a register is decided by what else is done to it, when the whole input is known.
+//!   or a register is decided by what else is done to it, when the whole input is known;
+//! - a read without a value, `[:r :x]`, has an unknown result, also in an `ok`;
+//! - a key may be any datum; one with brackets is called by its canonical text ([`composite`]).
+//!
+//! And those of histories with rows (Elle's closed-predicate):
+//!
+//! - `[:insert k v]` writes a value, `[:delete k]` writes nil, and nil is read where there is no row;
+//! - `[:rp :true {k v}]` reads all keys of the history and found the rows `{k v}`: a range read from the lowest to the
+//!   highest key. Rows may also be pairs, `[[k v]]`. A name in a JSON object that spells an integer is that integer;
+//! - with any other predicate, the rows found are reads. That no other row matched is not judged, and a warning says so. The
+//!   same applies to `:true` where the keys have no common order;
+//! - an `ok` of `:f :init` that is over before anything else begins has the initial values, `{k v}`. Any other is a
+//!   transaction of inserts.
 //!
 //! Reading goes in three steps. [`scan`] turns a block of text into records of transactions, in parallel,
 //! pairing invocations with completions where both are in the block; the value of an invocation that was
@@ -28,10 +40,12 @@ use crate::Job;
 use crate::input::{Blocks, Stream};
 use crate::parallel;
 
+pub(crate) mod composite;
 pub(crate) mod cursor;
 mod merge;
 mod micro;
 mod opmap;
+mod rows;
 mod scan;
 mod skip;
 pub(crate) mod write;

@@ -36,6 +36,7 @@ mod text;
 mod viper;
 mod write;
 
+pub use edn::keyword as edn_keyword;
 pub use format::Format;
 pub use input::{Input, Room};
 pub use lower::Losses;

@@ -116,6 +116,8 @@ pub enum Warning {
     AfterMark,
     /// Transactions that were under way at the last mark.
     AtMark,
+    /// Reads by a predicate of which only the rows found can be judged.
+    PartialPredicate,
 }
 
 impl Warning {
@@ -147,6 +149,10 @@ impl Warning {
             Warning::MissingWriter => many("read", "of a write that the input does not have"),
             Warning::UnknownField => many("field", "not understood and kept as annotation or left out"),
             Warning::SkippedOperation => many("operation", "not understood and left out"),
+            Warning::PartialPredicate => many(
+                "read",
+                "by predicate judged by the rows found only; that no other row matched is left out",
+            ),
             Warning::Unfinished => many("transaction", "without an end; outcome unknown"),
             Warning::NoEnd => "the recording was cut off; it is judged up to its last mark".into(),
             Warning::AfterMark => many("transaction", "that began after the last mark left out"),

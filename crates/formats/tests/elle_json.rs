@@ -164,7 +164,7 @@ fn what_json_cannot_say() {
         written(&notation::parse(text).unwrap(), Format::ElleJson).1.iter().collect()
     };
     assert!(losses("T1: w(:x,1)").contains(&("keywords written as strings", Some(1))));
-    for text in ["T1: w(:x,1) w(x,1)", "T1: i(x,1)", "T1: a(l,:k) r(l,[:k k])"] {
+    for text in ["T1: w(:x,1) w(x,1)", "T1: i(x,[1])", "T1: a(l,:k) r(l,[:k k])"] {
         let history = notation::parse(text).unwrap();
         let error = isoscope_formats::write(&history, Format::ElleJson, Target::Stream(&mut Vec::new()));
         assert!(matches!(error, Err(WriteError::Inexpressible { format: "elle-json", .. })), "{text}");

@@ -138,6 +138,7 @@ pub struct Draft {
     initial_of: Vec<(Value, Value)>,
     ranges: Vec<RangeRow>,
     annotations: Vec<(DraftTxn, Value, Value)>,
+    completions: Vec<(DraftTxn, Value)>,
     events: Vec<(DraftTxn, u32, u32)>,
     times: Vec<(DraftTxn, i64, i64)>,
     timestamps: Vec<(DraftTxn, i64, i64)>,
@@ -202,6 +203,11 @@ impl Draft {
     /// Leaves a transaction out of the history. Its keys stay.
     pub fn drop_txn(&mut self, txn: DraftTxn) {
         self.txns[txn.0 as usize].dropped = true;
+    }
+
+    /// Records what the input calls the completion of a transaction.
+    pub fn name_completion(&mut self, txn: DraftTxn, name: Value) {
+        self.completions.push((txn, name));
     }
 
     /// Records when a transaction was invoked and returned, as places in the order of such events.
@@ -339,6 +345,7 @@ impl Draft {
             txn_session: gather(&order.drafts, |d| Session(order.sessions[self.txns[d].session as usize])),
             txn_outcome: gather(&order.drafts, |d| self.txns[d].outcome),
             txn_name: gather(&order.drafts, |d| self.txns[d].name),
+            txn_completion: completions(&self.completions, &order),
             txn_position: gather(&order.drafts, |d| self.txns[d].position),
             txn_writes: Vec::new(),
             events: intervals(&self.events, &order, NO_EVENT),
@@ -510,6 +517,19 @@ fn intervals<T: Copy>(given: &[(DraftTxn, T, T)], order: &TxnOrder, none: T) -> 
         }
     }
     Some(columns)
+}
+
+fn completions(given: &[(DraftTxn, Value)], order: &TxnOrder) -> Vec<Value> {
+    if given.is_empty() {
+        return Vec::new();
+    }
+    let mut column = vec![Value::NIL; order.drafts.len()];
+    for &(txn, name) in given {
+        if let Some(place) = column.get_mut(order.dense[txn.0 as usize] as usize) {
+            *place = name;
+        }
+    }
+    column
 }
 
 fn initial_column(given: &[(Value, Value)], default: Value, ranks: &KeyRanks) -> Vec<Value> {

@@ -1,11 +1,11 @@
-//! A copy of a history in which something that was left open is settled.
+//! A copy of a history in which something that was left open is settled, or something that was recorded is ignored.
 //!
 //! Where an element was appended to a list twice, or nobody learned how a transaction ended, a history stands for several,
 //! and a checker may want to look at one of them. Ids stay what they are: whatever is said about the operations and
 //! transactions of the copy can be said about those of the original. The original never changes.
 
 use crate::history::{History, NO_EVENT, NO_TIME, OpKind, Outcome};
-use crate::ids::{Op, Txn};
+use crate::ids::{Op, Session, Txn};
 use crate::value::Value;
 
 /// A copy in the making; see the module.
@@ -15,6 +15,20 @@ impl History {
     /// Begins a copy.
     pub fn edit(&self) -> Edit {
         Edit(self.clone())
+    }
+}
+
+impl History {
+    /// A copy in which every transaction is in a session of its own, so that no session orders anything. Sessions have
+    /// the names of their transactions.
+    pub fn apart(&self) -> History {
+        let txns = self.txn_count() as u32;
+        History {
+            txn_session: (0..txns).map(Session).collect(),
+            session_txns: (0..=txns).collect(),
+            session_name: self.txn_name.clone(),
+            ..self.clone()
+        }
     }
 }
 
@@ -65,6 +79,22 @@ impl Edit {
 mod tests {
     use super::*;
     use crate::notation;
+
+    #[test]
+    fn apart_every_transaction_is_a_session() {
+        let history = notation::parse("T1: w(x,1) ; T2@0-5: r(x,1)  T3!: w(x,2) w(y,2)").unwrap();
+        let apart = history.apart();
+        assert_eq!(notation::print(&apart), "T1: w(x,1)  T2@0-5: r(x,1)  T3!: w(x,2) w(y,2)");
+        let sessions: Vec<Vec<Txn>> =
+            apart.sessions().map(|session| apart.txns_of(session).collect()).collect();
+        assert_eq!(sessions, [[Txn(0)], [Txn(1)], [Txn(2)]]);
+        for txn in history.txns() {
+            assert_eq!(apart.txns_of(apart.session_of(txn)).collect::<Vec<_>>(), [txn]);
+            assert_eq!(apart.op_range(txn), history.op_range(txn));
+        }
+        assert_eq!(apart.writers(history.key_of(Op(0))), history.writers(history.key_of(Op(0))));
+        assert_eq!(apart.writers_in(history.key_of(Op(0)), apart.session_of(Txn(2))), [Txn(2)]);
+    }
 
     #[test]
     fn a_copy_differs_in_what_was_settled_and_in_nothing_else() {

@@ -6,8 +6,10 @@
 //!
 //! Memory per operation: 4 bytes key, 4 bytes value, 4 bytes source position, 1 byte kind and flags, that
 //! is 13; and 4 bytes for every (transaction, key) pair written, once the writers of a key are asked for. Per transaction:
-//! 29 bytes, and 8, 16 and 16 more where events, times and database timestamps are recorded.
+//! 29 bytes, and 8, 16 and 16 more where events, times and database timestamps are recorded, and 4 where completions have
+//! names.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -185,6 +187,14 @@ pub struct RangeRow {
     pub dead: Vec<(Value, Value)>,
 }
 
+impl RangeRow {
+    /// Whether a name of the table lies in the range. One that cannot be compared with the bounds does not.
+    pub fn covers(&self, table: &Values, name: Value) -> bool {
+        table.compare(self.low, name).is_some_and(Ordering::is_le)
+            && table.compare(name, self.high).is_some_and(Ordering::is_le)
+    }
+}
+
 /// A start and an end for each transaction, for example when the client invoked and returned.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Intervals<T> {
@@ -261,6 +271,8 @@ pub struct History {
     pub(crate) txn_session: Vec<Session>,
     pub(crate) txn_outcome: Vec<Outcome>,
     pub(crate) txn_name: Vec<Value>,
+    /// By transaction, what the input called its completion; empty when it named none.
+    pub(crate) txn_completion: Vec<Value>,
     /// `u64::MAX` when unknown.
     pub(crate) txn_position: Vec<u64>,
     /// Which keys a transaction writes, roughly: the bits of [`key_bit`] of all of them.
@@ -399,6 +411,12 @@ impl History {
     /// What the input called a transaction.
     pub fn txn_name(&self, txn: Txn) -> Value {
         self.txn_name[txn.index()]
+    }
+
+    /// What the input called the completion of a transaction, where it names that apart from the invocation: Jepsen
+    /// numbers both.
+    pub fn completion_name(&self, txn: Txn) -> Option<Value> {
+        self.txn_completion.get(txn.index()).copied().filter(|&name| name != Value::NIL)
     }
 
     /// What the input called a session.
@@ -588,6 +606,7 @@ impl History {
             + of(&self.txn_session)
             + of(&self.txn_outcome)
             + of(&self.txn_name)
+            + of(&self.txn_completion)
             + of(&self.txn_position)
             + of(&self.txn_writes)
             + pair(self.events.as_ref())

@@ -6,6 +6,7 @@
 //! list read has a row of its own, because nobody compares them by identity and hashing them would cost
 //! more than storing them. (And a copy of a history may hold twins, `edit.rs`.)
 
+use std::cmp::Ordering;
 use std::hash::{BuildHasher, Hash};
 
 use hashbrown::HashTable;
@@ -237,6 +238,22 @@ impl Values {
         }
     }
 
+    /// The order of two names of keys: integers by size, texts and keywords letter by letter. `None` where they are of
+    /// different kinds, or of a kind that has no order.
+    pub fn compare(&self, one: Value, other: Value) -> Option<Ordering> {
+        let number = |datum: Datum<'_>| match datum {
+            Datum::Int(n) => Some(i128::from(n)),
+            Datum::Nat(n) => Some(i128::from(n)),
+            _ => None,
+        };
+        match (self.datum(one), self.datum(other)) {
+            (Datum::Text(one), Datum::Text(other)) | (Datum::Keyword(one), Datum::Keyword(other)) => {
+                Some(one.cmp(other))
+            }
+            (one, other) => Some(number(one)?.cmp(&number(other)?)),
+        }
+    }
+
     /// A value that looks like another and is equal to none: a row of its own, as lists have.
     pub(crate) fn twin(&mut self, value: Value) -> Value {
         let cell = match value.as_small() {
@@ -390,6 +407,19 @@ mod tests {
         }
         assert_eq!(values.nat(7).as_small(), Some(7));
         assert_eq!(values.nat(1 << 31), values.int(1 << 31));
+    }
+
+    #[test]
+    fn names_of_one_kind_have_an_order() {
+        let mut values = Values::default();
+        let names = [values.int(-3), values.nat(7), values.nat(1 << 40), values.nat(u64::MAX)];
+        assert!(names.windows(2).all(|pair| values.compare(pair[0], pair[1]) == Some(Ordering::Less)));
+        let (a, b, keyword) = (values.text("10"), values.text("9"), values.keyword("9"));
+        assert_eq!(values.compare(b, a), Some(Ordering::Greater));
+        assert_eq!(values.compare(b, b), Some(Ordering::Equal));
+        assert_eq!(values.compare(b, keyword), None);
+        assert_eq!(values.compare(a, names[0]), None);
+        assert_eq!(values.compare(Value::NIL, Value::NIL), None);
     }
 
     #[test]

@@ -140,7 +140,7 @@ impl Anomaly {
     /// Whether Elle marks the forms of it that need the order of sessions or of the clock, with
     /// [`ELLE_PROCESS`] and [`ELLE_REALTIME`]: those that are cycles of dependencies.
     pub fn elle_has_variants(self) -> bool {
-        matches!(self.elle(), Some("G0" | "G1c" | "G-single" | "G-nonadjacent" | "G2-item"))
+        matches!(self.elle(), Some("G0" | "G1c" | "G-single-item" | "G-nonadjacent-item" | "G2-item"))
     }
 
     /// What it is, in a sentence or two.

@@ -135,12 +135,11 @@ fn find(name: &str, kind: Kind, topics: impl Iterator<Item = Topic>) -> Result<T
 
 /// Whether a name is that of a form of an anomaly that Elle knows: `G-single-process`, `G-single-item-realtime`.
 fn is_variant(topic: Topic, name: &str, wanted: &str) -> bool {
-    let rest = match (topic, wanted.strip_prefix(name)) {
-        (Topic::Anomaly(anomaly), Some(rest)) if anomaly.elle().map(normal).as_deref() == Some(name) => rest,
-        _ => return false,
-    };
-    let order = rest.strip_prefix("-item").unwrap_or(rest);
-    ["", ELLE_PROCESS, ELLE_REALTIME].contains(&order)
+    let Topic::Anomaly(anomaly) = topic else { return false };
+    let keyword = anomaly.elle().map(normal).unwrap_or_default();
+    let is_keyword = name == keyword || Some(name) == keyword.strip_suffix("-item");
+    let order = wanted.strip_prefix(name).filter(|_| is_keyword && anomaly.elle_has_variants());
+    order.is_some_and(|order| [ELLE_PROCESS, ELLE_REALTIME].contains(&order))
 }
 
 fn names(topic: Topic) -> impl Iterator<Item = &'static str> {

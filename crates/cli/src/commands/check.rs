@@ -86,11 +86,42 @@ pub(crate) fn check(
     let operations = reading.history.op_count() as u64;
     terminal.detail(&format!("checked {} in {seconds:.3} s", words::counted(operations, "operation")));
     let (file, named) = (file.display().to_string(), !args.level.is_empty());
-    let mut report = Report { file, reading, judged, named, limits, seconds };
+    let without_sessions = Vec::new();
+    let mut report = Report { file, reading, judged, without_sessions, named, limits, seconds };
+    if args.format == CheckStyle::Elle {
+        judge_without_sessions(&mut report, options, args.certify, terminal)?;
+    }
     if args.certify {
         certify(&mut report, trust_timestamps, terminal)?;
     }
     Ok(report)
+}
+
+/// Judges anew, without the order of sessions, the levels of which it is open whether they fail without it. Elle has
+/// names for both forms.
+fn judge_without_sessions(
+    report: &mut Report,
+    options: Options,
+    certify: bool,
+    terminal: &Terminal,
+) -> Result<(), Failure> {
+    let open = elle::open_without_sessions(report);
+    if open.is_empty() {
+        return Ok(());
+    }
+    let history = report.reading.history.apart();
+    let judged = judge(&history, &open, options, report.limits, terminal);
+    report.without_sessions = judged.into_iter().map(|judged| judged.judgement).collect();
+    if certify {
+        let verifier = Verifier::new(&history);
+        for judgement in &report.without_sessions {
+            if !matches!(judgement.verdict, Verdict::Unknown(_)) {
+                let refuted = |why| refuted(&report.file, judgement, &why, terminal);
+                verifier.verify(judgement).map_err(refuted)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Levels in the order they were named, without repetitions.

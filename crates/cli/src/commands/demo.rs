@@ -101,6 +101,7 @@ fn judge(text: &str, terminal: &Terminal) -> Result<Report, String> {
         file: NAME.to_owned(),
         reading,
         judged,
+        without_sessions: Vec::new(),
         named: false,
         limits: Limits::default(),
         seconds: 0.0,

@@ -9,6 +9,7 @@
 use isoscope_history::{Datum, Value, Values};
 
 use super::skip::Skip;
+use super::write::Script;
 
 /// Why a form was not read. The cursor is left at the byte in question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +21,7 @@ pub(crate) enum Stop {
 }
 
 /// The lexical half of a format; see the module.
-pub(crate) trait Syntax: 'static {
+pub(crate) trait Syntax: Script + 'static {
     /// Whether this is JSON: no comments, no characters, strings for keywords.
     const JSON: bool;
 

@@ -8,7 +8,7 @@
 //! The other thing blocks tear apart is a pair of invocation and completion. The merger keeps, for each
 //! process, the invocation that is still open, and what it would have done.
 //!
-//! Operations are held back until the end, when it is known which keys are lists.
+//! Operations are held back until the end, when it is known which keys are lists and which there are at all.
 
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
@@ -17,7 +17,7 @@ use isoscope_history::{Draft, DraftTxn, NO_EVENT, NO_TIME, OpKind, Outcome, RawO
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::cursor::Syntax;
-use super::micro::{Kind, MicroOp};
+use super::micro::{Kind, MicroOp, Rows};
 use super::opmap::OpType;
 use super::scan::{Mark, Record, Scan, begins_operation, next_operation, scan};
 use super::skip::Skip;
@@ -88,22 +88,22 @@ struct Open {
 
 /// An operation that came to its transaction from another piece.
 #[derive(Clone, Copy)]
-struct Late {
+pub(super) struct Late {
     position: u64,
-    op: MicroOp,
+    pub(super) op: MicroOp,
 }
 
 /// Operations of one piece.
-struct Held {
-    base: u64,
-    ops: Vec<MicroOp>,
-    runs: Vec<(DraftTxn, u32)>,
+pub(super) struct Held {
+    pub(super) base: u64,
+    pub(super) ops: Vec<MicroOp>,
+    pub(super) runs: Vec<(DraftTxn, u32)>,
 }
 
 /// The history as far as it is known; see the module.
 pub(super) struct Merger<'d, S> {
-    draft: &'d mut Draft,
-    problems: &'d mut Problems,
+    pub(super) draft: &'d mut Draft,
+    pub(super) problems: &'d mut Problems,
     rest: Option<Rest>,
     /// The closing bracket of the vector around the maps, if one is open, and the position of the other.
     wrap: Option<(u8, u64)>,
@@ -111,10 +111,14 @@ pub(super) struct Merger<'d, S> {
     client_of: FxHashMap<Option<i64>, usize>,
     /// Maps of clients so far.
     events: u32,
-    held: Vec<Held>,
-    late: Vec<(DraftTxn, Late)>,
+    pub(super) held: Vec<Held>,
+    pub(super) late: Vec<(DraftTxn, Late)>,
     lists: bool,
     registers: bool,
+    /// What predicates that all keys match found.
+    pub(super) ranges: Vec<Rows>,
+    /// The `:init` transaction that completed before any other began, if there is one.
+    pub(super) init: Option<DraftTxn>,
     syntax: PhantomData<fn() -> S>,
 }
 
@@ -134,6 +138,8 @@ impl<'d, S: Syntax> Merger<'d, S> {
             late: Vec::new(),
             lists: false,
             registers: false,
+            ranges: Vec::new(),
+            init: None,
             syntax: PhantomData,
         }
     }
@@ -238,6 +244,7 @@ impl<'d, S: Syntax> Merger<'d, S> {
         if let Some(remap) = &remap {
             scan.ops.iter_mut().chain(&mut scan.pending).for_each(|op| op.remap(remap));
         }
+        self.take_ranges(&mut scan, remap.as_ref());
         let mut txns = Vec::with_capacity(scan.records.len());
         for record in &scan.records {
             txns.push(self.record(&scan, record));
@@ -294,7 +301,7 @@ impl<'d, S: Syntax> Merger<'d, S> {
                 let txn = self.txn(client, record, position, invoke);
                 let invoke = self.absolute(invoke);
                 if let Some((kind, mark)) = done {
-                    self.ended(client, txn, Some(invoke), kind, mark);
+                    self.ended(client, txn, Some(invoke), kind, mark, record);
                 } else {
                     let (ops, skipped) = (late(scan, record), record.skipped);
                     self.clients[client].open = Some(Open { txn, position, invoke, ops, skipped });
@@ -319,7 +326,7 @@ impl<'d, S: Syntax> Merger<'d, S> {
         kind: OpType,
         mark: Mark,
     ) -> Option<DraftTxn> {
-        self.ended(client, open.txn, Some(open.invoke), kind, mark);
+        self.ended(client, open.txn, Some(open.invoke), kind, mark, record);
         if record.skipped && (open.skipped || kind == OpType::Ok) {
             self.problems.warn(Warning::SkippedOperation, Some(open.position));
             self.draft.drop_txn(open.txn);
@@ -348,7 +355,7 @@ impl<'d, S: Syntax> Merger<'d, S> {
         }
         self.problems.warn(Warning::NoInvoke, Some(position));
         let txn = self.txn(client, record, position, mark);
-        self.ended(client, txn, None, kind, mark);
+        self.ended(client, txn, None, kind, mark, record);
         self.late.extend(late(scan, record).into_iter().map(|late| (txn, late)));
         Some(txn)
     }
@@ -375,7 +382,15 @@ impl<'d, S: Syntax> Merger<'d, S> {
     }
 
     /// Records how a transaction ended. `invoke` is absolute, `mark` is of this piece.
-    fn ended(&mut self, client: usize, txn: DraftTxn, invoke: Option<Mark>, kind: OpType, mark: Mark) {
+    fn ended(
+        &mut self,
+        client: usize,
+        txn: DraftTxn,
+        invoke: Option<Mark>,
+        kind: OpType,
+        mark: Mark,
+        record: &Record,
+    ) {
         let outcome = match kind {
             OpType::Ok => Outcome::Committed,
             OpType::Fail => Outcome::Aborted,
@@ -390,6 +405,15 @@ impl<'d, S: Syntax> Merger<'d, S> {
         };
         if let Some(invoke) = invoke {
             self.draft.set_events(txn, invoke.event, end.event);
+        }
+        if let Some(index) = record.done_index.filter(|_| invoke.is_some()) {
+            let name = self.draft.values.nat(index);
+            self.draft.name_completion(txn, name);
+        }
+        // Nothing else may have begun when it was over.
+        let maps = if invoke.is_some() { 2 } else { 1 };
+        if record.init && kind == OpType::Ok && self.absolute(mark).event + 1 == maps {
+            self.init = Some(txn);
         }
         let start = invoke.map_or(NO_TIME, |invoke| invoke.time);
         if start != NO_TIME || end.time != NO_TIME {
@@ -456,32 +480,31 @@ impl<'d, S: Syntax> Merger<'d, S> {
 
     /// Gives all operations to the draft, now that lists are known from registers.
     fn hand_over(&mut self) {
-        let list_keys = self.list_keys();
-        let empty = self.draft.values.list(&[]);
-        let settle = |op: MicroOp| {
-            let is_list = || match (self.lists, self.registers) {
-                (true, true) => list_keys.contains(&op.key),
-                (lists, _) => lists,
-            };
-            match op.kind {
-                Kind::Append => (OpKind::Append, op.value),
-                Kind::Write => (OpKind::Write, op.value),
-                Kind::ReadList => (OpKind::ReadList, op.value),
-                Kind::ReadNil if is_list() => (OpKind::ReadList, empty),
-                Kind::ReadUnknown if is_list() => (OpKind::ReadList, op.value),
-                Kind::Read | Kind::ReadNil | Kind::ReadUnknown => (OpKind::Read, op.value),
-            }
+        self.settle_init();
+        let bounds = self.bounds();
+        if bounds.is_none() {
+            self.expand_ranges();
+        }
+        let kinds = Kinds {
+            lists: self.lists,
+            registers: self.registers,
+            list_keys: self.list_keys(),
+            empty: self.draft.values.list(&[]),
         };
-        for held in self.held.drain(..) {
+        for held in std::mem::take(&mut self.held) {
+            if let Some(bounds) = bounds {
+                self.push_rows(&held, bounds, &kinds);
+                continue;
+            }
             let raw = |op: MicroOp| {
-                let (kind, value) = settle(op);
+                let (kind, value) = kinds.of(op);
                 RawOp::new(kind, op.key, value, op.at)
             };
             let ops = held.ops.into_iter().map(raw).collect();
             self.draft.absorb(held.base, ops, held.runs.into_iter());
         }
         for &(txn, late) in &self.late {
-            let (kind, value) = settle(late.op);
+            let (kind, value) = kinds.of(late.op);
             self.draft.push(txn, kind, late.op.key, value, Some(late.position));
         }
     }
@@ -494,6 +517,34 @@ impl<'d, S: Syntax> Merger<'d, S> {
         let held = self.held.iter().flat_map(|held| &held.ops);
         let all = held.chain(self.late.iter().map(|(_, late)| &late.op));
         all.filter(|op| matches!(op.kind, Kind::Append | Kind::ReadList)).map(|op| op.key).collect()
+    }
+}
+
+/// What operations are, once it is known which keys are lists.
+pub(super) struct Kinds {
+    lists: bool,
+    registers: bool,
+    list_keys: FxHashSet<Value>,
+    empty: Value,
+}
+
+impl Kinds {
+    pub(super) fn of(&self, op: MicroOp) -> (OpKind, Value) {
+        let is_list = || match (self.lists, self.registers) {
+            (true, true) => self.list_keys.contains(&op.key),
+            (lists, _) => lists,
+        };
+        match op.kind {
+            Kind::Append => (OpKind::Append, op.value),
+            Kind::Write => (OpKind::Write, op.value),
+            Kind::ReadList => (OpKind::ReadList, op.value),
+            Kind::ReadNil if is_list() => (OpKind::ReadList, self.empty),
+            Kind::ReadUnknown if is_list() => (OpKind::ReadList, op.value),
+            Kind::Read | Kind::ReadNil | Kind::ReadUnknown => (OpKind::Read, op.value),
+            Kind::Insert | Kind::Init => (OpKind::Insert, op.value),
+            Kind::Delete => (OpKind::Delete, op.value),
+            Kind::Range => (OpKind::RangeRead, op.value),
+        }
     }
 }
 

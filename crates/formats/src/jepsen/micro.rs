@@ -1,7 +1,9 @@
-//! Micro-operations: `[:append k v]`, `[:w k v]`, `[:r k v]`.
+//! Micro-operations: `[:append k v]`, `[:w k v]`, `[:r k v]`, and of rows `[:insert k v]`, `[:delete k]` and
+//! `[:rp predicate {k v}]`.
 
 use isoscope_history::{Value, Values};
 
+use super::composite;
 use super::cursor::{Cursor, Stop, Syntax};
 
 /// A micro-operation, 16 bytes. What kind of read a [`Kind::ReadNil`] or [`Kind::ReadUnknown`] is depends on
@@ -27,7 +29,32 @@ pub(super) enum Kind {
     ReadNil,
     /// A read whose result nobody learned.
     ReadUnknown,
+    Insert,
+    Delete,
+    /// A value that is there at the beginning, if its operation is believed; otherwise an insert.
+    Init,
+    /// A read of all keys; the value is the number of a row of [`MicroOps::ranges`].
+    Range,
 }
+
+/// What a micro-operation is called.
+#[derive(Clone, Copy)]
+enum Name {
+    /// One of a key.
+    Item(Item),
+    Predicate,
+}
+
+/// What is done to a key.
+#[derive(Clone, Copy)]
+enum Item {
+    Read,
+    Write(Kind),
+    Delete,
+}
+
+/// Keys with their values.
+pub(super) type Rows = Vec<(Value, Value)>;
 
 /// Where micro-operations go, with the buffer that reading lists needs.
 #[derive(Default)]
@@ -38,10 +65,17 @@ pub(super) struct MicroOps {
     pub(super) lists: bool,
     /// Whether something shows that some keys are registers.
     pub(super) registers: bool,
+    /// What each [`Kind::Range`] found.
+    pub(super) ranges: Vec<Rows>,
+    /// How many predicates were read of which only the rows found count, and where the first is.
+    pub(super) partial: Option<(u64, u32)>,
 }
 
 /// What a transaction's value must be, for messages.
 const A_TRANSACTION: &str = "a vector of micro-operations such as [[:append 1 2] [:r 1 nil]]";
+/// What rows must be, for messages.
+const ROWS: &str = "the rows: a map from keys to values such as {:x 1}, or nil";
+const THE_END: Stop = Stop::Expected("the end of the micro-operation after its value");
 
 impl MicroOps {
     /// Reads the value of a transaction. Unless it is known to have `happened`, what it read is unknown.
@@ -54,45 +88,166 @@ impl MicroOps {
         let close = S::open(cursor).ok_or(Stop::Expected(A_TRANSACTION))?;
         let mut first = true;
         while S::more(cursor, close, &mut first)? {
-            let op = self.micro_op::<S>(cursor, happened)?;
-            match op.kind {
-                Kind::Append | Kind::ReadList => self.lists = true,
-                Kind::Write | Kind::Read => self.registers = true,
-                Kind::ReadNil | Kind::ReadUnknown => {}
+            if let Some(op) = self.micro_op::<S>(cursor, happened, out)? {
+                match op.kind {
+                    Kind::Append | Kind::ReadList => self.lists = true,
+                    Kind::ReadNil | Kind::ReadUnknown => {}
+                    _ => self.registers = true,
+                }
+                out.push(op);
             }
-            out.push(op);
         }
         Ok(())
     }
 
+    /// Reads a micro-operation. `None` where it is a predicate's, which may be several operations or nothing and goes to
+    /// `out` by itself.
     #[inline]
-    fn micro_op<S: Syntax>(&mut self, cursor: &mut Cursor<'_>, happened: bool) -> Result<MicroOp, Stop> {
+    fn micro_op<S: Syntax>(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        happened: bool,
+        out: &mut Vec<MicroOp>,
+    ) -> Result<Option<MicroOp>, Stop> {
         let at = cursor.at as u32;
         let close = S::open(cursor).ok_or(Stop::Expected("a micro-operation such as [:r 1 nil]"))?;
         let mut first = true;
-        let kind = name::<S>(cursor, close, &mut first)?;
+        let Name::Item(item) = name::<S>(cursor, close, &mut first)? else {
+            self.predicate::<S>(cursor, close, happened, at, out)?;
+            return Ok(None);
+        };
         element::<S>(cursor, close, &mut first, "a key after the name of the micro-operation")?;
-        let key = S::scalar(cursor, &mut self.values)?;
-        let (kind, value) = match kind {
-            Kind::Read if !happened => {
+        let key = self.key::<S>(cursor)?;
+        let unknown = MicroOp { kind: Kind::ReadUnknown, key, value: Value::UNKNOWN, at };
+        let (kind, value) = match item {
+            Item::Read if !happened => {
                 while S::more(cursor, close, &mut first)? {
                     cursor.skip::<S>()?;
                 }
-                return Ok(MicroOp { kind: Kind::ReadUnknown, key, value: Value::UNKNOWN, at });
+                return Ok(Some(unknown));
             }
-            Kind::Read => {
-                element::<S>(cursor, close, &mut first, "the value read: nil, a scalar or a list")?;
+            Item::Read => {
+                if !S::more(cursor, close, &mut first)? {
+                    return Ok(Some(unknown));
+                }
                 self.result::<S>(cursor)?
             }
-            write => {
+            Item::Write(kind) => {
                 element::<S>(cursor, close, &mut first, "the value written")?;
-                (write, S::scalar(cursor, &mut self.values)?)
+                (kind, S::scalar(cursor, &mut self.values)?)
             }
+            Item::Delete => (Kind::Delete, Value::NIL),
         };
         if S::more(cursor, close, &mut first)? {
-            return Err(Stop::Expected("the end of the micro-operation after its value"));
+            return Err(THE_END);
         }
-        Ok(MicroOp { kind, key, value, at })
+        Ok(Some(MicroOp { kind, key, value, at }))
+    }
+
+    #[inline]
+    fn key<S: Syntax>(&mut self, cursor: &mut Cursor<'_>) -> Result<Value, Stop> {
+        if matches!(cursor.peek(), Some(b'[' | b'(' | b'{' | b'#'))
+            && let Some(key) = composite::key::<S>(cursor, &mut self.values)?
+        {
+            return Ok(key);
+        }
+        S::scalar(cursor, &mut self.values)
+    }
+
+    /// Reads what follows `:rp`: the predicate and the rows found.
+    #[cold]
+    fn predicate<S: Syntax>(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        close: u8,
+        happened: bool,
+        at: u32,
+        out: &mut Vec<MicroOp>,
+    ) -> Result<(), Stop> {
+        let mut first = false;
+        element::<S>(cursor, close, &mut first, "a predicate such as :true or [:= 1]")?;
+        let start = cursor.at;
+        cursor.skip::<S>()?;
+        let all = matches!(&cursor.bytes[start..cursor.at], b":true" | b"true" | b"\"true\"");
+        let more = S::more(cursor, close, &mut first)?;
+        if !happened || !more {
+            // The result is unknown.
+            let mut more = more;
+            while more {
+                cursor.skip::<S>()?;
+                more = S::more(cursor, close, &mut first)?;
+            }
+            return Ok(());
+        }
+        let rows = self.rows::<S>(cursor)?;
+        if S::more(cursor, close, &mut first)? {
+            return Err(THE_END);
+        }
+        self.registers = true;
+        if all {
+            let number = Value::small(self.ranges.len() as u64).unwrap_or(Value::UNKNOWN);
+            self.ranges.push(rows);
+            out.push(MicroOp { kind: Kind::Range, key: Value::NIL, value: number, at });
+        } else {
+            self.partial.get_or_insert((0, at)).0 += 1;
+            out.extend(rows.into_iter().map(|(key, value)| found(key, value, at)));
+        }
+        Ok(())
+    }
+
+    /// Reads the value of an `:init`: what each key holds at the beginning.
+    #[cold]
+    pub(super) fn init<S: Syntax>(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        out: &mut Vec<MicroOp>,
+    ) -> Result<(), Stop> {
+        let at = cursor.at as u32;
+        self.registers = true;
+        let rows = self.rows::<S>(cursor)?;
+        out.extend(rows.into_iter().map(|(key, value)| MicroOp { kind: Kind::Init, key, value, at }));
+        Ok(())
+    }
+
+    /// Reads keys with their values: a map, pairs, or nil for none.
+    fn rows<S: Syntax>(&mut self, cursor: &mut Cursor<'_>) -> Result<Rows, Stop> {
+        let mut rows = Vec::new();
+        let mut first = true;
+        if let Some(close) = S::open(cursor) {
+            while S::more(cursor, close, &mut first)? {
+                let close = S::open(cursor).ok_or(Stop::Expected("a row such as [:x 1]"))?;
+                let mut inside = true;
+                element::<S>(cursor, close, &mut inside, "the key of a row")?;
+                let key = self.key::<S>(cursor)?;
+                element::<S>(cursor, close, &mut inside, "the value of a row")?;
+                rows.push((key, S::scalar(cursor, &mut self.values)?));
+                if S::more(cursor, close, &mut inside)? {
+                    return Err(Stop::Expected("the end of the row after its value"));
+                }
+            }
+        } else if cursor.peek() == Some(b'{') {
+            cursor.at += 1;
+            while S::more(cursor, b'}', &mut first)? {
+                let key = if S::JSON { self.json_key::<S>(cursor)? } else { self.key::<S>(cursor)? };
+                S::after_key(cursor)?;
+                rows.push((key, S::scalar(cursor, &mut self.values)?));
+            }
+        } else if S::scalar(cursor, &mut self.values)? != Value::NIL {
+            return Err(Stop::Expected(ROWS));
+        }
+        Ok(rows)
+    }
+
+    /// JSON has only strings for names: one that spells an integer is that integer.
+    fn json_key<S: Syntax>(&mut self, cursor: &mut Cursor<'_>) -> Result<Value, Stop> {
+        let start = cursor.at;
+        let name = S::name(cursor)?.and_then(|name| std::str::from_utf8(name).ok());
+        let number = name.and_then(|name| name.parse::<i64>().ok().filter(|n| n.to_string() == name));
+        if let Some(number) = number {
+            return Ok(self.values.int(number));
+        }
+        cursor.at = start;
+        S::scalar(cursor, &mut self.values)
     }
 
     /// The result of a read: nil, a scalar, or a list of scalars.
@@ -111,6 +266,12 @@ impl MicroOps {
     }
 }
 
+/// A row that was found, as a read.
+pub(super) fn found(key: Value, value: Value, at: u32) -> MicroOp {
+    let kind = if value == Value::NIL { Kind::ReadNil } else { Kind::Read };
+    MicroOp { kind, key, value, at }
+}
+
 /// Whether what stands here begins like the value of a transaction, whatever the operation is called.
 pub(super) fn begins_transaction<S: Syntax>(cursor: &mut Cursor<'_>) -> bool {
     let mut begins = || {
@@ -125,14 +286,17 @@ pub(super) fn begins_transaction<S: Syntax>(cursor: &mut Cursor<'_>) -> bool {
 
 /// The name of a micro-operation.
 #[inline]
-fn name<S: Syntax>(cursor: &mut Cursor<'_>, close: u8, first: &mut bool) -> Result<Kind, Stop> {
-    const A_NAME: &str = "the name of a micro-operation: r, w or append";
+fn name<S: Syntax>(cursor: &mut Cursor<'_>, close: u8, first: &mut bool) -> Result<Name, Stop> {
+    const A_NAME: &str = "the name of a micro-operation: r, w, append, insert, delete or rp";
     element::<S>(cursor, close, first, A_NAME)?;
     let start = cursor.at;
     match S::name(cursor)? {
-        Some(b"r" | b"read") => Ok(Kind::Read),
-        Some(b"w" | b"write") => Ok(Kind::Write),
-        Some(b"append") => Ok(Kind::Append),
+        Some(b"r" | b"read") => Ok(Name::Item(Item::Read)),
+        Some(b"w" | b"write") => Ok(Name::Item(Item::Write(Kind::Write))),
+        Some(b"append") => Ok(Name::Item(Item::Write(Kind::Append))),
+        Some(b"insert") => Ok(Name::Item(Item::Write(Kind::Insert))),
+        Some(b"delete") => Ok(Name::Item(Item::Delete)),
+        Some(b"rp") => Ok(Name::Predicate),
         _ => {
             cursor.at = start;
             Err(Stop::Expected(A_NAME))

@@ -43,6 +43,8 @@ pub(super) enum Process {
 pub(super) enum Function {
     /// A transaction, or not said.
     Txn,
+    /// The initial values of keys.
+    Init,
     /// Something whose value need not be a transaction.
     Other,
 }
@@ -137,12 +139,20 @@ fn field<'a, S: Syntax>(cursor: &mut Cursor<'a>, name: &'a [u8], map: &mut OpMap
             return Ok(());
         }
         b"f" => {
-            let is_txn = matches!(S::name(cursor)?, Some(b"txn"));
+            map.function = match S::name(cursor)? {
+                Some(b"txn") => Function::Txn,
+                Some(b"init") => Function::Init,
+                _ => Function::Other,
+            };
             if cursor.at == start {
                 cursor.skip::<S>()?;
             }
-            let is_txn = is_txn || is_nil(&cursor.bytes[start..cursor.at]);
-            map.function = if is_txn { Function::Txn } else { Function::Other };
+            let text = &cursor.bytes[start..cursor.at];
+            if is_nil(text) {
+                map.function = Function::Txn;
+            } else if map.function == Function::Other {
+                map.notes.push((name, start..cursor.at));
+            }
             return Ok(());
         }
         b"time" => {

@@ -50,6 +50,10 @@ pub(super) struct Record {
     /// Where its first map begins.
     pub(super) at: u32,
     pub(super) index: Option<u64>,
+    /// The index of its completion.
+    pub(super) done_index: Option<u64>,
+    /// Its `:f` is `:init`.
+    pub(super) init: bool,
     pub(super) invoke: Option<Mark>,
     pub(super) done: Option<(OpType, Mark)>,
     /// Operations in [`Scan::pending`].
@@ -115,6 +119,10 @@ pub(super) fn scan<S: Syntax>(bytes: &[u8], base: u64) -> Scan {
         }
     }
     scanner.leave_open::<S>();
+    if let Some((count, at)) = scanner.out.micro.partial {
+        let at = Some(scanner.out.base + u64::from(at));
+        scanner.out.problems.warn_many(Warning::PartialPredicate, count, at);
+    }
     scanner.out
 }
 
@@ -225,7 +233,9 @@ impl<'a> Scanner<'a> {
             Some(open) => open.record,
             None => self.record(map, process),
         };
-        self.out.records[record as usize].done = Some((map.kind, mark));
+        let entry = &mut self.out.records[record as usize];
+        entry.done = Some((map.kind, mark));
+        entry.done_index = map.index;
         let happened = map.kind == OpType::Ok;
         let (mut value, mut function) = (map.value, map.function);
         match &open {
@@ -263,7 +273,17 @@ impl<'a> Scanner<'a> {
     ) -> Result<bool, Stop> {
         let Some(start) = value else { return Ok(false) };
         cursor.at = start;
-        if function == Function::Other {
+        if function == Function::Init && matches!(cursor.peek(), Some(b'{' | b'[' | b'(')) {
+            let read = self.out.micro.init::<S>(cursor, out);
+            // An ordinary transaction may be called `:init` too.
+            let bad = std::mem::replace(&mut cursor.at, start);
+            if read.is_ok() || !micro::begins_transaction::<S>(cursor) {
+                cursor.at = bad;
+                return read.map(|()| true);
+            }
+            cursor.at = start;
+        }
+        if function != Function::Txn {
             if !micro::begins_transaction::<S>(cursor) {
                 return Ok(false);
             }
@@ -303,6 +323,8 @@ impl<'a> Scanner<'a> {
             process,
             at: map.at as u32,
             index: map.index,
+            done_index: None,
+            init: map.function == Function::Init,
             invoke: None,
             done: None,
             pending: 0..0,
@@ -317,7 +339,9 @@ impl<'a> Scanner<'a> {
 
     /// Keeps the fields that mean nothing here.
     fn note(&mut self, cursor: &mut Cursor<'a>, map: &OpMap<'a>, record: u32) -> Result<(), Stop> {
-        for (name, text) in &map.notes {
+        // A completion repeats the `:f` of its invocation.
+        let repeats = map.kind != OpType::Invoke && self.out.records[record as usize].invoke.is_some();
+        for (name, text) in map.notes.iter().filter(|(name, _)| *name != b"f" || !repeats) {
             cursor.at = map.at;
             let name = cursor.utf8(name)?;
             cursor.at = text.start;

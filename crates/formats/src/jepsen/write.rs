@@ -6,11 +6,13 @@
 //! alone, since every place for an invocation would claim that something happened before it.
 //!
 //! Every key begins with nil in these formats. A history in which keys begin with something else says nil
-//! wherever it says that, in reads and writes alike, so that what is ambiguous stays so.
+//! wherever it says that, in reads and writes alike, so that what is ambiguous stays so. Where rows come and go, nil is
+//! the absence of a row and cannot stand for anything else: then an operation of `:f :init` at the beginning says what
+//! each key begins with ([`Start`]).
 
 use std::io::Write;
 
-use isoscope_history::{Datum, History, NO_EVENT, NO_TIME, OpKind, OpView, Outcome, Session, Txn, Value};
+use isoscope_history::{Datum, History, NO_EVENT, NO_TIME, Op, OpKind, OpView, Outcome, Session, Txn, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{Losses, WriteError};
@@ -25,6 +27,8 @@ pub(crate) trait Script {
     const BETWEEN: &'static [u8];
     /// The absence of a value.
     const NIL: &'static [u8];
+    /// Whether the keys of a map can be any scalar.
+    const MAPS: bool;
 
     /// The key of a map, with what stands between it and its value.
     fn push_key(out: &mut Vec<u8>, name: &str);
@@ -53,11 +57,18 @@ pub(crate) fn write<S: Script>(history: &History, out: &mut dyn Write) -> Result
     note_losses(history, &mut losses);
     let processes = crate::lower::session_numbers(history, &mut losses);
     let lines = lines(history, &mut losses);
-    note_names(history, &lines, &mut losses);
+    let start = Start::of(history);
     let mut buffer = Vec::with_capacity(1 << 16);
-    for (index, line) in lines.iter().enumerate() {
+    if start == Start::Init {
+        // A session that has no other transaction leaves no trace.
+        let process = processes.iter().max().map_or(0, |process| process.saturating_add(1));
+        push_init::<S>(&mut buffer, history, process);
+    }
+    let first = usize::from(start == Start::Init);
+    note_names(history, &lines, first, &mut losses);
+    for (index, line) in (first..).zip(&lines) {
         let process = processes[history.session_of(line.txn).index()];
-        push_line::<S>(&mut buffer, history, line, process, index);
+        push_line::<S>(&mut buffer, history, line, process, index, start);
         if buffer.len() > (1 << 16) - (1 << 12) {
             out.write_all(&buffer)?;
             buffer.clear();
@@ -65,6 +76,87 @@ pub(crate) fn write<S: Script>(history: &History, out: &mut dyn Write) -> Result
     }
     out.write_all(&buffer)?;
     Ok(losses)
+}
+
+/// How it is said what keys begin with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Start {
+    /// Whatever they begin with is nil.
+    Nil,
+    /// The first operation says it.
+    Init,
+}
+
+impl Start {
+    fn of(history: &History) -> Start {
+        let has_rows = has_rows(history);
+        let begins = |key| !matches!(history.datum(history.initial(key)), Datum::Nil);
+        if has_rows && history.keys().any(begins) { Start::Init } else { Start::Nil }
+    }
+
+    /// Whether a value that is written or was read is spelt nil because its key begins with it.
+    fn renames(self, history: &History, op: &OpView) -> bool {
+        self == Start::Nil && history.is_initial(op.key, op.value)
+    }
+}
+
+/// Whether rows come and go.
+fn has_rows(history: &History) -> bool {
+    let mut ops = history.txns().flat_map(|txn| history.ops_of(txn));
+    ops.any(|op| matches!(op.kind, OpKind::Insert | OpKind::Delete | OpKind::RangeRead))
+}
+
+/// The operation that says what keys begin with: its completion alone, which comes before all others.
+fn push_init<S: Script>(out: &mut Vec<u8>, history: &History, process: u64) {
+    let values = history.keys().map(|key| (history.key_name(key), history.initial(key)));
+    let values: Vec<(Value, Value)> = values.filter(|&(_, value)| value != Value::NIL).collect();
+    out.push(b'{');
+    push_head::<S>(out, "ok", "init");
+    push_map::<S>(out, history, &values);
+    push_tail::<S>(out, process, NO_TIME, 0);
+}
+
+fn push_head<S: Script>(out: &mut Vec<u8>, kind: &str, function: &str) {
+    S::push_key(out, "type");
+    S::push_name(out, kind);
+    out.extend_from_slice(S::COMMA);
+    S::push_key(out, "f");
+    S::push_name(out, function);
+    out.extend_from_slice(S::COMMA);
+    S::push_key(out, "value");
+}
+
+fn push_tail<S: Script>(out: &mut Vec<u8>, process: u64, time: i64, index: usize) {
+    out.extend_from_slice(S::COMMA);
+    S::push_key(out, "process");
+    out.extend_from_slice(process.to_string().as_bytes());
+    if time != NO_TIME {
+        out.extend_from_slice(S::COMMA);
+        S::push_key(out, "time");
+        out.extend_from_slice(time.to_string().as_bytes());
+    }
+    out.extend_from_slice(S::COMMA);
+    S::push_key(out, "index");
+    out.extend_from_slice(index.to_string().as_bytes());
+    out.extend_from_slice(b"}\n");
+}
+
+/// Keys with their values: a map, or pairs where a name can only be a string.
+fn push_map<S: Script>(out: &mut Vec<u8>, history: &History, rows: &[(Value, Value)]) {
+    let (open, between, close): (_, _, &[u8]) =
+        if S::MAPS { (b'{', S::COMMA, b"}") } else { (b'[', S::BETWEEN, b"]") };
+    out.push(open);
+    for (i, &(key, value)) in rows.iter().enumerate() {
+        if i > 0 {
+            out.extend_from_slice(between);
+        }
+        out.extend_from_slice(if S::MAPS { b"" } else { b"[" });
+        push_value::<S>(out, history, key);
+        out.extend_from_slice(S::BETWEEN);
+        push_value::<S>(out, history, value);
+        out.extend_from_slice(if S::MAPS { b"" } else { b"]" });
+    }
+    out.extend_from_slice(close);
 }
 
 /// One line of the output.
@@ -125,7 +217,14 @@ fn interval(history: &History, txn: Txn) -> (Option<i64>, Option<i64>) {
     }
 }
 
-fn push_line<S: Script>(out: &mut Vec<u8>, history: &History, line: &Line, process: u64, index: usize) {
+fn push_line<S: Script>(
+    out: &mut Vec<u8>,
+    history: &History,
+    line: &Line,
+    process: u64,
+    index: usize,
+    start: Start,
+) {
     let outcome = history.outcome(line.txn);
     let kind = match (line.completion, outcome) {
         (false, _) => "invoke",
@@ -134,32 +233,16 @@ fn push_line<S: Script>(out: &mut Vec<u8>, history: &History, line: &Line, proce
         (true, Outcome::Unknown) => "info",
     };
     out.push(b'{');
-    S::push_key(out, "type");
-    S::push_name(out, kind);
-    out.extend_from_slice(S::COMMA);
-    S::push_key(out, "f");
-    S::push_name(out, "txn");
-    out.extend_from_slice(S::COMMA);
-    S::push_key(out, "value");
+    push_head::<S>(out, kind, "txn");
     let happened = line.completion && outcome == Outcome::Committed;
-    push_ops::<S>(out, history, line.txn, happened);
-    out.extend_from_slice(S::COMMA);
-    S::push_key(out, "process");
-    out.extend_from_slice(process.to_string().as_bytes());
+    push_ops::<S>(out, history, line.txn, happened, start);
     let times = history.times();
     let column = times.map(|times| if line.completion { &times.end } else { &times.start });
-    if let Some(time) = column.map(|column| column[line.txn.index()]).filter(|&time| time != NO_TIME) {
-        out.extend_from_slice(S::COMMA);
-        S::push_key(out, "time");
-        out.extend_from_slice(time.to_string().as_bytes());
-    }
-    out.extend_from_slice(S::COMMA);
-    S::push_key(out, "index");
-    out.extend_from_slice(index.to_string().as_bytes());
-    out.extend_from_slice(b"}\n");
+    let time = column.map_or(NO_TIME, |column| column[line.txn.index()]);
+    push_tail::<S>(out, process, time, index);
 }
 
-fn push_ops<S: Script>(out: &mut Vec<u8>, history: &History, txn: Txn, happened: bool) {
+fn push_ops<S: Script>(out: &mut Vec<u8>, history: &History, txn: Txn, happened: bool, start: Start) {
     out.push(b'[');
     let told = history.ops_of(txn).filter(|op| is_told(history, txn, op));
     for (i, op) in told.enumerate() {
@@ -172,19 +255,32 @@ fn push_ops<S: Script>(out: &mut Vec<u8>, history: &History, txn: Txn, happened:
             match op.kind {
                 OpKind::Write => "w",
                 OpKind::Append => "append",
-                _ => "r",
+                OpKind::Insert => "insert",
+                OpKind::Delete => "delete",
+                OpKind::RangeRead => "rp",
+                OpKind::Read | OpKind::ReadList => "r",
             },
         );
         out.extend_from_slice(S::BETWEEN);
-        push_value::<S>(out, history, history.key_name(op.key));
-        out.extend_from_slice(S::BETWEEN);
-        let is_list = matches!(history.datum(op.value), Datum::List(_));
-        let nil = if op.kind.is_read() {
-            !happened || (!is_list && history.is_initial(op.key, op.value))
-        } else {
-            op.kind == OpKind::Write && history.is_initial(op.key, op.value)
-        };
-        push_value::<S>(out, history, if nil { Value::NIL } else { op.value });
+        match op.kind {
+            OpKind::RangeRead => {
+                S::push_name(out, "true");
+                out.extend_from_slice(S::BETWEEN);
+                match history.range(op.id).filter(|_| happened) {
+                    Some(row) => push_map::<S>(out, history, &row.live),
+                    None => out.extend_from_slice(S::NIL),
+                }
+            }
+            OpKind::Delete => push_value::<S>(out, history, history.key_name(op.key)),
+            _ => {
+                push_value::<S>(out, history, history.key_name(op.key));
+                out.extend_from_slice(S::BETWEEN);
+                let is_list = matches!(history.datum(op.value), Datum::List(_));
+                let nil = (op.kind.is_read() && !happened)
+                    || (op.kind != OpKind::Append && !is_list && start.renames(history, &op));
+                push_value::<S>(out, history, if nil { Value::NIL } else { op.value });
+            }
+        }
         out.push(b']');
     }
     out.push(b']');
@@ -214,25 +310,34 @@ fn push_value<S: Script>(out: &mut Vec<u8>, history: &History, value: Value) {
 
 /// Whether an operation can be told: nil for the result of a committed read would mean the initial state.
 fn is_told(history: &History, txn: Txn, op: &OpView) -> bool {
-    op.kind.is_write() || history.outcome(txn) != Outcome::Committed || op.value != Value::UNKNOWN
+    !op.kind.is_read() || history.outcome(txn) != Outcome::Committed || op.value != Value::UNKNOWN
 }
 
 fn check_expressible<S: Script>(history: &History) -> Result<(), WriteError> {
     let inexpressible = |what| Err(WriteError::Inexpressible { format: S::FORMAT, what });
+    let has_rows = has_rows(history);
+    let is_list = |value| matches!(history.datum(value), Datum::List(_));
+    if has_rows && history.keys().any(|key| is_list(history.initial(key))) {
+        return inexpressible("rows that begin as lists");
+    }
     for op in history.txns().flat_map(|txn| history.ops_of(txn)) {
         let datum = history.datum(op.value);
         match (op.kind, datum) {
-            (OpKind::Insert | OpKind::Delete | OpKind::RangeRead, _) => {
-                return inexpressible("inserts, deletes and range reads");
+            (OpKind::RangeRead, _) if !is_whole(history, op.id) => {
+                return inexpressible("range reads of some keys");
             }
-            (OpKind::Write | OpKind::Append, Datum::List(_)) => {
+            (OpKind::RangeRead, _) | (OpKind::Delete, Datum::Nil) => {}
+            (OpKind::Delete, _) => return inexpressible("deletes whose tombstones have names"),
+            (OpKind::Insert | OpKind::Write | OpKind::Append, Datum::List(_)) => {
                 return inexpressible("lists as values that are written");
             }
             (OpKind::Read, Datum::List(_)) => return inexpressible("registers that hold lists"),
-            (OpKind::Write | OpKind::Append, Datum::Unknown) => {
+            (OpKind::Insert | OpKind::Write | OpKind::Append, Datum::Unknown) => {
                 return inexpressible("writes of values nobody learned");
             }
-            (OpKind::Write | OpKind::Read, Datum::Nil) if !history.is_initial(op.key, op.value) => {
+            (OpKind::Write | OpKind::Read, Datum::Nil)
+                if !has_rows && !history.is_initial(op.key, op.value) =>
+            {
                 return inexpressible("nil as a value that is not the initial one");
             }
             (_, Datum::List(elements)) => {
@@ -245,6 +350,16 @@ fn check_expressible<S: Script>(history: &History) -> Result<(), WriteError> {
         }
     }
     Ok(())
+}
+
+/// Whether a range read covers all keys, and its rows can be spelt.
+fn is_whole(history: &History, op: Op) -> bool {
+    let Some(row) = history.range(op) else { return false };
+    let within = |name: Value| row.covers(history.table(), name);
+    let plain = |value: Value| !matches!(history.datum(value), Datum::List(_) | Datum::Unknown);
+    row.dead.is_empty()
+        && history.keys().all(|key| within(history.key_name(key)))
+        && row.live.iter().all(|&(key, value)| within(key) && plain(value))
 }
 
 /// Finds different names or values that would be written alike, which could change a verdict.
@@ -264,8 +379,12 @@ fn check_spelling<S: Script>(history: &History, losses: &mut Losses) -> Result<(
     };
     let keys = history.keys().all(|key| check(history.key_name(key)));
     let mut ops = history.txns().flat_map(|txn| history.ops_of(txn));
-    let values =
-        ops.all(|op| check(op.value) && history.table().elements(op.value).iter().all(|&e| check(e)));
+    let values = ops.all(|op| {
+        let rows = history.range(op.id).map_or(&[][..], |row| &row.live);
+        check(op.value)
+            && history.table().elements(op.value).iter().all(|&e| check(e))
+            && rows.iter().all(|&(key, value)| check(key) && check(value))
+    });
     if keys && values {
         return Ok(());
     }
@@ -274,14 +393,18 @@ fn check_spelling<S: Script>(history: &History, losses: &mut Losses) -> Result<(
 }
 
 fn note_losses(history: &History, losses: &mut Losses) {
+    let start = Start::of(history);
     let (mut unlearned, mut dropped, mut initial) = (0, 0, 0);
     for txn in history.txns() {
         let committed = history.outcome(txn) == Outcome::Committed;
         for op in history.ops_of(txn) {
-            let known_read = op.kind.is_read() && op.value != Value::UNKNOWN;
+            let known_read = !op.kind.is_write() && op.value != Value::UNKNOWN;
             unlearned += usize::from(!is_told(history, txn, &op));
             dropped += usize::from(known_read && !committed);
-            let renamed = op.value != Value::NIL && op.value == history.initial(op.key);
+            let renamed = start == Start::Nil
+                && op.kind != OpKind::RangeRead
+                && op.value != Value::NIL
+                && op.value == history.initial(op.key);
             initial += usize::from(renamed && (committed || !known_read));
         }
     }
@@ -292,10 +415,10 @@ fn note_losses(history: &History, losses: &mut Losses) {
 }
 
 /// A transaction is called by the index of its first line.
-fn note_names(history: &History, lines: &[Line], losses: &mut Losses) {
+fn note_names(history: &History, lines: &[Line], first: usize, losses: &mut Losses) {
     let mut named = vec![false; history.txn_count()];
     let mut renamed = 0;
-    for (index, line) in lines.iter().enumerate() {
+    for (index, line) in (first..).zip(lines) {
         if !std::mem::replace(&mut named[line.txn.index()], true) {
             let name = crate::lower::natural(history, history.txn_name(line.txn));
             renamed += usize::from(name != Some(index as u64));

@@ -60,7 +60,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         about: "what was rolled back is read",
         aliases: &["TAP-b", "G1a"],
         called: &[
-            called("Elle", ":G1a"),
+            called("Elle", ":G1a, and :dirty-update where a committed append follows the aborted one"),
             called("ANSI SQL", "a case of P1, dirty read, which also counts reads that turn out well"),
         ],
         elle: Some("G1a"),
@@ -253,7 +253,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         name: "fractured-read",
         about: "one write of a transaction is seen, another missed",
         aliases: &["TAP-k", "TAP-l"],
-        called: &[called("Elle", ":G-single, with one reader and one writer")],
+        called: &[called("Elle", ":G-single-item, with one reader and one writer")],
         elle: None,
         definition: "A transaction sees one write of another and misses a second one: it reads a key in a \
                      version older than what a transaction wrote there that it has read from, before or \
@@ -289,7 +289,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         about: "a write of the own session is missed",
         aliases: &["stale-session"],
         called: &[
-            called("Elle", ":G-single-process"),
+            called("Elle", ":G-single-item-process"),
             called("Terry et al.", "a read that lacks read-your-writes"),
         ],
         elle: None,
@@ -320,7 +320,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         name: "causality-violation",
         about: "an effect is seen and its cause missed",
         aliases: &["TAP-m", "causal-violation"],
-        called: &[called("Elle", ":G-single, or :G-single-process, through other transactions")],
+        called: &[called("Elle", ":G-single-item, or :G-single-item-process, through other transactions")],
         elle: None,
         definition: "A transaction sees an effect and misses its cause: it reads a key in a version older \
                      than what a transaction wrote there that is causally before it, over any number of \
@@ -478,10 +478,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         name: "lost-update",
         about: "two update a key from the same version",
         aliases: &["P4"],
-        called: &[called(
-            "Elle",
-            ":lost-update, and its cycle as :G-single, :G-single-process or :G-single-realtime",
-        )],
+        called: &[called("Elle", ":lost-update, and its cycle as :G-single-item or :G2-item")],
         elle: Some("lost-update"),
         definition: "Two transactions read the same version of a key and both overwrite it. The second has \
                      destroyed the update of the first without having seen it.",
@@ -501,12 +498,15 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         anomaly: ReadSkew,
         name: "read-skew",
         about: "a part of what had happened is seen",
-        aliases: &["G-single", "A5A"],
+        aliases: &["G-single", "G-single-item", "A5A"],
         called: &[
-            called("Elle", ":G-single; with sessions :G-single-process, with real time :G-single-realtime"),
-            called("Elle, newer versions", ":G-single-item, where no predicate is read"),
+            called(
+                "Elle",
+                ":G-single-item; with sessions :G-single-item-process, with real time :G-single-item-realtime",
+            ),
+            called("Elle", ":G-single, where a predicate is read, and in older versions always"),
         ],
-        elle: Some("G-single"),
+        elle: Some("G-single-item"),
         definition: "A transaction sees a part of what had happened: it depends on a transaction, directly \
                      or through others, of which it also missed a write. A cycle of dependencies with \
                      exactly one anti-dependency.",
@@ -536,10 +536,13 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         about: "two readers see two writes in opposite order",
         aliases: &[],
         called: &[
-            called("Elle", "a case of :G-nonadjacent, :G-nonadjacent-process and :G-nonadjacent-realtime"),
+            called(
+                "Elle",
+                "a case of :G-nonadjacent-item, :G-nonadjacent-item-process and :G-nonadjacent-item-realtime",
+            ),
             called("Jepsen", "the long-fork workload"),
         ],
-        elle: Some("G-nonadjacent"),
+        elle: Some("G-nonadjacent-item"),
         definition: "Two readers see two independent writes in opposite order: each has seen one of them and \
                      not the other. A cycle of dependencies with two or more anti-dependencies, each of which \
                      directly follows a read or a step of a session.",
@@ -558,15 +561,16 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         anomaly: SnapshotSkew,
         name: "snapshot-skew",
         about: "snapshots contradict what was overwritten",
-        aliases: &["G-nonadjacent"],
+        aliases: &["G-nonadjacent", "G-nonadjacent-item"],
         called: &[
             called(
                 "Elle",
-                ":G-nonadjacent; with sessions :G-nonadjacent-process, with real time :G-nonadjacent-realtime",
+                ":G-nonadjacent-item; with sessions :G-nonadjacent-item-process, with real time \
+                 :G-nonadjacent-item-realtime",
             ),
-            called("Elle, newer versions", ":G-nonadjacent-item, where no predicate is read"),
+            called("Elle", ":G-nonadjacent, where a predicate is read, and in older versions always"),
         ],
-        elle: Some("G-nonadjacent"),
+        elle: Some("G-nonadjacent-item"),
         definition: "Two snapshots hold two transactions in opposite order, as in a long fork, but one of them is \
                      known to hold a transaction only because its own overwrote that one's write: of two writers \
                      of a key, the later must have seen the earlier. A cycle of dependencies with two or more \

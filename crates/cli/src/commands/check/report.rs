@@ -25,6 +25,8 @@ pub(crate) struct Report {
     pub(crate) reading: Reading,
     /// In the order the levels were asked for; weaker ones first when none was named.
     pub(crate) judged: Vec<Judged>,
+    /// Levels judged once more without the order of sessions, for the styles that tell the two apart.
+    pub(crate) without_sessions: Vec<Judgement>,
     /// Whether the user named the levels. If not, the question is where the boundary lies.
     pub(crate) named: bool,
     /// What the check was allowed to use.
@@ -96,6 +98,14 @@ impl Report {
             }
         }
         findings
+    }
+
+    /// What was found without the order of sessions.
+    pub(crate) fn findings_without_sessions(&self) -> impl Iterator<Item = &Finding> {
+        self.without_sessions.iter().flat_map(|judgement| match &judgement.verdict {
+            Verdict::Violated(findings) => findings.as_slice(),
+            Verdict::Holds(_) | Verdict::Unknown(_) => &[],
+        })
     }
 
     /// The weaker level of this report whose violation a verdict only repeats.

@@ -23,7 +23,8 @@ fn report(text: &str, verdicts: Vec<(Level, Verdict)>, named: bool) -> Report {
         Judged { judgement, seconds: 0.0, stages: Vec::new(), certified: false }
     });
     let limits = Limits::default();
-    Report { file: "h".to_owned(), reading, judged: judged.collect(), named, limits, seconds: 0.0 }
+    let (file, judged, without_sessions) = ("h".to_owned(), judged.collect(), Vec::new());
+    Report { file, reading, judged, without_sessions, named, limits, seconds: 0.0 }
 }
 
 fn fractured_read() -> Verdict {
@@ -339,21 +340,23 @@ fn elle_gets_its_own_names() {
     }]);
     let verdicts = vec![(Level::ReadCommitted, aborted.clone()), (Level::Causal, aborted)];
     let report = report("T1!: w(x,\"a\\\"b\")  T2: r(x,\"a\\\"b\")", verdicts, true);
-    assert_eq!(
-        elle::render("h", Ok(&report)),
-        "{:file \"h\", :valid? false, :anomaly-types (:G1a), :anomalies {:G1a [{:op {:type :ok, :process 2, \
-         :txn 2, :value [[:r \"x\" \"a\\\"b\"]]}, :mop [:r \"x\" \"a\\\"b\"], :writer {:type :fail, :process 1, \
-         :txn 1, :value [[:w \"x\" \"a\\\"b\"]]}, :type :G1a, :explanation \"T2 read x=\\\"a\\\\\\\"b\\\" from T1, \
-         which aborted.\"}]}, :not #{:read-committed}, :also-not #{:causal-cerone :serializable \
-         :snapshot-isolation :strong-session-serializable :strong-session-snapshot-isolation}}\n"
-    );
+    let map = elle::render("h", Ok(&report));
+    let expected = "{:file \"h\", :valid? false, :anomaly-types (:G1a), :anomalies {:G1a [{:op {:index 2, :type :ok, \
+                    :process 2, :f :txn, :value [[:r \"x\" \"a\\\"b\"]]}, :mop [:r \"x\" \"a\\\"b\"], :writer \
+                    {:index 1, :type :fail, :process 1, :f :txn, :value [[:w \"x\" \"a\\\"b\"]]}, :explanation \
+                    \"T2 read x=\\\"a\\\\\\\"b\\\" from T1, which aborted.\"}]}, :not #{:read-committed}, \
+                    :also-not #{:causal-cerone ";
+    assert!(map.starts_with(expected), "{map}");
+    for model in ["read-atomic", "serializable", "strong-serializable", "strong-session-read-committed"] {
+        assert!(map.contains(&format!(" :{model}")), "{map}");
+    }
 }
 
 /// The cycle that Elle's users know: the reader saw the newer version and read the one it overwrote.
 #[test]
 fn elle_sees_the_reader_in_a_cycle() {
-    let t1 = "{:type :ok, :process 1, :txn 1, :value [[:w \"x\" 1] [:w \"y\" 2]]}";
-    let t2 = "{:type :ok, :process 2, :txn 2, :value [[:r \"x\" 0] [:r \"y\" 2]]}";
+    let t1 = "{:index 1, :type :ok, :process 1, :f :txn, :value [[:w \"x\" 1] [:w \"y\" 2]]}";
+    let t2 = "{:index 2, :type :ok, :process 2, :f :txn, :value [[:r \"x\" 0] [:r \"y\" 2]]}";
     let writer = Node::Txn(Txn(0));
     let cycle = |seen| {
         let forced = Why::Forced { read: Op(2), seen };
@@ -364,13 +367,17 @@ fn elle_sees_the_reader_in_a_cycle() {
         let verdicts = vec![(Level::ReadAtomic, Verdict::Violated(findings))];
         elle::render("h", Ok(&report("T1: w(x,1) w(y,2)  T2: r(x,0) r(y,2)", verdicts, true)))
     };
-    let rw = "{:type :rw, :key \"x\", :value 0}";
-    for (seen, step) in
-        [(Seen::Read(Op(3)), "{:type :wr, :key \"y\", :value 2}"), (Seen::Session, "{:type :process}")]
-    {
+    let rw = "{:type :rw, :key \"x\", :value 0, :value' 1, :a-mop-index 0, :b-mop-index 0}";
+    let wr = "{:type :wr, :key \"y\", :value 2, :a-mop-index 1, :b-mop-index 1}";
+    let process = "{:type :process, :process 1}";
+    for (seen, step, kind, not) in [
+        (Seen::Read(Op(3)), wr, ":G-single-item", ":read-atomic :repeatable-read"),
+        (Seen::Session, process, ":G-single-item-process", ":strong-session-snapshot-isolation"),
+    ] {
         let text = cycle(seen);
-        assert!(text.contains(&format!(":cycle [{t1} {t2} {t1}], :steps ({step} {rw})")), "{text}");
-        assert!(text.ends_with(":not #{:read-atomic}, :also-not #{}}\n"), "{text}");
+        let drawn = format!(":cycle [{t1} {t2} {t1}], :steps ({step} {rw}), :type {kind}, ");
+        assert!(text.contains(&drawn), "{text}");
+        assert!(text.contains(&format!(":not #{{{not}}}, :also-not")), "{text}");
     }
 }
 
@@ -390,13 +397,13 @@ fn elle_is_told_what_a_cycle_needs() {
         vec![edge(0, 1, Why::RealTime), misses(1, 0, 1)],
         &[Level::StrictSnapshot, Level::StrictSerializable],
     );
-    assert!(stale.contains(":anomaly-types (:G-single-realtime)"), "{stale}");
+    assert!(stale.contains(":anomaly-types (:G-single-item-realtime)"), "{stale}");
+    let realtime = "{:type :realtime, :a' {:index 1, :type :ok, :process 1, :f :txn, :value [[:w \"x\" 1]]}, \
+                    :b {:index 2, :type :invoke, :process 2, :f :txn, :value [[:r \"x\" nil]]}}";
+    let rw = "{:type :rw, :key \"x\", :value 0, :value' 1, :a-mop-index 0, :b-mop-index 0}";
+    assert!(stale.contains(&format!(":steps ({realtime} {rw})")), "{stale}");
     assert!(
-        stale.contains(":steps ({:type :realtime} {:type :rw, :key \"x\", :value 0, :value' 1})"),
-        "{stale}"
-    );
-    assert!(
-        stale.ends_with(":not #{:strong-snapshot-isolation}, :also-not #{:strict-serializable}}\n"),
+        stale.ends_with(":not #{:strong-snapshot-isolation}, :also-not #{:strong-serializable}}\n"),
         "{stale}"
     );
     let session = render(
@@ -408,7 +415,7 @@ fn elle_is_told_what_a_cycle_needs() {
     );
     assert!(session.contains(":type :G2-item-process, "), "{session}");
     assert!(
-        session.ends_with(":not #{:strong-session-serializable}, :also-not #{:strict-serializable}}\n"),
+        session.ends_with(":not #{:strong-session-serializable}, :also-not #{:strong-serializable}}\n"),
         "{session}"
     );
     let skew = render(
@@ -418,24 +425,87 @@ fn elle_is_told_what_a_cycle_needs() {
         vec![misses(0, 1, 1), misses(1, 0, 3)],
         &[Level::AdyaPl299, Level::Serializable],
     );
+    assert!(skew.contains(":anomaly-types (:G2-item)"), "{skew}");
+    let (_, models) = skew.split_once(":not ").unwrap();
+    assert!(models.contains("#{:repeatable-read") && models.contains(":serializable "), "{skew}");
+    assert!(!models.contains("snapshot-isolation"), "{skew}");
+}
+
+/// One map for all that read one version and wrote the key.
+#[test]
+fn elle_gets_a_lost_update_in_its_shape() {
+    let report = report(LOST_UPDATE, vec![(Level::Snapshot, lost_update())], true);
+    let lost = elle::render("h", Ok(&report));
+    let txns = "{:index 1, :type :ok, :process 1, :f :txn, :value [[:r \"x\" 0] [:w \"x\" 1]]} \
+                {:index 2, :type :ok, :process 2, :f :txn, :value [[:r \"x\" 0] [:w \"x\" 2]]}";
+    let map = format!(":anomalies {{:lost-update [{{:key \"x\", :value 0, :txns [{txns}]}}]}}");
+    assert!(lost.contains(&map), "{lost}");
+    let (_, models) = lost.split_once(":not ").unwrap();
+    for model in [":parallel-snapshot-isolation", ":repeatable-read", ":snapshot-isolation"] {
+        assert!(models.contains(model), "{lost}");
+    }
+    assert!(!models.contains(":prefix") && !models.contains(":read-atomic"), "{lost}");
+}
+
+/// Elle leaves `-item` out where an anti-dependency is of a predicate read.
+#[test]
+fn elle_marks_predicates() {
+    let edge = |from, to, why| Edge { from: Node::Txn(Txn(from)), to: Node::Txn(Txn(to)), why };
+    let render = |text, cycle| {
+        let verdict = found(Anomaly::WriteSkew, Through::Dependencies, Evidence::Cycle(cycle));
+        elle::render("h", Ok(&report(text, vec![(Level::Serializable, verdict)], true)))
+    };
+    let misses = |from, to, read| edge(from, to, Why::Misses { read: Op(read) });
+    let text = "init=nil  T1: i(:x,1) range(:x,:y,{:x=1})  T2: i(:y,2) range(:x,:y,{:y=2})";
+    let phantom = render(text, vec![misses(0, 1, 1), misses(1, 0, 3)]);
+    assert!(phantom.contains(":anomaly-types (:G2), "), "{phantom}");
+    let step = "{:type :rw, :key :y, :value nil, :value' 2, :predicate? true, :predicate-read [:rp :true {:x 1}], \
+                :a-mop-index 1, :b-mop-index 0}";
+    assert!(phantom.contains(step), "{phantom}");
+    // The same where range reads are reads of single keys.
+    let mut expanded = report(text, Vec::new(), true);
+    expanded.reading.history = expanded.reading.history.expand_ranges().unwrap().unwrap();
+    let skew = vec![misses(0, 1, 2), misses(1, 0, 4)];
+    let verdict = found(Anomaly::WriteSkew, Through::Dependencies, Evidence::Cycle(skew));
+    let judgement = Judgement { level: Level::Serializable, verdict, implied_by: None };
+    expanded.judged.push(Judged { judgement, seconds: 0.0, stages: Vec::new(), certified: false });
+    let phantom = elle::render("h", Ok(&expanded));
+    assert!(phantom.contains(":anomaly-types (:G2), "), "{phantom}");
+    let step =
+        "{:type :rw, :key :y, :value nil, :value' 2, :predicate? true, :a-mop-index 2, :b-mop-index 0}";
+    assert!(phantom.contains(step), "{phantom}");
+
+    let seen = edge(1, 0, Why::ReadFrom { read: Op(1) });
+    let text = "init=nil  T1: i(:x,1) range(:x,:y,{:x=1 :y=2})  T2: i(:y,2) range(:x,:y,{:y=2})";
+    let single = render(text, vec![seen, misses(0, 1, 1)]);
+    assert!(single.contains(":anomaly-types (:G-single), "), "{single}");
+    let step = "{:type :wr, :key :y, :value 2, :predicate-read [:rp :true {:x 1, :y 2}], :a-mop-index 0, \
+                :b-mop-index 1}";
+    assert!(single.contains(step), "{single}");
+}
+
+/// A proof by cases takes sessions if one of its cases does, and not only if its main cycle does.
+#[test]
+fn elle_looks_at_every_case_of_a_proof() {
+    let edge = |from, to, why| Edge { from: Node::Txn(Txn(from)), to: Node::Txn(Txn(to)), why };
+    let overwritten = || Why::Overwritten { key: Key(0) };
+    let main = vec![edge(0, 2, overwritten()), edge(2, 0, Why::Misses { read: Op(2) })];
+    let other =
+        vec![edge(2, 0, overwritten()), edge(0, 1, Why::Session), edge(1, 2, Why::Misses { read: Op(1) })];
+    let choice = Choice::Versions { key: Key(0), first: Txn(0), second: Txn(2) };
+    let cases = vec![Case::Split { choice, cases: vec![2, 1] }, Case::Cycle(other), Case::Cycle(main)];
+    let proof = Evidence::Cases(Proof { cases });
+    let verdict = found(Anomaly::ReadSkew, Through::Dependencies, proof);
+    let text = "T1: w(x,1) ; T2: r(x,0)  T3: r(x,0) w(x,2)";
+    let map = elle::render("h", Ok(&report(text, vec![(Level::Snapshot, verdict)], true)));
+    assert!(map.contains(":anomaly-types (:G-single-item-process)"), "{map}");
+    assert!(map.contains("{:type :process, :process 1}"), "{map}");
     assert!(
-        skew.ends_with(
-            ":not #{:repeatable-read}, :also-not #{:serializable :strong-session-serializable}}\n"
+        map.ends_with(
+            ":not #{:strong-session-snapshot-isolation}, :also-not #{:strong-serializable \
+             :strong-session-serializable :strong-snapshot-isolation}}\n"
         ),
-        "{skew}"
-    );
-    let lost = report(LOST_UPDATE, vec![(Level::Snapshot, lost_update())], true);
-    let lost = elle::render("h", Ok(&lost));
-    assert!(lost.contains(":anomaly-types (:lost-update)"), "{lost}");
-    let steps =
-        ":steps ({:type :ww, :key \"x\", :value 1, :value' 2} {:type :rw, :key \"x\", :value 0, :value' 1})";
-    assert!(lost.contains(steps), "{lost}");
-    assert!(
-        lost.ends_with(
-            ":not #{:strong-session-snapshot-isolation}, :also-not #{:serializable :snapshot-isolation \
-             :strong-session-serializable}}\n"
-        ),
-        "{lost}"
+        "{map}"
     );
 }
 
@@ -463,7 +533,7 @@ fn what_adya_calls_otherwise_is_not_told_twice() {
         same.ends_with("`isoscope explain fractured-read` tells what it is and which levels forbid it\n")
     );
     let other = told(skew(3, 7, 6));
-    let heading = "✗ adya-pl-2.99 is violated\n\n  read skew (G-single): once\n\n  T8 read y=3 from T5, and yet it read";
+    let heading = "✗ adya-pl-2.99 is violated\n\n  read skew (G-single-item): once\n\n  T8 read y=3 from T5, and yet it read";
     assert!(other.contains(heading), "{other}");
 }
 
@@ -474,7 +544,7 @@ fn a_finding_says_what_it_needs() {
     let verdict = found(Anomaly::ReadSkew, Through::RealTime, Evidence::Cycle(cycle));
     let report = report("T1@0-1: w(x,1)  T2@2-3: r(x,0)", vec![(Level::StrictSnapshot, verdict)], true);
     let text = plain(&full::render(&report));
-    assert!(text.contains("\n  read skew (G-single-realtime, through real time): once\n"), "{text}");
+    assert!(text.contains("\n  read skew (G-single-item-realtime, through real time): once\n"), "{text}");
     assert!(
         text.contains("  T1 had returned before T2 was invoked, and yet T2 read x=0, which T1"),
         "{text}"

@@ -1,0 +1,275 @@
+//! Which of Elle's consistency models are violated.
+//!
+//! Elle has most models in three forms: plain, *strong session* and *strong*. The plain form knows reads and writes
+//! alone, the second also the order of each session, the third also real time. So a model is a level of the catalogue and
+//! the orders that count, an [`Ordered`] level; [`MODELS`] gives them their names. A level of the catalogue is such a pair too
+//! ([`ordered`]): Adya's levels leave sessions out, the others have them, strict ones have real time.
+//!
+//! A verdict refutes the pair that the level is, with no more orders than the proof takes ([`orders`]). A refuted pair
+//! refutes all pairs that imply it, and these are the models listed. No model is listed that a verdict says to hold:
+//! verdicts are by the axiom, and what is inferred from the name of an anomaly counts only where no verdict contradicts it.
+//!
+//! To add a level: its row in [`ordered`], which the compiler asks for, and its names in [`MODELS`].
+
+use std::collections::BTreeSet;
+
+use isoscope_check::{Case, Edge, Evidence, Finding, Node, Seen, Through, Verdict, Why, World};
+use isoscope_levels::{Anomaly, Level};
+
+use crate::commands::check::report::Report;
+
+/// A level in which no orders count but these. `Through::Dependencies` is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ordered {
+    level: Level,
+    orders: Through,
+}
+
+impl Ordered {
+    /// Whether every history that satisfies this satisfies the other.
+    fn implies(self, other: Ordered) -> bool {
+        self.level.implies(other.level) && self.orders >= other.orders
+    }
+}
+
+const PLAIN: Through = Through::Dependencies;
+const SESSION: Through = Through::Sessions;
+const STRONG: Through = Through::RealTime;
+
+/// Elle's names, those it prints, with what each means.
+static MODELS: [(&str, Level, Through); 19] = [
+    ("read-uncommitted", Level::AdyaPl1, PLAIN),
+    ("strong-session-read-uncommitted", Level::AdyaPl1, SESSION),
+    ("strong-read-uncommitted", Level::AdyaPl1, STRONG),
+    ("read-committed", Level::AdyaPl2, PLAIN),
+    ("strong-session-read-committed", Level::AdyaPl2, SESSION),
+    ("strong-read-committed", Level::AdyaPl2, STRONG),
+    ("repeatable-read", Level::AdyaPl299, PLAIN),
+    ("monotonic-atomic-view", Level::ReadCommitted, PLAIN),
+    ("read-atomic", Level::ReadAtomic, PLAIN),
+    ("causal-cerone", Level::Causal, PLAIN),
+    ("prefix", Level::Prefix, PLAIN),
+    ("parallel-snapshot-isolation", Level::ParallelSnapshot, PLAIN),
+    // Adya's PL-2+ forbids G1 and G-single, and so does parallel snapshot isolation without sessions.
+    ("consistent-view", Level::ParallelSnapshot, PLAIN),
+    ("snapshot-isolation", Level::Snapshot, PLAIN),
+    ("strong-session-snapshot-isolation", Level::Snapshot, SESSION),
+    ("strong-snapshot-isolation", Level::Snapshot, STRONG),
+    ("serializable", Level::Serializable, PLAIN),
+    ("strong-session-serializable", Level::Serializable, SESSION),
+    // Of its two names for this, Elle prints the one that is not `strict-serializable`.
+    ("strong-serializable", Level::Serializable, STRONG),
+];
+
+/// Models above one that is decided, which clients alone cannot tell from it: they speak of when snapshots were taken. They
+/// are violated where that one is, and are never the weakest.
+static ABOVE: [(&str, Level, Through); 2] = [
+    ("monotonic-snapshot-read", Level::AdyaPl2, PLAIN),
+    ("forward-consistent-view", Level::ParallelSnapshot, PLAIN),
+];
+
+fn models() -> impl Iterator<Item = (&'static str, Ordered)> {
+    MODELS.iter().map(|&(name, level, orders)| (name, Ordered { level, orders }))
+}
+
+/// What a level of the catalogue is: which level, and which orders count in it.
+pub(super) fn ordered(level: Level) -> Ordered {
+    let (level, orders) = match level {
+        Level::AdyaPl1 | Level::AdyaPl2 | Level::AdyaPl299 | Level::CutIsolation => (level, PLAIN),
+        Level::ReadCommitted
+        | Level::ReadAtomic
+        | Level::Causal
+        | Level::Prefix
+        | Level::ParallelSnapshot
+        | Level::Snapshot
+        | Level::Serializable => (level, SESSION),
+        Level::StrictSnapshot => (Level::Snapshot, STRONG),
+        Level::StrictSerializable => (Level::Serializable, STRONG),
+    };
+    Ordered { level, orders }
+}
+
+/// The weakest violated models and the other violated ones.
+pub(super) fn violated(report: &Report) -> (BTreeSet<&'static str>, BTreeSet<&'static str>) {
+    let refuted = refuted(report);
+    let violated: Vec<(&str, Ordered)> =
+        models().filter(|(_, model)| refuted.iter().any(|&weaker| model.implies(weaker))).collect();
+    let is_weakest = |model: Ordered| {
+        let mut others = violated.iter().map(|&(_, other)| other);
+        !others.any(|other| is_stronger(model, other))
+    };
+    let (not, also_not): (Vec<_>, Vec<_>) = violated.iter().partition(|&&(_, model)| is_weakest(model));
+    let above = ABOVE.iter().filter(|&&(_, level, orders)| {
+        let below = Ordered { level, orders };
+        violated.iter().any(|&(_, model)| model == below)
+    });
+    let names = |models: Vec<(&'static str, Ordered)>| models.into_iter().map(|(name, _)| name);
+    (names(not).collect(), names(also_not).chain(above.map(|&(name, ..)| name)).collect())
+}
+
+/// Whether a model is above another. Elle puts repeatable read above monotonic atomic view; the catalogue cannot, as its
+/// read committed has sessions.
+fn is_stronger(model: Ordered, other: Ordered) -> bool {
+    let repeatable = Ordered { level: Level::AdyaPl299, orders: PLAIN };
+    let monotonic = Ordered { level: Level::ReadCommitted, orders: PLAIN };
+    let implies =
+        |one: Ordered, other: Ordered| one.implies(other) || (one, other) == (repeatable, monotonic);
+    implies(model, other) && !implies(other, model)
+}
+
+/// The levels that are violated in a form with sessions, while it is open whether sessions are to blame: no proof at hand
+/// does without them.
+pub(crate) fn open_without_sessions(report: &Report) -> Vec<Level> {
+    let refuted = refuted(report);
+    let holds: Vec<Ordered> = report.holding().into_iter().map(ordered).collect();
+    let is_candidate = |level: &Level| ordered(*level) == Ordered { level: *level, orders: SESSION };
+    let candidates = Level::ALL.into_iter().filter(is_candidate);
+    let open = candidates.filter(|&level| {
+        let plain = Ordered { level, orders: PLAIN };
+        let asked = report.judged.iter().any(|judged| ordered(judged.judgement.level).level == level);
+        let violated = refuted.iter().any(|&weaker| Ordered { level, orders: STRONG }.implies(weaker));
+        let settled = refuted.iter().any(|&weaker| plain.implies(weaker))
+            || holds.iter().any(|&stronger| stronger.implies(plain));
+        asked && violated && !settled
+    });
+    open.collect()
+}
+
+/// All that the verdicts refute.
+fn refuted(report: &Report) -> Vec<Ordered> {
+    let mut refuted = Vec::new();
+    let mut inferred = Vec::new();
+    let mut holds = Vec::new();
+    for judgement in report.judged.iter().map(|judged| &judged.judgement) {
+        let level = ordered(judgement.level);
+        match &judgement.verdict {
+            Verdict::Holds(_) => holds.push(level),
+            Verdict::Unknown(_) => {}
+            Verdict::Violated(findings) => {
+                let least = findings.iter().flat_map(all_orders).min().unwrap_or(STRONG);
+                refuted.push(Ordered { level: level.level, orders: level.orders.min(least) });
+                inferred.extend(findings.iter().flat_map(forbidden));
+            }
+        }
+    }
+    for judgement in &report.without_sessions {
+        let plain = Ordered { level: ordered(judgement.level).level, orders: PLAIN };
+        match &judgement.verdict {
+            Verdict::Holds(_) => holds.push(plain),
+            Verdict::Unknown(_) => {}
+            Verdict::Violated(_) => refuted.push(plain),
+        }
+    }
+    inferred.retain(|&weaker| !holds.iter().any(|stronger| stronger.implies(weaker)));
+    refuted.extend(inferred);
+    refuted
+}
+
+fn all_orders(finding: &Finding) -> impl Iterator<Item = Through> + '_ {
+    finding.instances.iter().map(|instance| orders(&instance.evidence))
+}
+
+/// What an anomaly violates by itself: the weakest levels that forbid it, with the orders that it takes. A proof by cases
+/// is named after one of its cases and shows no more than its verdict; only a lost update is one in every case.
+fn forbidden(finding: &Finding) -> impl Iterator<Item = Ordered> + '_ {
+    let by_cases = |evidence: &Evidence| matches!(evidence, Evidence::Cases(_) | Evidence::Worlds(_));
+    let shown = finding.instances.iter().map(|instance| &instance.evidence);
+    let shown = shown.filter(move |evidence| finding.anomaly == Anomaly::LostUpdate || !by_cases(evidence));
+    shown.map(orders).flat_map(|orders| {
+        let weakest = finding.anomaly.forbidden_from().iter();
+        weakest.map(move |&weakest| Ordered { level: ordered(weakest).level, orders })
+    })
+}
+
+/// The orders that a proof takes beside reads and writes, in any of its cases.
+pub(super) fn orders(evidence: &Evidence) -> Through {
+    match evidence {
+        Evidence::Read { .. } | Evidence::Pair { .. } => PLAIN,
+        Evidence::Cycle(edges) => along(edges),
+        Evidence::Cases(proof) => {
+            let cycles = proof.cases.iter().map(|case| match case {
+                Case::Cycle(edges) => along(edges),
+                Case::Split { .. } => PLAIN,
+            });
+            cycles.max().unwrap_or(PLAIN)
+        }
+        Evidence::Worlds(worlds) => {
+            let leaves = worlds.cases.iter().map(|case| match case {
+                World::Violated(finding) => all_orders(finding).max().unwrap_or(finding.through),
+                World::Open { .. } => PLAIN,
+            });
+            leaves.max().unwrap_or(PLAIN)
+        }
+    }
+}
+
+/// The orders that a path takes. That everything follows the initial state is no session's order.
+pub(super) fn along(edges: &[Edge]) -> Through {
+    let each = edges.iter().map(|edge| match &edge.why {
+        Why::Session if edge.from != Node::Initial => SESSION,
+        Why::RealTime => STRONG,
+        Why::Forced { seen: Seen::Session, .. } => SESSION,
+        Why::Forced { seen: Seen::Causal(path), .. } => along(path),
+        _ => PLAIN,
+    });
+    each.max().unwrap_or(PLAIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Elle's own order of its models, as far as both sides have them: an edge leads to the weaker one.
+    #[test]
+    fn the_models_imply_each_other_as_elle_says() {
+        let find = |name| models().find(|&(other, _)| other == name).map(|(_, model)| model).unwrap();
+        for (stronger, weaker) in [
+            ("strong-serializable", "strong-session-serializable"),
+            ("strong-serializable", "strong-snapshot-isolation"),
+            ("strong-session-serializable", "serializable"),
+            ("strong-session-serializable", "strong-session-snapshot-isolation"),
+            ("strong-snapshot-isolation", "strong-session-snapshot-isolation"),
+            ("strong-snapshot-isolation", "strong-read-committed"),
+            ("strong-session-snapshot-isolation", "snapshot-isolation"),
+            ("strong-session-snapshot-isolation", "strong-session-read-committed"),
+            ("strong-read-committed", "strong-session-read-committed"),
+            ("strong-read-committed", "strong-read-uncommitted"),
+            ("strong-read-uncommitted", "strong-session-read-uncommitted"),
+            ("strong-session-read-committed", "read-committed"),
+            ("strong-session-read-committed", "strong-session-read-uncommitted"),
+            ("strong-session-read-uncommitted", "read-uncommitted"),
+            ("serializable", "repeatable-read"),
+            ("serializable", "snapshot-isolation"),
+            ("snapshot-isolation", "parallel-snapshot-isolation"),
+            ("snapshot-isolation", "prefix"),
+            ("snapshot-isolation", "consistent-view"),
+            ("consistent-view", "read-committed"),
+            ("parallel-snapshot-isolation", "causal-cerone"),
+            ("prefix", "causal-cerone"),
+            ("causal-cerone", "read-atomic"),
+            ("read-atomic", "monotonic-atomic-view"),
+            ("monotonic-atomic-view", "read-committed"),
+            ("repeatable-read", "monotonic-atomic-view"),
+            ("read-committed", "read-uncommitted"),
+        ] {
+            assert!(is_stronger(find(stronger), find(weaker)), "{stronger} implies {weaker}");
+            assert!(!is_stronger(find(weaker), find(stronger)), "{weaker} does not imply {stronger}");
+        }
+        let none =
+            [("repeatable-read", "snapshot-isolation"), ("serializable", "strong-session-read-committed")];
+        for (one, other) in none {
+            assert!(!is_stronger(find(one), find(other)), "{one}, {other}");
+            assert!(!is_stronger(find(other), find(one)), "{other}, {one}");
+        }
+    }
+
+    /// Every level has a name of Elle's but cut isolation, and those that Elle has only without sessions.
+    #[test]
+    fn every_level_has_its_model() {
+        for level in Level::ALL {
+            let own = ordered(level);
+            let named = models().any(|(_, model)| model.level == own.level);
+            assert_eq!(named, level != Level::CutIsolation, "{level}");
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Anomalies under Elle's keywords, each in the shape that Elle's checkers give it.
+//!
+//! A cycle is `{:cycle :steps :type}`, a wrong read `{:op :mop ...}`, and a lost update one map for all transactions that
+//! read the same version of a key. Elle's own keyword is taken where Elle means the same, and ours otherwise: a cycle has
+//! the name of its steps, unless a proof by cases has a name of Elle's itself. `:explanation` is ours.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use isoscope_check::{Case, Edge, Evidence, Finding, Instance, Node, Why};
+use isoscope_explain::Teller;
+use isoscope_history::{Datum, History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
+use isoscope_levels::Anomaly;
+
+use super::models::{along, orders};
+use super::ops::{completion, join, list, mop, text, value};
+use super::steps::Drawn;
+use crate::commands::check::json::cycle;
+use crate::commands::check::report::{Report, elle_name};
+
+/// All occurrences by keyword, each once.
+#[derive(Default)]
+pub(super) struct Anomalies(pub(super) BTreeMap<String, Vec<String>>);
+
+impl Anomalies {
+    /// What a report found. A finding that several levels share is listed once.
+    pub(super) fn of(report: &Report) -> Anomalies {
+        let mut anomalies = Anomalies::default();
+        let findings = report.findings();
+        if findings.is_empty() {
+            return anomalies;
+        }
+        let history = &report.reading.history;
+        let teller = Teller::new(history);
+        let mut lost = Lost::default();
+        let with = findings.iter().flat_map(|(_, findings)| findings.iter().copied());
+        for finding in with.chain(report.findings_without_sessions()) {
+            for instance in &finding.instances {
+                if finding.anomaly == Anomaly::LostUpdate && lost.add(history, &instance.evidence) {
+                    continue;
+                }
+                let explanation = text(&teller.story(finding.anomaly, instance).headline);
+                let (kind, map) = occurrence(history, finding, instance, &explanation);
+                anomalies.add(kind, map);
+                if let Some(map) = dirty_update(history, finding.anomaly, &instance.evidence) {
+                    anomalies.add(":dirty-update".to_owned(), map);
+                }
+            }
+        }
+        for map in lost.maps(history) {
+            anomalies.add(":lost-update".to_owned(), map);
+        }
+        anomalies
+    }
+
+    fn add(&mut self, kind: String, map: String) {
+        let maps = self.0.entry(kind).or_default();
+        if !maps.contains(&map) {
+            maps.push(map);
+        }
+    }
+}
+
+/// The keyword and the map of an occurrence.
+fn occurrence(
+    history: &History,
+    finding: &Finding,
+    instance: &Instance,
+    explanation: &str,
+) -> (String, String) {
+    let evidence = instance.evidence.main();
+    let keyword = keyword(finding, &instance.evidence);
+    let mut fields = match (finding.anomaly, evidence) {
+        (Anomaly::IncompatibleOrder, Evidence::Pair { first, second }) => {
+            incompatible(history, *first, *second)
+        }
+        (_, Evidence::Pair { second, .. }) => wrong_read(history, finding.anomaly, *second, None),
+        (anomaly, Evidence::Read { read, write }) => wrong_read(history, anomaly, *read, *write),
+        (_, Evidence::Cycle(_) | Evidence::Cases(_) | Evidence::Worlds(_)) => {
+            let drawn = Drawn::of(history, shown(&instance.evidence));
+            // The steps of a proof by cases rest on assumptions, so there the finding's name comes first.
+            let by_steps =
+                matches!(instance.evidence, Evidence::Cycle(_)) || finding.anomaly.elle().is_none();
+            let own = by_steps.then(|| drawn.name()).flatten();
+            let kind = own.map_or(keyword.clone(), |name| format!(":{name}"));
+            let [cycle, steps] = drawn.fields();
+            let fields = [cycle, steps, format!(":type {kind}"), format!(":explanation {explanation}")];
+            return (kind, format!("{{{}}}", fields.join(", ")));
+        }
+    };
+    fields.push(format!(":explanation {explanation}"));
+    (keyword, format!("{{{}}}", fields.join(", ")))
+}
+
+/// The cycle to show. Of a proof by cases it is the main one, unless only another one takes the orders that the keyword
+/// speaks of.
+fn shown(evidence: &Evidence) -> &[Edge] {
+    let main = cycle(evidence);
+    let Evidence::Cases(proof) = evidence.main() else { return main };
+    let cycles = proof.cases.iter().rev().filter_map(|case| match case {
+        Case::Cycle(edges) => Some(edges.as_slice()),
+        Case::Split { .. } => None,
+    });
+    let orders = orders(evidence);
+    std::iter::once(main).chain(cycles).find(|cycle| along(cycle) == orders).unwrap_or(main)
+}
+
+/// The keyword of a finding that takes the orders that its evidence takes.
+fn keyword(finding: &Finding, evidence: &Evidence) -> String {
+    let name = elle_name(finding, orders(evidence));
+    format!(":{}", name.unwrap_or_else(|| finding.anomaly.name().to_owned()))
+}
+
+/// A read that is wrong by itself: the operation, the read, and what makes it wrong.
+fn wrong_read(history: &History, anomaly: Anomaly, read: Op, write: Option<Op>) -> Vec<String> {
+    let view = history.op(read);
+    let txn = history.txn_of(read);
+    let mut fields =
+        vec![format!(":op {}", completion(history, txn)), format!(":mop {}", mop(history, view))];
+    let element = write.filter(|_| view.kind == OpKind::ReadList);
+    let element = element.map(|write| format!(":element {}", value(history, history.op(write).value)));
+    match anomaly {
+        Anomaly::NotMyOwnWrite | Anomaly::NotMyLastWrite | Anomaly::NonRepeatableRead => {
+            fields.extend(expected(history, view).map(|expected| format!(":expected {expected}")));
+        }
+        Anomaly::FutureRead => fields.extend(element),
+        Anomaly::DuplicateElements => {
+            fields.push(format!(":duplicates {{{}}}", duplicates(history, view.value)));
+        }
+        _ => {
+            if let Some(write) = write {
+                fields.push(format!(":writer {}", completion(history, history.txn_of(write))));
+            }
+            fields.extend(element);
+        }
+    }
+    fields
+}
+
+/// What a transaction's own reads and writes make of a key before a read: a value, a list, or the end of a list whose
+/// beginning is not known, which Elle spells `[... 3]`.
+fn expected(history: &History, read: OpView) -> Option<String> {
+    let mut known: Option<OpView> = None;
+    let mut appended: Vec<Value> = Vec::new();
+    for op in history.ops_of(history.txn_of(read.id)).take_while(|op| op.id != read.id) {
+        match op.kind {
+            _ if op.key != read.key || op.value == Value::UNKNOWN => {}
+            OpKind::Append => appended.push(op.value),
+            OpKind::RangeRead => {}
+            _ => {
+                appended.clear();
+                known = Some(op);
+            }
+        }
+    }
+    match known.map(|op| history.datum(op.value)) {
+        Some(Datum::List(elements)) => Some(list(history, &[elements, &appended[..]].concat())),
+        Some(_) if appended.is_empty() => known.map(|op| value(history, op.value)),
+        None if appended.is_empty() => None,
+        _ => Some(format!("[... {}]", join(appended.iter().map(|&element| value(history, element))))),
+    }
+}
+
+/// The elements that a list holds more than once, with how often.
+fn duplicates(history: &History, read: Value) -> String {
+    let mut counts: BTreeMap<Value, usize> = BTreeMap::new();
+    for &element in history.table().elements(read) {
+        *counts.entry(element).or_default() += 1;
+    }
+    let often = counts.iter().filter(|&(_, &count)| count > 1);
+    let each = often.map(|(&element, count)| format!("{} {count}", value(history, element)));
+    each.collect::<Vec<_>>().join(", ")
+}
+
+/// Two lists of a key, the shorter one first.
+fn incompatible(history: &History, first: Op, second: Op) -> Vec<String> {
+    let mut lists = [first, second].map(|read| history.table().elements(history.op(read).value));
+    lists.sort_by_key(|list| list.len());
+    let lists = lists.iter().map(|elements| list(history, elements));
+    let key = value(history, history.key_name(history.key_of(first)));
+    vec![format!(":key {key}"), format!(":values [{}]", join(lists))]
+}
+
+/// A committed append on top of an aborted one: in a list that was read, an element of an aborted transaction
+/// comes before one of a committed transaction. Elle shows it beside the aborted read.
+fn dirty_update(history: &History, anomaly: Anomaly, evidence: &Evidence) -> Option<String> {
+    let Evidence::Read { read, write: Some(write) } = evidence.main() else { return None };
+    let view = history.op(*read);
+    if anomaly != Anomaly::AbortedRead || view.kind != OpKind::ReadList {
+        return None;
+    }
+    let elements = history.table().elements(view.value);
+    let aborted = elements.iter().position(|&element| element == history.op(*write).value)?;
+    let appender = |element: Value| {
+        let is_append = |op: OpView| op.kind == OpKind::Append && op.key == view.key && op.value == element;
+        let mut writers = history.writers(view.key).iter().copied();
+        writers.find(|&txn| history.outcome(txn) == Outcome::Committed && history.ops_of(txn).any(is_append))
+    };
+    let later = elements.iter().enumerate().skip(aborted + 1);
+    let (last, committed) =
+        later.map(|(i, &element)| (i, appender(element))).find(|(_, txn)| txn.is_some())?;
+    let key = value(history, history.key_name(view.key));
+    let values = list(history, &elements[aborted..=last]);
+    let txns =
+        format!("{} ... {}", completion(history, history.txn_of(*write)), completion(history, committed?));
+    Some(format!("{{:key {key}, :values {values}, :txns [{txns}]}}"))
+}
+
+/// Lost updates: by key and version, who read it and wrote the key.
+#[derive(Default)]
+struct Lost(BTreeMap<(Key, String), BTreeSet<Txn>>);
+
+impl Lost {
+    /// Takes in a lost update. False when its cycle does not show two transactions that read one version.
+    fn add(&mut self, history: &History, evidence: &Evidence) -> bool {
+        let missed = cycle(evidence).iter().find_map(|edge: &Edge| match edge.why {
+            Why::Misses { read } => Some(read),
+            _ => None,
+        });
+        let Some(read) = missed.map(|read| history.op(read)) else { return false };
+        let version = value(history, read.value);
+        let updates = |txn: Txn| {
+            let mut ops = history.ops_of(txn).filter(|op| op.key == read.key);
+            let reads = ops.any(|op| op.kind.is_read() && value(history, op.value) == version);
+            reads && history.writes(txn, read.key)
+        };
+        let nodes = cycle(evidence).iter().filter_map(|edge| match edge.from {
+            Node::Txn(txn) => Some(txn),
+            Node::Initial => None,
+        });
+        let txns: BTreeSet<Txn> = nodes.filter(|&txn| updates(txn)).collect();
+        let shown = txns.len() > 1;
+        if shown {
+            self.0.entry((read.key, version)).or_default().extend(txns);
+        }
+        shown
+    }
+
+    fn maps<'a>(&'a self, history: &'a History) -> impl Iterator<Item = String> + 'a {
+        self.0.iter().map(|((key, version), txns)| {
+            let key = value(history, history.key_name(*key));
+            let txns = join(txns.iter().map(|&txn| completion(history, txn)));
+            format!("{{:key {key}, :value {version}, :txns [{txns}]}}")
+        })
+    }
+}

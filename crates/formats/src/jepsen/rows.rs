@@ -1,0 +1,124 @@
+//! Histories with rows: what the keys hold at the beginning, and reads of all of them.
+//!
+//! A read of all keys is a range read from the lowest key of the history to the highest one, so it is known only at
+//! the end what that is. Where keys have no common order there is no such range: then the rows found are reads, and a
+//! warning says that the absence of others is not judged.
+
+use isoscope_history::{DraftTxn, RangeRow, Remap, Value};
+
+use super::cursor::Syntax;
+use super::merge::{Held, Kinds, Merger};
+use super::micro::{Kind, MicroOp, found};
+use super::scan::Scan;
+use crate::problem::Warning;
+
+impl<S: Syntax> Merger<'_, S> {
+    /// Takes over the rows that a piece found, and gives its range reads their new numbers.
+    pub(super) fn take_ranges(&mut self, scan: &mut Scan, remap: Option<&Remap>) {
+        let before = self.ranges.len() as u64;
+        let ranges = std::mem::take(&mut scan.micro.ranges);
+        if ranges.is_empty() {
+            return;
+        }
+        let apply = |value| remap.map_or(value, |remap| remap.apply(value));
+        let moved = ranges
+            .into_iter()
+            .map(|rows| rows.into_iter().map(|(key, value)| (apply(key), apply(value))).collect());
+        self.ranges.extend(moved);
+        for op in scan.ops.iter_mut().chain(&mut scan.pending).filter(|op| op.kind == Kind::Range) {
+            let number = op.value.as_small().map(|number| before + u64::from(number));
+            op.value = number.and_then(Value::small).unwrap_or(Value::UNKNOWN);
+        }
+    }
+
+    /// Turns the `:init` transaction into initial values.
+    pub(super) fn settle_init(&mut self) {
+        let Some(init) = self.init else { return };
+        let own = |held: &Held| {
+            let ops = held.each().filter(|&(txn, _)| txn == init);
+            ops.map(|(_, op)| (op, held.base + u64::from(op.at))).collect::<Vec<_>>()
+        };
+        let ops: Vec<(MicroOp, u64)> = self.held.iter().flat_map(own).collect();
+        // An ordinary transaction may be called `:init` too.
+        if ops.iter().any(|(op, _)| op.kind != Kind::Init) {
+            return;
+        }
+        self.draft.drop_txn(init);
+        for (op, _) in &ops {
+            self.draft.set_initial_of(op.key, op.value);
+        }
+        let first = ops.first().map(|&(_, at)| at);
+        self.problems.warn_many(Warning::ExplicitInitial, ops.len() as u64, first);
+    }
+
+    /// The lowest and the highest key, where there are reads of all keys and the keys have an order.
+    pub(super) fn bounds(&self) -> Option<(Value, Value)> {
+        if self.ranges.is_empty() {
+            return None;
+        }
+        let held = self.held.iter().flat_map(|held| &held.ops);
+        let ops = held.chain(self.late.iter().map(|(_, late)| &late.op)).filter(|op| op.kind != Kind::Range);
+        let mut names = ops.map(|op| op.key).chain(self.ranges.iter().flatten().map(|&(key, _)| key));
+        let first = names.next()?;
+        let values = &self.draft.values;
+        values.compare(first, first)?;
+        names.try_fold((first, first), |(low, high), name| {
+            let is_lower = values.compare(name, low)?.is_lt();
+            let is_higher = values.compare(name, high)?.is_gt();
+            Some((if is_lower { name } else { low }, if is_higher { name } else { high }))
+        })
+    }
+
+    /// Makes reads of the rows that range reads found.
+    pub(super) fn expand_ranges(&mut self) {
+        if self.ranges.is_empty() {
+            return;
+        }
+        let mut first = None;
+        let mut count = 0;
+        for held in &mut self.held {
+            let mut ops = Vec::with_capacity(held.ops.len());
+            let mut old = std::mem::take(&mut held.ops).into_iter();
+            for (_, length) in &mut held.runs {
+                let before = ops.len();
+                for op in old.by_ref().take(*length as usize) {
+                    if op.kind != Kind::Range {
+                        ops.push(op);
+                        continue;
+                    }
+                    let rows = op.value.as_small().map(|row| std::mem::take(&mut self.ranges[row as usize]));
+                    ops.extend(rows.into_iter().flatten().map(|(key, value)| found(key, value, op.at)));
+                    first.get_or_insert(held.base + u64::from(op.at));
+                    count += 1;
+                }
+                *length = (ops.len() - before) as u32;
+            }
+            held.ops = ops;
+        }
+        self.problems.warn_many(Warning::PartialPredicate, count, first);
+    }
+
+    /// Gives operations to the draft, some of which may be range reads.
+    pub(super) fn push_rows(&mut self, held: &Held, (low, high): (Value, Value), kinds: &Kinds) {
+        for (txn, op) in held.each() {
+            let position = Some(held.base + u64::from(op.at));
+            let row = op.value.as_small().filter(|_| op.kind == Kind::Range);
+            if let Some(rows) = row.and_then(|row| self.ranges.get_mut(row as usize)) {
+                let row = RangeRow { low, high, live: std::mem::take(rows), dead: Vec::new() };
+                self.draft.push_range(txn, row, position);
+            } else {
+                let (kind, value) = kinds.of(op);
+                self.draft.push(txn, kind, op.key, value, position);
+            }
+        }
+    }
+}
+
+impl Held {
+    /// Every operation with its transaction.
+    fn each(&self) -> impl Iterator<Item = (DraftTxn, MicroOp)> + '_ {
+        let mut ops = self.ops.iter().copied();
+        let owners = self.runs.iter().flat_map(|&(txn, count)| std::iter::repeat_n(txn, count as usize));
+        owners.map_while(move |txn| Some((txn, ops.next()?)))
+    }
+}

@@ -12,14 +12,14 @@
 //! Cost: every edge of every leaf once, and one pass over the writes of the history for the possible writers.
 
 use isoscope_history::{Key, Op, Outcome, Txn, Value};
-use isoscope_levels::Level;
+use isoscope_levels::{Anomaly, Level};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::facts::{Facts, Source};
 use super::findings::{self, read_of};
 use super::given::Given;
 use super::{Refutation, classify, cycle, ensure};
-use crate::certificate::{Case, Choice, Finding, Node, Proof, Through};
+use crate::certificate::{Case, Choice, Edge, Finding, Node, Proof, Through};
 
 /// Checks a proof and the name of what it shows.
 pub(super) fn check(
@@ -29,8 +29,17 @@ pub(super) fn check(
     proof: &Proof,
 ) -> Result<(), Refutation> {
     check_tree(proof)?;
+    let cycles: Vec<&[Edge]> = proof.cases.iter().filter_map(cycle_of).collect();
+    findings::check_through(finding, &cycles)?;
     let walk =
-        Walk { level, finding, proof, main: main_case(proof), writers: PossibleWriters::new(facts, proof) };
+        Walk {
+            level,
+            finding,
+            proof,
+            main: main_case(proof),
+            several: cycles.len() > 1,
+            writers: PossibleWriters::new(facts, proof),
+        };
     walk.run(&mut Given::nothing(facts))
 }
 
@@ -62,12 +71,21 @@ fn main_case(proof: &Proof) -> usize {
     cycle.or_else(|| proof.cases.iter().rposition(is_leaf)).unwrap_or(0)
 }
 
+fn cycle_of(case: &Case) -> Option<&[Edge]> {
+    match case {
+        Case::Cycle(edges) => Some(edges),
+        Case::Split { .. } => None,
+    }
+}
+
 /// What stays the same on a walk over a proof.
 struct Walk<'a> {
     level: Level,
     finding: &'a Finding,
     proof: &'a Proof,
     main: usize,
+    /// Whether there is more than one cycle.
+    several: bool,
     writers: PossibleWriters,
 }
 
@@ -109,7 +127,14 @@ impl Walk<'_> {
         match &self.proof.cases[node] {
             Case::Cycle(edges) => {
                 cycle::check(given, self.level, edges)?;
-                if node == self.main { findings::check_name(given, self.finding, edges) } else { Ok(()) }
+                findings::check_weaker(given, self.level, self.finding, edges)?;
+                // Where no cycle alone says what is wrong, this name says no more than that the level is violated.
+                let plain = self.finding.anomaly == Anomaly::SnapshotSkew && self.several;
+                if node == self.main && !plain {
+                    findings::check_shape(given, self.finding, edges)
+                } else {
+                    Ok(())
+                }
             }
             Case::Split { choice, cases } => {
                 let alternatives = match choice {

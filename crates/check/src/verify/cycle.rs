@@ -77,7 +77,7 @@ fn check_edge(given: &Given<'_, '_>, level: Level, edge: &Edge) -> Result<(), Re
             (Node::Txn(earlier), Node::Txn(later)) if given.is_overwritten(*key, earlier, later) => Ok(()),
             _ => Err(Refutation::new("that one overwrote the other is not assumed here")),
         },
-        Why::Misses { read } => check_misses(given, edge, *read),
+        Why::Misses { read } => check_misses(given, level, edge, *read),
         Why::Forced { read, seen } => {
             ensure(has_axiom, || format!("{level} forces no edges"))?;
             check_forced(given, level, edge, *read, seen)
@@ -162,7 +162,7 @@ fn check_missing(given: &Given<'_, '_>, edge: &Edge, read: Op, append: Op) -> Re
 
 /// The reader `from` read a version of a key that `to` came to overwrite: its writer is before `to`, or it is
 /// a list that does not hold what `to` appended.
-fn check_misses(given: &Given<'_, '_>, edge: &Edge, read: Op) -> Result<(), Refutation> {
+fn check_misses(given: &Given<'_, '_>, level: Level, edge: &Edge, read: Op) -> Result<(), Refutation> {
     let (facts, (view, reader)) = (given.facts, read_of(given, read)?);
     ensure(edge.from == Node::Txn(reader), || format!("{} is another's read", facts.text(read)))?;
     let Node::Txn(writer) = edge.to else {
@@ -173,12 +173,33 @@ fn check_misses(given: &Given<'_, '_>, edge: &Edge, read: Op) -> Result<(), Refu
     })?;
     let overwritten = match given.source(read) {
         Some(Node::Initial) => true,
-        Some(Node::Txn(version)) => given.is_overwritten(view.key, version, writer),
+        Some(Node::Txn(version)) => {
+            given.is_overwritten(view.key, version, writer)
+                || is_read_and_overwritten(given, view.key, version, writer)
+                || level.implies(Level::StrictSnapshot) && realtime::precedes(facts, version, writer)
+        }
         None => false,
     };
     ensure(overwritten || lacks_append(facts, view, reader, writer), || {
         format!("{} is not known to miss a write of {}", facts.text(read), facts.name(writer))
     })
+}
+
+/// Whether a writer read a version of a key that it then overwrote, or one that somebody had made so of that version. Who
+/// reads a version and writes the key comes after the writer of the version at every level that knows reads.
+fn is_read_and_overwritten(given: &Given<'_, '_>, key: Key, version: Txn, writer: Txn) -> bool {
+    let history = given.facts.history;
+    let mut writer = writer;
+    // More steps than there are writers are a circle.
+    for _ in history.writers(key) {
+        let mut reads = history.ops_of(writer).filter(|op| op.kind.is_read() && op.external && op.key == key);
+        match reads.find_map(|read| given.source(read.id)) {
+            Some(Node::Txn(before)) if before == version => return true,
+            Some(Node::Txn(before)) if before != writer && given.facts.writes(before, key) => writer = before,
+            _ => return false,
+        }
+    }
+    false
 }
 
 /// Whether a list read does not hold something that a writer of the list appended. A version holds all that a

@@ -104,6 +104,7 @@ pub(super) fn fits(given: &Given<'_, '_>, anomaly: Anomaly, edges: &[Edge]) -> b
         }
         Anomaly::CausalityViolation => (forced.is_some() || rw == 1) && rest_is_causal(edges),
         Anomaly::ConflictingCommitOrder => forced.is_some() && rw == 0 && !rest_is_causal(edges),
+        Anomaly::StaleRead => matches!(skewed_pair(edges), Some((Why::RealTime, _))),
         Anomaly::LostUpdate => is_lost_update(given, edges),
         Anomaly::ReadSkew => rw == 1,
         // With one anti-dependency, the other observer is whoever saw the versions in their order.

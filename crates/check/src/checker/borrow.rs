@@ -1,0 +1,106 @@
+//! What one level's answer says about another, and how a level and a stronger one are decided side by side.
+//!
+//! A level that holds shows that all weaker ones do. A proof that a level is violated shows the same of every level that forbids
+//! all its cycles, weaker ones included. And where a stronger level is often decided sooner, both are searched in turns, each
+//! with more work than the turn before, so that neither waits for the other for long.
+
+use isoscope_levels::Level;
+
+use super::Checker;
+use crate::certificate::{Case, Evidence, Finding, Instance, Limit, Proof, Verdict, Witness};
+use crate::strong::{self, Answer, Patience, Scenario, Violation};
+use crate::watch::Watch;
+
+/// So many questions whether to stop may be asked in the first turn, and so many times more in each one after it.
+const FIRST_TURN: u64 = 1_000;
+const NEXT_TURN: u64 = 4;
+
+/// What came of trying a stronger level.
+enum Tried {
+    Holds(Witness),
+    Violated(Violation),
+    Stopped,
+}
+
+impl Checker<'_> {
+    /// Decides a level, and in turns with it one that is stronger.
+    pub(super) fn in_turns(
+        &mut self,
+        level: Level,
+        stronger: Option<Level>,
+        decide: &mut dyn FnMut(&Self, &dyn Watch) -> Option<Answer>,
+    ) -> Option<Answer> {
+        let watch = self.watch;
+        let mut patience = FIRST_TURN;
+        while let Some(stronger) = stronger {
+            match self.tried(stronger, patience) {
+                Tried::Holds(witness) => return Some(Answer::Holds(self.weakened(&witness, level))),
+                Tried::Violated(violation) => match self.served(level, violation) {
+                    Some(violation) => return Some(Answer::Violated(violation)),
+                    None => break,
+                },
+                Tried::Stopped => {}
+            }
+            let answer = decide(self, &Patience::telling(watch, patience));
+            if !matches!(answer, Some(Answer::Stopped(Limit::Time))) || watch.limit().is_some() {
+                return answer;
+            }
+            patience = patience.saturating_mul(NEXT_TURN);
+        }
+        decide(self, watch)
+    }
+
+    /// Tries a level with little work.
+    fn tried(&mut self, level: Level, patience: u64) -> Tried {
+        match self.answers.get(&level) {
+            Some((Verdict::Holds(witness), _)) => return Tried::Holds(witness.clone()),
+            Some(_) => return Tried::Violated(Violation { scenarios: Vec::new(), complete: false }),
+            None => {}
+        }
+        let (patience, trust) = (Patience::of(self.watch, patience), self.options.trust_timestamps);
+        match strong::decide(self.history, &self.resolved, level, trust, false, &patience, &|| None) {
+            Some(Answer::Holds(witness)) => {
+                self.answers.insert(level, (Verdict::Holds(witness.clone()), None));
+                Tried::Holds(witness)
+            }
+            Some(Answer::Violated(violation)) => Tried::Violated(violation),
+            Some(Answer::Stopped(_)) | None => Tried::Stopped,
+        }
+    }
+
+    /// Proofs that stronger levels are violated, as far as they show that a level is, too.
+    pub(super) fn borrowed(&self, level: Level) -> Option<Violation> {
+        let stronger = Level::ALL.into_iter().filter(|&other| other != level && other.implies(level));
+        let mut violated = stronger.filter_map(|other| match self.answers.get(&other)? {
+            (Verdict::Violated(findings), None) => Some(findings),
+            _ => None,
+        });
+        violated.find_map(|findings: &Vec<Finding>| {
+            let instances = findings.iter().flat_map(|finding| &finding.instances);
+            let scenarios = instances.filter_map(scenario).collect();
+            self.served(level, Violation { scenarios, complete: false })
+        })
+    }
+
+    /// What a violation of another level shows of this one.
+    fn served(&self, level: Level, violation: Violation) -> Option<Violation> {
+        let serves = |scenario: &Scenario| {
+            strong::refutes(level, &scenario.proof) && {
+                let (name, _) = strong::named(self.history, &self.resolved, level, scenario.proof.clone());
+                name.is_some_and(|name| level.forbids(name.anomaly))
+            }
+        };
+        let scenarios: Vec<Scenario> = violation.scenarios.into_iter().filter(serves).collect();
+        (!scenarios.is_empty()).then_some(Violation { scenarios, complete: false })
+    }
+}
+
+/// The proof of an instance.
+fn scenario(instance: &Instance) -> Option<Scenario> {
+    let proof = match &instance.evidence {
+        Evidence::Cycle(cycle) => Proof { cases: vec![Case::Cycle(cycle.clone())] },
+        Evidence::Cases(proof) => proof.clone(),
+        Evidence::Read { .. } | Evidence::Pair { .. } | Evidence::Worlds(_) => return None,
+    };
+    Some(Scenario { proof, component: instance.component.unwrap_or(0) })
+}

@@ -4,6 +4,7 @@ mod borrow;
 
 use std::sync::Arc;
 
+use borrow::evidence;
 use isoscope_history::{History, Op, Outcome, Txn};
 use isoscope_levels::{Anomaly, Engine, Level};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -109,10 +110,18 @@ impl<'h> Checker<'h> {
             Level::AdyaPl299 => Some(Level::Serializable),
             _ => None,
         };
-        let answer = self.in_turns(level, first, &mut |checker, watch| {
+        let answer = self.in_turns(level, first, &mut |checker, watch, served| {
             let Checker { history, resolved, options, every_scenario, .. } = checker;
-            let borrow = || checker.borrowed(level);
-            strong::decide(history, resolved, level, options.trust_timestamps, *every_scenario, watch, &borrow)
+            let borrow = || served.clone().or_else(|| checker.borrowed(level));
+            strong::decide(
+                history,
+                resolved,
+                level,
+                options.trust_timestamps,
+                *every_scenario,
+                watch,
+                &borrow,
+            )
         });
         (self.answered(level, answer), None)
     }
@@ -123,9 +132,11 @@ impl<'h> Checker<'h> {
         let trust = self.options.trust_timestamps;
         let scenarios = strong::listed(self.history, &self.resolved, level, trust, self.watch);
         let listed = self.by_proofs(level, Violation { scenarios, complete: true });
-        let (Verdict::Violated(mut findings), Verdict::Violated(listed)) = (violated, listed) else {
+        let (Verdict::Violated(findings), Verdict::Violated(listed)) = (violated, listed) else {
             return (self.ambiguous(), None);
         };
+        let mut findings: Vec<Finding> =
+            findings.into_iter().map(|finding| self.renamed(level, finding)).collect();
         let known = |other: &Finding| findings.iter().any(|finding| finding.anomaly == other.anomaly);
         let mut new: Vec<Finding> = listed.into_iter().filter(|finding| !known(finding)).collect();
         if new.is_empty() {
@@ -233,12 +244,7 @@ impl<'h> Checker<'h> {
             };
             let next = numbers.len() as u32;
             let component = Some(*numbers.entry(component).or_insert(next));
-            let evidence = match <[Case; 1]>::try_from(proof.cases) {
-                Ok([Case::Cycle(edges)]) => Evidence::Cycle(edges),
-                Ok(cases) => Evidence::Cases(Proof { cases: cases.into() }),
-                Err(cases) => Evidence::Cases(Proof { cases }),
-            };
-            by_name.entry(name).or_default().push(Instance { evidence, component });
+            by_name.entry(name).or_default().push(Instance { evidence: evidence(proof), component });
         }
         let named = by_name.into_iter().map(|((anomaly, through), mut instances)| {
             instances.sort_by_key(|instance| size(&instance.evidence));
@@ -368,9 +374,11 @@ impl<'h> Checker<'h> {
             return self.by_proofs(level, violation);
         }
         let mut leaves: Vec<(Anomaly, Option<Against>)> = Vec::new();
-        let answer = self.in_turns(level, Some(Level::Serializable), &mut |checker, watch| {
+        let answer = self.in_turns(level, Some(Level::Serializable), &mut |checker, watch, served| {
+            if let Some(violation) = served {
+                return Some(Answer::Violated(violation));
+            }
             let (history, keep) = (checker.history, checker.keep);
-            leaves.clear();
             let mut leaf = |resolved: &Resolved| {
                 let leaf = Checker::of(history, resolved.clone(), keep).leaf(level)?;
                 leaves.push((leaf.anomaly, leaf.against));
@@ -530,10 +538,9 @@ impl<'h> Checker<'h> {
         for Cycle { anomaly, through, instance } in all {
             by_name.entry((anomaly, through)).or_default().push(instance);
         }
-        let named = by_name.into_iter().map(|((anomaly, through), instances)| Finding {
-            through,
-            ..self.finding(anomaly, instances)
-        });
+        let named = by_name
+            .into_iter()
+            .map(|((anomaly, through), instances)| Finding { through, ..self.finding(anomaly, instances) });
         let mut findings: Vec<Finding> = named.collect();
         findings.sort_by_key(|finding| (finding.anomaly, finding.through));
         findings

@@ -42,9 +42,9 @@ use crate::certificate::{Limit, Proof, Witness};
 use crate::resolve::Resolved;
 use crate::watch::{Stage, Watch};
 use cases::Cases;
-use events::{Events, Rules};
 use direct::Direct;
-pub(crate) use name::{named, refutes, with_last_cycle};
+use events::{Events, Rules};
+pub(crate) use name::{is_forced, named, refutes, with_last_cycle};
 pub(crate) use others::Patience;
 use problem::Problem;
 pub(crate) use problem::optional_lists;
@@ -63,6 +63,7 @@ pub(crate) enum Answer {
 }
 
 /// What shows that a level is violated.
+#[derive(Clone)]
 pub(crate) struct Violation {
     pub(crate) scenarios: Vec<Scenario>,
     /// Whether these are all that are independent of each other; else there may be more.
@@ -70,6 +71,7 @@ pub(crate) struct Violation {
 }
 
 /// A proof, and the number of the component that it is about.
+#[derive(Clone)]
 pub(crate) struct Scenario {
     pub(crate) proof: Proof,
     pub(crate) component: u32,
@@ -202,10 +204,16 @@ fn with_contradictions(direct: Direct, prover: &Prover<'_>, more: Vec<Proof>) ->
     if let Some(limit) = prover.turnstile.reached() {
         // Proofs that were interrupted are none.
         violation.complete = false;
-        return if violation.scenarios.is_empty() { Answer::Stopped(limit) } else { Answer::Violated(violation) };
+        return if violation.scenarios.is_empty() {
+            Answer::Stopped(limit)
+        } else {
+            Answer::Violated(violation)
+        };
     }
     let first = violation.scenarios.iter().map(|scenario| scenario.component + 1).max().unwrap_or(0);
-    violation.scenarios.extend(more.into_iter().zip(first..).map(|(proof, component)| Scenario { proof, component }));
+    violation
+        .scenarios
+        .extend(more.into_iter().zip(first..).map(|(proof, component)| Scenario { proof, component }));
     Answer::Violated(violation)
 }
 

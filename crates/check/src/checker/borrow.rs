@@ -23,31 +23,32 @@ enum Tried {
 }
 
 impl Checker<'_> {
-    /// Decides a level, and in turns with it one that is stronger.
+    /// Decides a level, and in turns with it one that is stronger. `decide` is given what a violation of the stronger level shows
+    /// of this one, if there is one.
     pub(super) fn in_turns(
         &mut self,
         level: Level,
         stronger: Option<Level>,
-        decide: &mut dyn FnMut(&Self, &dyn Watch) -> Option<Answer>,
+        decide: &mut dyn FnMut(&Self, &dyn Watch, Option<Violation>) -> Option<Answer>,
     ) -> Option<Answer> {
-        let watch = self.watch;
+        let (watch, mut served) = (self.watch, None);
         let mut patience = FIRST_TURN;
         while let Some(stronger) = stronger {
             match self.tried(stronger, patience) {
                 Tried::Holds(witness) => return Some(Answer::Holds(self.weakened(&witness, level))),
-                Tried::Violated(violation) => match self.served(level, violation) {
-                    Some(violation) => return Some(Answer::Violated(violation)),
-                    None => break,
-                },
+                Tried::Violated(violation) => {
+                    served = self.served(level, violation);
+                    break;
+                }
                 Tried::Stopped => {}
             }
-            let answer = decide(self, &Patience::telling(watch, patience));
+            let answer = decide(self, &Patience::telling(watch, patience), None);
             if !matches!(answer, Some(Answer::Stopped(Limit::Time))) || watch.limit().is_some() {
                 return answer;
             }
             patience = patience.saturating_mul(NEXT_TURN);
         }
-        decide(self, watch)
+        decide(self, watch, served)
     }
 
     /// Tries a level with little work.
@@ -82,6 +83,29 @@ impl Checker<'_> {
         })
     }
 
+    /// A finding of a weaker level by the name that it has at this one. Adya's repeatable read has fewer levels below it than
+    /// serializable has, and so it may call by a simpler name what one of these allows.
+    pub(super) fn renamed(&self, level: Level, finding: Finding) -> Finding {
+        let mut instances = finding.instances.clone();
+        let mut names = Vec::new();
+        for instance in &mut instances {
+            let Some(scenario) = scenario(instance).filter(|scenario| !strong::is_forced(&scenario.proof))
+            else {
+                return finding;
+            };
+            let (name, proof) = strong::named(self.history, &self.resolved, level, scenario.proof);
+            let Some(name) = name else { return finding };
+            names.push((name.anomaly, name.through));
+            instance.evidence = evidence(proof);
+        }
+        match names.first() {
+            Some(&(anomaly, through)) if names.iter().all(|name| *name == names[0]) => {
+                Finding { anomaly, through, instances, ..finding }
+            }
+            _ => finding,
+        }
+    }
+
     /// What a violation of another level shows of this one.
     fn served(&self, level: Level, violation: Violation) -> Option<Violation> {
         let serves = |scenario: &Scenario| {
@@ -92,6 +116,15 @@ impl Checker<'_> {
         };
         let scenarios: Vec<Scenario> = violation.scenarios.into_iter().filter(serves).collect();
         (!scenarios.is_empty()).then_some(Violation { scenarios, complete: false })
+    }
+}
+
+/// A proof as evidence: a cycle where there is one case.
+pub(super) fn evidence(proof: Proof) -> Evidence {
+    match <[Case; 1]>::try_from(proof.cases) {
+        Ok([Case::Cycle(edges)]) => Evidence::Cycle(edges),
+        Ok(cases) => Evidence::Cases(Proof { cases: cases.into() }),
+        Err(cases) => Evidence::Cases(Proof { cases }),
     }
 }
 

@@ -8,15 +8,15 @@
 
 use rustc_hash::FxHashMap;
 
+use super::Scenario;
 use super::events::Events;
 use super::facts::Facts;
 use super::lost::Lost;
 use super::problem::Problem;
 use super::refute::Prover;
 use super::saturate::Known;
-use super::stale_reads::{self, StaleRead};
-use super::Scenario;
 use super::shortest::{self, Found};
+use super::stale_reads::{self, StaleRead};
 use crate::certificate::{Case, Edge, Node, Proof, Through, Why};
 use crate::watch::Watch;
 
@@ -60,7 +60,8 @@ impl Direct {
         stale.iter().for_each(|stale| sets.join(stale.reader, stale.by));
         lost.pairs().for_each(|(one, other)| sets.join(txn_of(one), txn_of(other)));
 
-        let mut direct = Direct { scenarios: Vec::new(), complete: facts.is_complete(), lost, explained: Vec::new() };
+        let mut direct =
+            Direct { scenarios: Vec::new(), complete: facts.is_complete(), lost, explained: Vec::new() };
         // By component, the simplest of what is listed by name.
         let mut listed: FxHashMap<u32, Rank> = FxHashMap::default();
         let prover = Prover::new(problem, events, known, watch);

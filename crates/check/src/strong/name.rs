@@ -58,7 +58,12 @@ pub(crate) struct Name {
 }
 
 /// Names a proof, and tells it with the cycle that it is named after at its end. One without a cycle has no name.
-pub(crate) fn named(history: &History, resolved: &Resolved, level: Level, proof: Proof) -> (Option<Name>, Proof) {
+pub(crate) fn named(
+    history: &History,
+    resolved: &Resolved,
+    level: Level,
+    proof: Proof,
+) -> (Option<Name>, Proof) {
     let through = cycles(&proof).map(|(_, cycle)| through(cycle)).max().unwrap_or_default();
     let candidates = || {
         cycles(&proof).rev().flat_map(|(main, cycle)| {
@@ -80,9 +85,8 @@ pub(crate) fn named(history: &History, resolved: &Resolved, level: Level, proof:
 
 /// Whether a proof refutes every level weaker than one that forbids an anomaly of a form.
 fn is_right(level: Level, anomaly: Anomaly, through: Through, proof: &Proof) -> bool {
-    let asked = |weaker: &Level| {
-        level.implies(*weaker) && weaker.forbids(anomaly) && through <= farthest(*weaker)
-    };
+    let asked =
+        |weaker: &Level| level.implies(*weaker) && weaker.forbids(anomaly) && through <= farthest(*weaker);
     Level::ALL.into_iter().filter(asked).all(|weaker| weaker == level || refutes(weaker, proof))
 }
 
@@ -102,6 +106,12 @@ pub(crate) fn refutes(level: Level, proof: &Proof) -> bool {
     cycles(proof).next().is_some() && cycles(proof).all(|(_, cycle)| forbids(level, cycle))
 }
 
+/// Whether a proof is one of weak levels: some order in it is forced by what a reader must have seen.
+pub(crate) fn is_forced(proof: &Proof) -> bool {
+    let forced = |edge: &Edge| matches!(edge.why, Why::Forced { .. });
+    cycles(proof).any(|(_, cycle)| cycle.iter().any(forced))
+}
+
 /// Whether a level forbids a cycle.
 fn forbids(level: Level, cycle: &[Edge]) -> bool {
     if through(cycle) > farthest(level) {
@@ -118,7 +128,9 @@ fn forbids(level: Level, cycle: &[Edge]) -> bool {
             match level {
                 Level::AdyaPl1 => only(&[Sort::Overwritten]),
                 Level::AdyaPl2 | Level::ReadCommitted => missed == 0,
-                Level::ReadAtomic => missed == 0 || missed == 1 && cycle.len() == 2 && only(&[Sort::Seen, Sort::Missed]),
+                Level::ReadAtomic => {
+                    missed == 0 || missed == 1 && cycle.len() == 2 && only(&[Sort::Seen, Sort::Missed])
+                }
                 Level::Causal => missed == 0 || missed == 1 && only(&[Sort::Seen, Sort::Missed]),
                 _ => missed == 0 && level.implies(Level::AdyaPl2),
             }

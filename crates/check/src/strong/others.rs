@@ -21,9 +21,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use isoscope_levels::Level;
 use rustc_hash::FxHashSet;
 
-use super::{Answer, Scenario, Violation};
 use super::needed::needed;
 use super::problem::Problem;
+use super::{Answer, Scenario, Violation};
 use crate::certificate::{Case, Choice, Limit, Node, Proof};
 use crate::resolve::Resolved;
 use crate::watch::{Stage, Watch};

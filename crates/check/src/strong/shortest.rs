@@ -109,7 +109,8 @@ fn layer_cycles(
         }
     };
     if missed == 0 {
-        let commits = (0..layer.facts.problem.history.txn_count() as u32).map(|txn| layer.facts.events.rules.commit(txn));
+        let commits = (0..layer.facts.problem.history.txn_count() as u32)
+            .map(|txn| layer.facts.events.rules.commit(txn));
         for node in commits.filter(|&node| open(node) && layer.components.cyclic(node)) {
             let starts: Vec<Arc> = layer.arcs[layer.arcs_of(node)].to_vec();
             keep(node, &starts, Within::Component, search);
@@ -159,7 +160,14 @@ impl<'w> Search<'w> {
     }
 
     /// A shortest path of at least 2 and at most so many steps from the target back to it, along one of some arcs first.
-    fn path(&mut self, layer: &Layer<'_>, starts: &[Arc], target: u32, within: Within, most: u32) -> Option<Vec<Arc>> {
+    fn path(
+        &mut self,
+        layer: &Layer<'_>,
+        starts: &[Arc],
+        target: u32,
+        within: Within,
+        most: u32,
+    ) -> Option<Vec<Arc>> {
         for node in self.touched.drain(..) {
             self.met[node as usize].0 = FAR;
         }

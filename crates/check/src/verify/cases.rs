@@ -11,6 +11,8 @@
 //!
 //! Cost: every edge of every leaf once, and one pass over the writes of the history for the possible writers.
 
+use std::cell::{Cell, RefCell};
+
 use isoscope_history::{Key, Op, Outcome, Txn, Value};
 use isoscope_levels::{Anomaly, Level};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -18,7 +20,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::facts::{Facts, Source};
 use super::findings::{self, read_of};
 use super::given::Given;
-use super::{Refutation, classify, cycle, ensure};
+use super::{Refutation, classify, cycle, ensure, shape};
 use crate::certificate::{Case, Choice, Edge, Finding, Node, Proof, Through};
 
 /// Checks a proof and the name of what it shows.
@@ -31,16 +33,17 @@ pub(super) fn check(
     check_tree(proof)?;
     let cycles: Vec<&[Edge]> = proof.cases.iter().filter_map(cycle_of).collect();
     findings::check_through(finding, &cycles)?;
-    let walk =
-        Walk {
-            level,
-            finding,
-            proof,
-            main: main_case(proof),
-            several: cycles.len() > 1,
-            writers: PossibleWriters::new(facts, proof),
-        };
-    walk.run(&mut Given::nothing(facts))
+    let through = cycles.iter().map(|edges| shape::through(edges)).max().unwrap_or_default();
+    // Where no cycle alone says what is wrong, this name says no more than that the level is violated.
+    let fits = Cell::new(finding.anomaly == Anomaly::SnapshotSkew && cycles.len() > 1);
+    let main = main_case(proof);
+    let writers = PossibleWriters::new(facts, proof);
+    let walk = Walk { level, finding, proof, main, fits, misfit: RefCell::new(None), weaker: None, writers };
+    walk.run(&mut Given::nothing(facts))?;
+    if let Some(misfit) = walk.misfit.take().filter(|_| !walk.fits.get()) {
+        return Err(misfit.about(format!("case {main}")));
+    }
+    Walk { weaker: Some(through), ..walk }.run(&mut Given::nothing(facts))
 }
 
 /// Every node but the first is the child of one that stands before it.
@@ -84,8 +87,11 @@ struct Walk<'a> {
     finding: &'a Finding,
     proof: &'a Proof,
     main: usize,
-    /// Whether there is more than one cycle.
-    several: bool,
+    /// Whether some cycle is what the anomaly is called, and why the main one is not.
+    fits: Cell<bool>,
+    misfit: RefCell<Option<Refutation>>,
+    /// On the second walk, which asks about weaker levels: what the proof needs besides reads and writes.
+    weaker: Option<Through>,
     writers: PossibleWriters,
 }
 
@@ -126,15 +132,17 @@ impl Walk<'_> {
     fn enter(&self, given: &Given<'_, '_>, node: usize) -> Result<(), Refutation> {
         match &self.proof.cases[node] {
             Case::Cycle(edges) => {
-                cycle::check(given, self.level, edges)?;
-                findings::check_weaker(given, self.level, self.finding, edges)?;
-                // Where no cycle alone says what is wrong, this name says no more than that the level is violated.
-                let plain = self.finding.anomaly == Anomaly::SnapshotSkew && self.several;
-                if node == self.main && !plain {
-                    findings::check_shape(given, self.finding, edges)
-                } else {
-                    Ok(())
+                if let Some(through) = self.weaker {
+                    let anomaly = self.finding.anomaly;
+                    return findings::check_weaker(given, self.level, anomaly, through, edges);
                 }
+                cycle::check(given, self.level, edges)?;
+                match findings::check_shape(given, self.finding, edges) {
+                    Ok(()) => self.fits.set(true),
+                    Err(misfit) if node == self.main => drop(self.misfit.replace(Some(misfit))),
+                    Err(_) => {}
+                }
+                Ok(())
             }
             Case::Split { choice, cases } => {
                 let alternatives = match choice {

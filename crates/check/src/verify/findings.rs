@@ -32,7 +32,7 @@ fn check_finding(facts: &Facts<'_>, level: Level, finding: &Finding) -> Result<(
                 let given = Given::nothing(facts);
                 cycle::check(&given, level, edges)?;
                 check_name(&given, finding, edges)?;
-                check_weaker(&given, level, finding, edges)?;
+                check_weaker(&given, level, finding.anomaly, shape::through(edges), edges)?;
             }
             Evidence::Cases(proof) => cases::check(facts, level, finding, proof)?,
             Evidence::Worlds(worlds) => worlds::check(facts, level, finding, worlds)?,
@@ -79,24 +79,25 @@ pub(super) fn check_through(finding: &Finding, cycles: &[&[Edge]]) -> Result<(),
     })
 }
 
-/// Checks that a cycle does not only violate a level, but also every weaker one that forbids what it is called: else the name
-/// claims too much.
+/// Checks that a cycle does not only violate a level, but also every weaker one that forbids what it is called and knows what
+/// that needs besides reads and writes: else the name claims too much.
 pub(super) fn check_weaker(
     given: &Given<'_, '_>,
     level: Level,
-    finding: &Finding,
+    anomaly: Anomaly,
+    through: Through,
     edges: &[Edge],
 ) -> Result<(), Refutation> {
     let forced = edges.iter().any(|edge| matches!(edge.why, Why::Forced { .. }));
     for weaker in Level::ALL.into_iter().filter(|&weaker| weaker != level && level.implies(weaker)) {
         let has_sessions = weaker.implies(Level::ReadCommitted);
-        let knows = match finding.through {
+        let knows = match through {
             // Levels without sessions force no edges either, and see the same in other words.
             Through::Dependencies => has_sessions || !forced,
             Through::Sessions => has_sessions,
             Through::RealTime => weaker.implies(Level::StrictSnapshot),
         };
-        if knows && weaker.forbids(finding.anomaly) {
+        if knows && weaker.forbids(anomaly) {
             cycle::check(given, weaker, edges).map_err(|refutation| {
                 refutation.about(format!("{weaker} forbids it, and is not shown to be violated"))
             })?;

@@ -144,7 +144,8 @@ fn cycles_with_anti_dependencies_are_forbidden_by_their_shape() {
 #[test]
 fn strong_cycles_are_what_they_are_called() {
     use Anomaly::{
-        CausalityViolation, FracturedRead, LongFork, LostUpdate, NonMonotonicRead, ReadSkew, WriteSkew,
+        CausalityViolation, FracturedRead, LongFork, LostUpdate, NonMonotonicRead, ReadSkew, StaleRead,
+        WriteSkew,
     };
     for (text, anomaly, through, short, _) in strong_cycles() {
         let history = notation::parse(text).unwrap();
@@ -152,6 +153,7 @@ fn strong_cycles_are_what_they_are_called() {
             let also = match other {
                 ReadSkew => short.iter().filter(|edge| matches!(edge.2, Y::Rw(_))).count() == 1,
                 WriteSkew => anomaly == LostUpdate,
+                StaleRead => short.iter().any(|edge| matches!(edge.2, Y::Rt)),
                 LongFork => {
                     short.iter().any(|edge| matches!(edge.2, Y::Ww(_) | Y::Versions(..) | Y::Missing(..)))
                 }
@@ -220,7 +222,9 @@ fn every_strong_reason_is_looked_up() {
     strict(E(2, 2, Rw((2, 0))), "does not overwrite");
     strict(E(1, 2, Rw((1, 1))), "does not overwrite");
     strict(E(2, 4, Rw((2, 0))), "does not overwrite");
-    strict(E(2, 3, Rw((2, 0))), "is not known to miss a write of T3");
+    refuse_edge(Level::Serializable, E(2, 3, Rw((2, 0))), "is not known to miss a write of T3");
+    // T1 had returned before T3 was invoked, so T3 overwrote what T2 had read.
+    strict(E(2, 3, Rw((2, 0))), "not closed");
     strict(E(2, 1, Rw((2, 0))), "is not known to miss a write of T1");
     strict(E(2, 1, Rw((2, 2))), "is not known to miss");
     strict(E(2, 1, Rw((2, 1))), "is no read");

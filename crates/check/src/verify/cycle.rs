@@ -8,6 +8,7 @@
 
 use isoscope_history::{Key, Op, OpKind, OpView, Txn, Value};
 use isoscope_levels::Level;
+use rustc_hash::FxHashSet;
 
 use super::facts::Facts;
 use super::findings::read_of;
@@ -189,14 +190,17 @@ fn check_misses(given: &Given<'_, '_>, level: Level, edge: &Edge, read: Op) -> R
 /// reads a version and writes the key comes after the writer of the version at every level that knows reads.
 fn is_read_and_overwritten(given: &Given<'_, '_>, key: Key, version: Txn, writer: Txn) -> bool {
     let history = given.facts.history;
-    let mut writer = writer;
-    // More steps than there are writers are a circle.
-    for _ in history.writers(key) {
-        let mut reads = history.ops_of(writer).filter(|op| op.kind.is_read() && op.external && op.key == key);
-        match reads.find_map(|read| given.source(read.id)) {
-            Some(Node::Txn(before)) if before == version => return true,
-            Some(Node::Txn(before)) if before != writer && given.facts.writes(before, key) => writer = before,
-            _ => return false,
+    let (mut open, mut met) = (vec![writer], FxHashSet::from_iter([writer]));
+    while let Some(writer) = open.pop() {
+        let reads = history.ops_of(writer).filter(|op| op.kind.is_read() && op.external && op.key == key);
+        for before in reads.filter_map(|read| given.source(read.id)) {
+            match before {
+                Node::Txn(before) if before == version => return true,
+                Node::Txn(before) if given.facts.writes(before, key) && met.insert(before) => {
+                    open.push(before);
+                }
+                _ => {}
+            }
         }
     }
     false

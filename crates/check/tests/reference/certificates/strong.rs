@@ -15,8 +15,8 @@ type StrongCycle = (&'static str, Anomaly, Through, Vec<E>, &'static [Level]);
 /// Cycles with anti-dependencies or real time.
 fn strong_cycles() -> Vec<StrongCycle> {
     use Level::{
-        AdyaPl299, Causal, ParallelSnapshot, Prefix, ReadAtomic, Serializable, Snapshot, StrictSerializable,
-        StrictSnapshot,
+        AdyaPl299, Causal, ParallelSnapshot, Prefix, ReadAtomic, ReadCommitted, Serializable, Snapshot,
+        StrictSerializable, StrictSnapshot,
     };
     use Through::{Dependencies, RealTime, Sessions};
     use Y::{Rt, Rw, So, Versions, Wr};
@@ -56,6 +56,18 @@ fn strong_cycles() -> Vec<StrongCycle> {
         StrictSerializable,
         AdyaPl299,
     ];
+    let from_committed: &[Level] = &[
+        ReadCommitted,
+        ReadAtomic,
+        Causal,
+        Prefix,
+        ParallelSnapshot,
+        Snapshot,
+        StrictSnapshot,
+        Serializable,
+        StrictSerializable,
+        AdyaPl299,
+    ];
     let half = || vec![E(1, 2, Wr((2, 1))), E(2, 1, Rw((2, 0)))];
     let chain = || vec![E(1, 2, Wr((2, 0))), E(2, 3, Wr((3, 0))), E(3, 1, Rw((3, 1)))];
     vec![
@@ -82,7 +94,7 @@ fn strong_cycles() -> Vec<StrongCycle> {
             Anomaly::NonMonotonicRead,
             Dependencies,
             vec![E(2, 1, Rw((2, 1))), E(1, 2, Wr((2, 0)))],
-            from_atomic,
+            from_committed,
         ),
         (causal, Anomaly::CausalityViolation, Dependencies, chain(), from_causal),
         (

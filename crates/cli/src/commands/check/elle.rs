@@ -4,8 +4,8 @@
 //! holds the weakest models that are violated and `:also-not` the rest. An anomaly or a level carries Elle's
 //! keyword where Elle means the same by it, and ours otherwise. Levels here include session order, so they
 //! answer to Elle's strong session models, and to its plain ones only where those have sessions too.
-//! What is wrong without regard to sessions violates the plain models as well. `:file` and `:explanation` are
-//! ours.
+//! What is wrong without regard to sessions violates the plain models as well. `:file`, `:explanation` and
+//! `:anomaly-counts` are ours.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,6 +40,10 @@ pub(crate) fn render(file: &str, outcome: Result<&Report, &Failure>) -> String {
         let each = anomalies.iter().map(|(kind, instances)| format!("{kind} [{}]", instances.join(" ")));
         fields.push(format!(":anomalies {{{}}}", each.collect::<Vec<_>>().join(", ")));
     }
+    let counts = counts(report);
+    if !counts.is_empty() {
+        fields.push(format!(":anomaly-counts {{{}}}", counts.join(", ")));
+    }
     if report.nothing_to_check() {
         fields.push(":anomaly-types (:empty-transaction-graph)".to_owned());
         fields.push(":anomalies {:empty-transaction-graph true}".to_owned());
@@ -69,6 +73,22 @@ fn anomalies(report: &Report) -> BTreeMap<String, Vec<String>> {
         }
     }
     anomalies
+}
+
+/// How many there are of each anomaly, by keyword; `:at-least` where there may be more.
+fn counts(report: &Report) -> Vec<String> {
+    let mut counts: BTreeMap<String, (u64, bool)> = BTreeMap::new();
+    for finding in report.findings().iter().flat_map(|(_, findings)| findings) {
+        let Some(instance) = finding.instances.first() else { continue };
+        let (count, at_least) = counts.entry(keyword(finding, &instance.evidence)).or_default();
+        *count += finding.count;
+        *at_least |= finding.at_least;
+    }
+    let counts = counts.into_iter().map(|(kind, (count, at_least))| match at_least {
+        true => format!("{kind} {{:at-least {count}}}"),
+        false => format!("{kind} {count}"),
+    });
+    counts.collect()
 }
 
 /// The keyword of an occurrence. Of the weak levels' findings only the evidence says whether they need sessions.

@@ -9,6 +9,7 @@ use isoscope_formats::Failure;
 use isoscope_levels::Level;
 
 use super::report::{Judged, Report};
+use crate::words::count;
 
 /// The suites so far.
 #[derive(Default)]
@@ -96,7 +97,14 @@ fn violation(findings: &[Finding], repeats: Option<Level>, teller: &Teller<'_>) 
     }
     let stories = stories(findings, teller);
     let message = stories.first().map_or("violated", String::as_str);
-    element("failure", message, &kinds, &stories.join("\n\n"))
+    let counts: Vec<String> = findings.iter().map(counted).collect();
+    element("failure", message, &kinds, &format!("{}\n\n{}", counts.join("\n"), stories.join("\n\n")))
+}
+
+/// `write-skew: at least 16, 3 shown`.
+fn counted(finding: &Finding) -> String {
+    let bound = if finding.at_least { "at least " } else { "" };
+    format!("{}: {bound}{}, {} shown", finding.anomaly, count(finding.count), finding.instances.len())
 }
 
 /// Each occurrence in words, with its proof.

@@ -11,8 +11,10 @@ use crate::certificate::{Case, Evidence, Finding, Instance, Limit, Proof, Verdic
 use crate::strong::{self, Answer, Patience, Scenario, Violation};
 use crate::watch::Watch;
 
-/// So many questions whether to stop may be asked in the first turn, and so many times more in each one after it.
+/// So many questions whether to stop may be asked in the first turn, and so many more for each operation, so that a few passes over
+/// the history fit into it; then so many times more in each turn after it.
 const FIRST_TURN: u64 = 1_000;
+const PER_OPERATION: u64 = 20;
 const NEXT_TURN: u64 = 4;
 
 /// What came of trying a stronger level.
@@ -32,7 +34,7 @@ impl Checker<'_> {
         decide: &mut dyn FnMut(&Self, &dyn Watch, Option<Violation>) -> Option<Answer>,
     ) -> Option<Answer> {
         let (watch, mut served) = (self.watch, None);
-        let mut patience = FIRST_TURN;
+        let mut patience = FIRST_TURN + PER_OPERATION * self.history.op_count() as u64;
         while let Some(stronger) = stronger {
             match self.tried(stronger, patience) {
                 Tried::Holds(witness) => return Some(Answer::Holds(self.weakened(&witness, level))),

@@ -88,6 +88,10 @@ pub(super) fn check_weaker(
     through: Through,
     edges: &[Edge],
 ) -> Result<(), Refutation> {
+    if anomaly == Anomaly::LostUpdate && shape::fits(given, anomaly, edges) {
+        // Whichever of the two wrote first, the other missed it: that is one anti-dependency in either case.
+        return Ok(());
+    }
     let forced = edges.iter().any(|edge| matches!(edge.why, Why::Forced { .. }));
     for weaker in Level::ALL.into_iter().filter(|&weaker| weaker != level && level.implies(weaker)) {
         let has_sessions = weaker.implies(Level::ReadCommitted);

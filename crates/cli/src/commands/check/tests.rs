@@ -191,7 +191,15 @@ fn lost_update() -> Verdict {
 
 fn found(anomaly: Anomaly, through: Through, evidence: Evidence) -> Verdict {
     let instances = vec![Instance { evidence, component: Some(0) }];
-    Verdict::Violated(vec![Finding { anomaly, against: None, through, count: 1, at_least: false, components: 1, instances }])
+    Verdict::Violated(vec![Finding {
+        anomaly,
+        against: None,
+        through,
+        count: 1,
+        at_least: false,
+        components: 1,
+        instances,
+    }])
 }
 
 #[test]

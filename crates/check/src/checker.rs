@@ -398,8 +398,12 @@ impl<'h> Checker<'h> {
                     evidence: Evidence::Cases(strong::with_last_cycle(scenario.proof, main)),
                     component: Some(scenario.component),
                 };
+                let plain = |scenario: &&Scenario| !strong::is_forced(&scenario.proof);
+                let plain = violation.scenarios.iter().filter(plain);
+                let through = plain.map(|scenario| strong::needs(&scenario.proof)).max().unwrap_or_default();
                 let instances = violation.scenarios.into_iter().map(told).collect();
-                let finding = Finding { against, at_least: true, ..self.finding(anomaly, instances) };
+                let finding =
+                    Finding { against, through, at_least: true, ..self.finding(anomaly, instances) };
                 Verdict::Violated(vec![finding])
             }
             answer => self.answered(level, answer),

@@ -44,7 +44,7 @@ use crate::watch::{Stage, Watch};
 use cases::Cases;
 use direct::Direct;
 use events::{Events, Rules};
-pub(crate) use name::{is_forced, named, refutes, with_last_cycle};
+pub(crate) use name::{is_forced, named, needs, refutes, with_last_cycle};
 pub(crate) use others::Patience;
 use problem::Problem;
 pub(crate) use problem::optional_lists;

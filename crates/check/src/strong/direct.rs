@@ -6,7 +6,7 @@
 //! The *component* of a violation is a strongly connected component of the certain dependencies that a level forbids. Two that
 //! lost updates to each other, and the two of a stale read, belong to one.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Scenario;
 use super::events::Events;
@@ -17,7 +17,7 @@ use super::refute::Prover;
 use super::saturate::Known;
 use super::shortest::{self, Found};
 use super::stale_reads::{self, StaleRead};
-use crate::certificate::{Case, Edge, Node, Proof, Through, Why};
+use crate::certificate::{Case, Edge, Proof, Through, Why};
 use crate::watch::Watch;
 
 /// See the module.
@@ -49,16 +49,24 @@ impl Direct {
         let stale = stale_reads::find(facts);
         let lost = Lost::find(problem, rules);
         let txn_of = |read: u32| problem.reads[read as usize].txn;
-        let mut sets = Sets::new(problem.history.txn_count());
-        let forbidden = found.cycles.iter().map(|cycle| (cycle.component, first_of(&cycle.cycle)));
-        let forbidden: FxHashMap<u32, u32> = forbidden.collect();
-        for (component, event) in found.of.iter().zip(0..events.first_tick) {
-            if let Some(&txn) = forbidden.get(component) {
-                sets.join(txn, rules.txn(event));
+        let mut sets = Sets::new(events.first_tick as usize);
+        let forbidden: FxHashSet<u32> = found.cycles.iter().map(|cycle| cycle.component).collect();
+        let mut first: FxHashMap<u32, u32> = FxHashMap::default();
+        for (&component, event) in found.of.iter().zip(0..events.first_tick) {
+            if forbidden.contains(&component) {
+                sets.join(*first.entry(component).or_insert(event), event);
             }
         }
-        stale.iter().for_each(|stale| sets.join(stale.reader, stale.by));
-        lost.pairs().for_each(|(one, other)| sets.join(txn_of(one), txn_of(other)));
+        for stale in &stale {
+            sets.join(rules.begin(stale.reader), rules.commit(stale.by));
+        }
+        for (one, other) in lost.pairs().map(|(one, other)| (txn_of(one), txn_of(other))) {
+            // Either was the first: its commit, and the begin of the other.
+            let ways = [[rules.commit(one), rules.begin(other)], [rules.commit(other), rules.begin(one)]];
+            if !ways.iter().any(|[commit, begin]| sets.of(*commit) == sets.of(*begin)) {
+                ways.into_iter().flatten().for_each(|event| sets.join(rules.commit(one), event));
+            }
+        }
 
         let mut direct =
             Direct { scenarios: Vec::new(), complete: facts.is_complete(), lost, explained: Vec::new() };
@@ -66,7 +74,10 @@ impl Direct {
         let mut listed: FxHashMap<u32, Rank> = FxHashMap::default();
         let prover = Prover::new(problem, events, known, watch);
         for pair in direct.lost.pairs() {
-            let component = sets.of(txn_of(pair.0));
+            let (one, other) = (txn_of(pair.0), txn_of(pair.1));
+            let [one_first, other_first] =
+                [rules.commit(one), rules.commit(other)].map(|event| sets.of(event));
+            let component = if one_first == sets.of(rules.begin(other)) { one_first } else { other_first };
             listed.insert(component, (1, Through::Dependencies, 2));
             direct.scenarios.push(Scenario { proof: Lost::proof(&prover, pair), component });
         }
@@ -77,12 +88,12 @@ impl Direct {
             direct.complete = false;
         }
         for StaleRead { cycle, reader, .. } in stale {
-            let component = sets.of(reader);
+            let component = sets.of(rules.begin(reader));
             listed.entry(component).or_insert((1, Through::RealTime, 2));
             direct.scenarios.push(Scenario { proof: plain(cycle), component });
         }
         for simplest in found.cycles {
-            let component = sets.of(first_of(&simplest.cycle));
+            let component = sets.of(first[&simplest.component]);
             let rank = (simplest.missed, through(&simplest.cycle), simplest.cycle.len());
             if listed.get(&component).is_none_or(|&other| rank < other) {
                 direct.scenarios.push(Scenario { proof: plain(simplest.cycle), component });
@@ -97,8 +108,7 @@ impl Direct {
         for scenario in &self.scenarios {
             named[scenario.component as usize] = true;
         }
-        let explained = (0..events.first_tick).map(|event| named[sets.of(events.rules.txn(event)) as usize]);
-        self.explained = explained.collect();
+        self.explained = (0..events.first_tick).map(|event| named[sets.of(event) as usize]).collect();
     }
 
     /// Whether an event lies in a component of these violations.
@@ -123,22 +133,16 @@ fn through(cycle: &[Edge]) -> Through {
     cycle.iter().map(of).max().unwrap_or_default()
 }
 
-/// A transaction of a cycle.
-fn first_of(cycle: &[Edge]) -> u32 {
-    let txn = |edge: &Edge| if let Node::Txn(txn) = edge.from { Some(txn.0) } else { None };
-    cycle.iter().find_map(txn).unwrap_or(0)
-}
-
-/// Disjoint sets of transactions, each known by one of its members.
+/// Disjoint sets of events, each known by one of its members.
 struct Sets(Vec<u32>);
 
 impl Sets {
-    fn new(txns: usize) -> Sets {
-        Sets((0..txns as u32).collect())
+    fn new(events: usize) -> Sets {
+        Sets((0..events as u32).collect())
     }
 
-    fn of(&mut self, txn: u32) -> u32 {
-        let mut here = txn;
+    fn of(&mut self, event: u32) -> u32 {
+        let mut here = event;
         while self.0[here as usize] != here {
             let above = self.0[self.0[here as usize] as usize];
             self.0[here as usize] = above;

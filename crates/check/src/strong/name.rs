@@ -49,6 +49,11 @@ fn through(cycle: &[Edge]) -> Through {
     cycle.iter().map(of).max().unwrap_or_default()
 }
 
+/// What a proof needs besides reads and writes.
+pub(crate) fn needs(proof: &Proof) -> Through {
+    cycles(proof).map(|(_, cycle)| through(cycle)).max().unwrap_or_default()
+}
+
 /// What a proof shows.
 pub(crate) struct Name {
     pub(crate) anomaly: Anomaly,
@@ -64,7 +69,7 @@ pub(crate) fn named(
     level: Level,
     proof: Proof,
 ) -> (Option<Name>, Proof) {
-    let through = cycles(&proof).map(|(_, cycle)| through(cycle)).max().unwrap_or_default();
+    let through = needs(&proof);
     let candidates = || {
         cycles(&proof).rev().flat_map(|(main, cycle)| {
             let special = special(history, resolved, level, cycle);

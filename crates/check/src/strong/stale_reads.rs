@@ -41,11 +41,10 @@ pub(super) fn find(facts: &Facts<'_>) -> Vec<StaleRead> {
     for (i, read) in problem.reads.iter().enumerate().filter(|(i, _)| is_known(problem, *i as u32)) {
         let Some(start) = clock.start(Txn(read.txn)) else { continue };
         let Some(version) = slot_of(problem, read.key, read.source) else { continue };
-        let own = slot_of(problem, read.key, read.txn);
         // Lists show the order of versions themselves.
         let is_list = problem.history.op(read.op).kind == OpKind::ReadList;
         let timed = if is_list { NEVER } else { later.first(problem, &clock, read.key.index(), read.source) };
-        let (end, by) = below.first(version, own).min(timed);
+        let (end, by) = below.0[version as usize].min(timed);
         if end >= start || by == read.txn || is_list && !problem.lacks(read.op, by) {
             continue;
         }
@@ -68,8 +67,8 @@ fn returned(problem: &Problem<'_>, clock: &Clocked<'_>, txn: u32) -> Return {
     end.map_or(NEVER, |end| (end, txn))
 }
 
-/// Of each version, the two of those that follow it below which somebody returned first, with when that was.
-struct Below(Vec<[(Return, u32); 2]>);
+/// Of each version, who of those that certainly came after it returned first.
+struct Below(Vec<Return>);
 
 impl Below {
     fn new(facts: &Facts<'_>, clock: &Clocked<'_>) -> Below {
@@ -82,24 +81,15 @@ impl Below {
             order.extend(versions.children.successors(version));
             next += 1;
         }
-        let mut first = vec![[(NEVER, u32::MAX); 2]; count];
+        let mut first = vec![NEVER; count];
         for &version in order.iter().rev() {
-            let writer = versions.writer[version as usize];
-            if let Some(above) = first.get(versions.parent[version as usize] as usize) {
+            let (writer, parent) = (versions.writer[version as usize], versions.parent[version as usize]);
+            if let Some(&above) = first.get(parent as usize) {
                 let own = returned(facts.problem, clock, writer);
-                let here = (own.min(first[version as usize][0].0), version);
-                let [one, two] = *above;
-                let both = if here < one { [here, one] } else { [one, two.min(here)] };
-                first[versions.parent[version as usize] as usize] = both;
+                first[parent as usize] = above.min(own).min(first[version as usize]);
             }
         }
         Below(first)
-    }
-
-    /// Who of those that certainly overwrote a version returned first. What a reader wrote over it itself does not count.
-    fn first(&self, version: u32, own: Option<u32>) -> Return {
-        let [(one, child), (two, _)] = self.0[version as usize];
-        if Some(child) == own { two } else { one }
     }
 }
 

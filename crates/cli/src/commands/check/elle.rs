@@ -5,7 +5,7 @@
 //! keyword where Elle means the same by it, and ours otherwise. Levels here include session order, so they
 //! answer to Elle's strong session models, and to its plain ones only where those have sessions too.
 //! What is wrong without regard to sessions violates the plain models as well. `:file`, `:explanation` and
-//! `:anomaly-counts` are ours.
+//! `:at-least`, the counts that may be too low, are ours.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,7 +42,7 @@ pub(crate) fn render(file: &str, outcome: Result<&Report, &Failure>) -> String {
     }
     let counts = counts(report);
     if !counts.is_empty() {
-        fields.push(format!(":anomaly-counts {{{}}}", counts.join(", ")));
+        fields.push(format!(":at-least {{{}}}", counts.join(", ")));
     }
     if report.nothing_to_check() {
         fields.push(":anomaly-types (:empty-transaction-graph)".to_owned());
@@ -75,20 +75,16 @@ fn anomalies(report: &Report) -> BTreeMap<String, Vec<String>> {
     anomalies
 }
 
-/// How many there are of each anomaly, by keyword; `:at-least` where there may be more.
+/// How many there are of each anomaly of which there may be more, by keyword.
 fn counts(report: &Report) -> Vec<String> {
-    let mut counts: BTreeMap<String, (u64, bool)> = BTreeMap::new();
-    for finding in report.findings().iter().flat_map(|(_, findings)| findings) {
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    let findings = report.findings();
+    let findings = findings.iter().flat_map(|(_, findings)| findings);
+    for finding in findings.filter(|finding| finding.at_least) {
         let Some(instance) = finding.instances.first() else { continue };
-        let (count, at_least) = counts.entry(keyword(finding, &instance.evidence)).or_default();
-        *count += finding.count;
-        *at_least |= finding.at_least;
+        *counts.entry(keyword(finding, &instance.evidence)).or_default() += finding.count;
     }
-    let counts = counts.into_iter().map(|(kind, (count, at_least))| match at_least {
-        true => format!("{kind} {{:at-least {count}}}"),
-        false => format!("{kind} {count}"),
-    });
-    counts.collect()
+    counts.into_iter().map(|(kind, count)| format!("{kind} {count}")).collect()
 }
 
 /// The keyword of an occurrence. Of the weak levels' findings only the evidence says whether they need sessions.

@@ -97,14 +97,15 @@ fn violation(findings: &[Finding], repeats: Option<Level>, teller: &Teller<'_>) 
     }
     let stories = stories(findings, teller);
     let message = stories.first().map_or("violated", String::as_str);
-    let counts: Vec<String> = findings.iter().map(counted).collect();
-    element("failure", message, &kinds, &format!("{}\n\n{}", counts.join("\n"), stories.join("\n\n")))
+    let counts = findings.iter().filter(|finding| finding.at_least).map(counted);
+    let told: Vec<String> = counts.chain(stories.iter().cloned()).collect();
+    element("failure", message, &kinds, &told.join("\n\n"))
 }
 
-/// `write-skew: at least 16, 3 shown`.
+/// `write-skew: at least 16, of which 3 are shown`.
 fn counted(finding: &Finding) -> String {
-    let bound = if finding.at_least { "at least " } else { "" };
-    format!("{}: {bound}{}, {} shown", finding.anomaly, count(finding.count), finding.instances.len())
+    let shown = count(finding.instances.len() as u64);
+    format!("{}: at least {}, of which {shown} are shown", finding.anomaly, count(finding.count))
 }
 
 /// Each occurrence in words, with its proof.

@@ -139,7 +139,8 @@ impl Analysis {
             let named = matches!(anomaly, Anomaly::CausalityViolation | Anomaly::ConflictingCommitOrder);
             let against = (!named).then_some(against);
             let (count, components) = (same.len() as u64, components.len() as u64);
-            Finding { anomaly, against, through: Through::default(), count, components, instances }
+            let through = Through::default();
+            Finding { anomaly, against, through, count, at_least: false, components, instances }
         });
         of_name.collect()
     }
@@ -382,7 +383,7 @@ fn evidence(tracer: &Tracer<'_>, layers: &Layers, one: &Named, trail: &mut Trail
 }
 
 /// The first of each group, then the second of each, and so on.
-fn turns<T>(all: impl Iterator<Item = T>, group: impl Fn(&T) -> u32) -> impl Iterator<Item = T> {
+pub(crate) fn turns<T>(all: impl Iterator<Item = T>, group: impl Fn(&T) -> u32) -> impl Iterator<Item = T> {
     let mut seen: FxHashMap<u32, u32> = FxHashMap::default();
     let mut turns: Vec<(u32, T)> = all
         .map(|one| {

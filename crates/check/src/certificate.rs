@@ -280,6 +280,8 @@ pub struct Finding {
     pub through: Through,
     /// How many there are.
     pub count: u64,
+    /// Whether there may be more: the search for others ended early.
+    pub at_least: bool,
     /// In how many strongly connected components they lie.
     pub components: u64,
     /// Some of them, the shortest evidence first and one of each component before the second of any.

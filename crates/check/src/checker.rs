@@ -1,12 +1,15 @@
 //! The entry point: a history whose reads are resolved, and one question for each level.
 
+mod borrow;
+
 use std::sync::Arc;
 
+use borrow::evidence;
 use isoscope_history::{History, Op, OpView, Outcome, Txn, Value};
 use isoscope_levels::{Anomaly, Engine, Level};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, turns};
 use crate::axiom::Axiom;
 use crate::certificate::{
     Against, Case, Choice, Edge, Evidence, Finding, Instance, Judgement, Limit, Node, Proof, Seen, Through,
@@ -16,7 +19,7 @@ use crate::cut::{self, Cut};
 use crate::cycles::{self, Cycle};
 use crate::decide::decide;
 use crate::resolve::{self, Resolved, Tally};
-use crate::strong::{self, Answer};
+use crate::strong::{self, Answer, Scenario, Violation};
 use crate::trace::Relations;
 use crate::watch::{Nobody, Watch};
 use crate::worlds;
@@ -73,14 +76,15 @@ impl<'h> Checker<'h> {
 
     /// Decides a level.
     pub fn check(&mut self, level: Level) -> Judgement {
-        let (verdict, implied_by) = match self.answers.get(&level) {
-            Some(answer) => answer.clone(),
-            None => self.decide(level),
-        };
-        // What a limit left open may be asked again, with more time.
-        if !matches!(verdict, Verdict::Unknown(Unknown::Limit(Limit::Time | Limit::Memory))) {
-            self.answers.insert(level, (verdict.clone(), implied_by));
+        if !self.answers.contains_key(&level) {
+            let (verdict, implied_by) = self.decide(level);
+            // With more time or memory the answer may be another.
+            if let Verdict::Unknown(Unknown::Limit(Limit::Time | Limit::Memory)) = verdict {
+                return Judgement { level, verdict, implied_by };
+            }
+            self.answers.insert(level, (verdict, implied_by));
         }
+        let (verdict, implied_by) = self.answers[&level].clone();
         Judgement { level, verdict, implied_by }
     }
 
@@ -109,7 +113,7 @@ impl<'h> Checker<'h> {
             if level.implies(weaker)
                 && let Some(violated) = self.plain_violation(weaker)
             {
-                return self.with_lost_updates(level, weaker, violated);
+                return self.with_listed(level, violated, weaker);
             }
         }
         if let Some(limit) = self.watch.limit() {
@@ -118,34 +122,54 @@ impl<'h> Checker<'h> {
         if let Some(unknown) = self.unjudged() {
             return (unknown, None);
         }
-        // What is a little more than enough is often decided sooner.
+        // A stronger level is often decided sooner.
         let first = match level {
             Level::ParallelSnapshot => Some(Level::Snapshot),
             Level::AdyaPl299 => Some(Level::Serializable),
             _ => None,
         };
-        if let Some(stronger) = first
-            && let Verdict::Holds(witness) = self.check(stronger).verdict
-        {
-            return (Verdict::Holds(self.weakened(&witness, level)), None);
-        }
-        let trust = self.options.trust_timestamps;
-        let answer =
-            strong::decide(self.history, &self.resolved, level, trust, self.every_scenario, self.watch);
+        let answer = self.in_turns(level, first, &mut |checker, watch, served| {
+            let Checker { history, resolved, options, every_scenario, .. } = checker;
+            let borrow = || served.clone().or_else(|| checker.borrowed(level));
+            strong::decide(
+                history,
+                resolved,
+                level,
+                options.trust_timestamps,
+                *every_scenario,
+                watch,
+                &borrow,
+            )
+        });
         (self.answered(level, answer), None)
     }
 
-    /// The violation of a weaker level, and the updates that were lost beside it: of all that only stronger levels forbid
-    /// people look for these first, and they need no search.
-    fn with_lost_updates(&self, level: Level, weaker: Level, violated: Verdict) -> (Verdict, Option<Level>) {
-        let proofs = strong::lost_updates(self.history, &self.resolved, level, self.watch);
-        match (violated, self.by_proofs(level, proofs)) {
-            (Verdict::Violated(mut findings), Verdict::Violated(lost)) if !lost.is_empty() => {
-                findings.extend(lost);
-                (Verdict::Violated(findings), None)
-            }
-            (violated, _) => (violated, Some(weaker)),
+    /// The violation of a weaker level, and the lost updates and stale reads beside it: of all that only stronger levels
+    /// forbid people look for these first, and they need no search.
+    fn with_listed(&self, level: Level, violated: Verdict, weaker: Level) -> (Verdict, Option<Level>) {
+        let trust = self.options.trust_timestamps;
+        let scenarios = strong::listed(self.history, &self.resolved, level, trust, self.watch);
+        let listed = self.by_proofs(level, Violation { scenarios, complete: true });
+        let (Verdict::Violated(findings), Verdict::Violated(listed)) = (violated, listed) else {
+            return (self.ambiguous(), None);
+        };
+        let mut findings: Vec<Finding> =
+            findings.into_iter().map(|finding| self.renamed(level, finding)).collect();
+        let known = |other: &Finding| findings.iter().any(|finding| finding.anomaly == other.anomaly);
+        let mut new: Vec<Finding> = listed.into_iter().filter(|finding| !known(finding)).collect();
+        if new.is_empty() {
+            return (Verdict::Violated(findings), Some(weaker));
         }
+        let components = |findings: &[Finding]| {
+            let instances = findings.iter().flat_map(|finding| &finding.instances);
+            instances.filter_map(|instance| instance.component).max().map_or(0, |last| last + 1)
+        };
+        let first = components(&findings);
+        for instance in new.iter_mut().flat_map(|finding| &mut finding.instances) {
+            instance.component = instance.component.map(|component| first + component);
+        }
+        findings.extend(new);
+        (Verdict::Violated(findings), None)
     }
 
     /// The verdict where lists leave something open: whatever that is.
@@ -177,7 +201,8 @@ impl<'h> Checker<'h> {
     fn whoever(&self, worlds: Worlds) -> Verdict {
         let Some(&Finding { anomaly, against, through, .. }) = worlds.main() else { return self.ambiguous() };
         let instance = Instance { evidence: Evidence::Worlds(worlds), component: Some(0) };
-        Verdict::Violated(vec![Finding { against, through, ..self.finding(anomaly, vec![instance]) }])
+        let finding = Finding { against, through, at_least: true, ..self.finding(anomaly, vec![instance]) };
+        Verdict::Violated(vec![finding])
     }
 
     /// What the answers for other levels say about one.
@@ -190,7 +215,8 @@ impl<'h> Checker<'h> {
                 Some((violated @ Verdict::Violated(_), implied_by)) if level.implies(other) => {
                     let weak = level.engine() != Engine::Solver;
                     // Weak levels have anomalies of their own to show.
-                    return (!weak).then(|| (violated.clone(), Some(implied_by.unwrap_or(other))));
+                    let weakest = implied_by.unwrap_or(other);
+                    return (!weak).then(|| self.with_listed(level, violated.clone(), weakest));
                 }
                 _ => {}
             }
@@ -206,7 +232,7 @@ impl<'h> Checker<'h> {
     fn answered(&self, level: Level, answer: Option<Answer>) -> Verdict {
         match answer {
             Some(Answer::Holds(witness)) => Verdict::Holds(witness),
-            Some(Answer::Violated(proofs)) => self.by_proofs(level, proofs),
+            Some(Answer::Violated(violation)) => self.by_proofs(level, violation),
             Some(Answer::Stopped(limit)) => Verdict::Unknown(Unknown::Limit(limit)),
             None => self.ambiguous(),
         }
@@ -224,32 +250,32 @@ impl<'h> Checker<'h> {
         Some(Verdict::Unknown(Unknown::Unsupported { operations: count, first }))
     }
 
-    /// The anomalies that proofs show, each proof by the name of the cycle it ends with.
-    fn by_proofs(&self, level: Level, proofs: Vec<Proof>) -> Verdict {
+    /// The anomalies that proofs show.
+    fn by_proofs(&self, level: Level, violation: Violation) -> Verdict {
         let mut by_name: FxHashMap<(Anomaly, Through), Vec<Instance>> = FxHashMap::default();
-        for (proof, number) in proofs.into_iter().zip(0..) {
-            let name = (self.name_of(level, &proof), strong::through(strong::main_cycle(&proof)));
-            let evidence = match <[Case; 1]>::try_from(proof.cases) {
-                Ok([Case::Cycle(edges)]) => Evidence::Cycle(edges),
-                Ok(cases) => Evidence::Cases(Proof { cases: cases.into() }),
-                Err(cases) => Evidence::Cases(Proof { cases }),
+        let mut numbers: FxHashMap<u32, u32> = FxHashMap::default();
+        for Scenario { proof, component } in violation.scenarios {
+            let (name, proof) = strong::named(self.history, &self.resolved, level, proof);
+            let name = match name {
+                Some(name) => (name.anomaly, name.through),
+                None => (self.unexplained(&proof), Through::default()),
             };
-            by_name.entry(name).or_default().push(Instance { evidence, component: Some(number) });
+            let next = numbers.len() as u32;
+            let component = Some(*numbers.entry(component).or_insert(next));
+            by_name.entry(name).or_default().push(Instance { evidence: evidence(proof), component });
         }
-        let mut findings: Vec<Finding> = by_name
-            .into_iter()
-            .map(|((anomaly, through), instances)| Finding { through, ..self.finding(anomaly, instances) })
-            .collect();
+        let named = by_name.into_iter().map(|((anomaly, through), mut instances)| {
+            instances.sort_by_key(|instance| size(&instance.evidence));
+            let at_least = !violation.complete;
+            Finding { through, at_least, ..self.finding(anomaly, instances) }
+        });
+        let mut findings: Vec<Finding> = named.collect();
         findings.sort_by_key(|finding| (finding.anomaly, finding.through));
         Verdict::Violated(findings)
     }
 
-    /// What a proof shows: the name of its cycle, or where it has none, of the read that nobody can explain.
-    fn name_of(&self, level: Level, proof: &Proof) -> Anomaly {
-        let cycle = strong::main_cycle(proof);
-        if !cycle.is_empty() {
-            return strong::name(self.history, &self.resolved, level, cycle);
-        }
+    /// What a proof without a cycle shows: a read that no writer explains.
+    fn unexplained(&self, proof: &Proof) -> Anomaly {
         let wrong = proof.cases.iter().rev().find_map(|case| match case {
             Case::Split { choice: Choice::Source { read, .. }, cases } if cases.is_empty() => Some(*read),
             _ => None,
@@ -387,27 +413,43 @@ impl<'h> Checker<'h> {
         if level == Level::AdyaPl1 || ambiguous.is_none() {
             return Verdict::Holds(witness);
         }
-        if let Verdict::Holds(witness) = self.check(Level::Serializable).verdict {
-            return Verdict::Holds(self.weakened(&witness, level));
+        if let Some(violation) = self.borrowed(level) {
+            return self.by_proofs(level, violation);
         }
-        let (history, keep, watch) = (self.history, self.keep, self.watch);
-        let mut last: Option<(Anomaly, Option<Against>)> = None;
-        let mut leaf = |resolved: &Resolved| {
-            let leaf = Checker::of(history, resolved.clone(), keep, watch).leaf(level)?;
-            last = Some((leaf.anomaly, leaf.against));
-            Some(leaf)
-        };
-        let answer = strong::decide_weak(history, &self.resolved, level, self.watch, &mut leaf);
-        match (answer, last) {
-            (Some(Answer::Violated(proofs)), Some((anomaly, against))) => {
-                let instances = proofs.into_iter().zip(0..).map(|(proof, number)| Instance {
-                    evidence: Evidence::Cases(proof),
-                    component: Some(number),
-                });
-                let finding = Finding { against, ..self.finding(anomaly, instances.collect()) };
+        let mut leaves: Vec<(Anomaly, Option<Against>)> = Vec::new();
+        let answer = self.in_turns(level, Some(Level::Serializable), &mut |checker, watch, served| {
+            if let Some(violation) = served {
+                return Some(Answer::Violated(violation));
+            }
+            let (history, keep) = (checker.history, checker.keep);
+            let mut leaf = |resolved: &Resolved| {
+                let leaf = Checker::of(history, resolved.clone(), keep, watch).leaf(level)?;
+                leaves.push((leaf.anomaly, leaf.against));
+                Some(leaf)
+            };
+            let answer = strong::decide_weak(history, &checker.resolved, level, watch, &mut leaf);
+            if !matches!(answer, Some(Answer::Violated(_))) {
+                leaves.clear();
+            }
+            answer
+        });
+        match answer {
+            Some(Answer::Violated(violation)) if !leaves.is_empty() => {
+                let main = main_leaf(level, &leaves);
+                let (anomaly, against) = leaves[main];
+                let told = |scenario: Scenario| Instance {
+                    evidence: Evidence::Cases(strong::with_last_cycle(scenario.proof, main)),
+                    component: Some(scenario.component),
+                };
+                let plain = |scenario: &&Scenario| !strong::is_forced(&scenario.proof);
+                let plain = violation.scenarios.iter().filter(plain);
+                let through = plain.map(|scenario| strong::needs(&scenario.proof)).max().unwrap_or_default();
+                let instances = violation.scenarios.into_iter().map(told).collect();
+                let finding =
+                    Finding { against, through, at_least: true, ..self.finding(anomaly, instances) };
                 Verdict::Violated(vec![finding])
             }
-            (answer, _) => self.answered(level, answer),
+            answer => self.answered(level, answer),
         }
     }
 
@@ -529,7 +571,7 @@ impl<'h> Checker<'h> {
     }
 
     fn cycles(&self, relations: Relations) -> Vec<Finding> {
-        let mut by_name: FxHashMap<Anomaly, Vec<Instance>> = FxHashMap::default();
+        let mut by_name: FxHashMap<(Anomaly, Through), Vec<Instance>> = FxHashMap::default();
         let mut all: Vec<Cycle> = Vec::new();
         if relations.reads() {
             let reads = if relations.sessions() { Relations::Causal } else { Relations::Reads };
@@ -543,20 +585,51 @@ impl<'h> Checker<'h> {
             }
             all.extend(more);
         }
-        for Cycle { anomaly, instance } in all {
-            by_name.entry(anomaly).or_default().push(instance);
+        for Cycle { anomaly, through, instance } in all {
+            by_name.entry((anomaly, through)).or_default().push(instance);
         }
-        let mut findings: Vec<Finding> =
-            by_name.into_iter().map(|(anomaly, instances)| self.finding(anomaly, instances)).collect();
-        findings.sort_by_key(|finding| finding.anomaly);
+        let named = by_name
+            .into_iter()
+            .map(|((anomaly, through), instances)| Finding { through, ..self.finding(anomaly, instances) });
+        let mut findings: Vec<Finding> = named.collect();
+        findings.sort_by_key(|finding| (finding.anomaly, finding.through));
         findings
     }
 
     fn finding(&self, anomaly: Anomaly, mut instances: Vec<Instance>) -> Finding {
         let count = instances.len() as u64;
-        let components = instances.iter().filter(|instance| instance.component.is_some()).count() as u64;
+        let components: FxHashSet<u32> = instances.iter().filter_map(|instance| instance.component).collect();
+        let components = components.len() as u64;
+        if components > 0 && components < count {
+            instances = turns(instances.into_iter(), |instance| instance.component.unwrap_or(0)).collect();
+        }
         instances.truncate(self.keep);
-        Finding { anomaly, against: None, through: Through::default(), count, components, instances }
+        let through = Through::default();
+        Finding { anomaly, against: None, through, count, at_least: false, components, instances }
+    }
+}
+
+/// Of the cycles of a proof, the one whose name no weaker level explains away: each level that is weaker and forbids it forbids
+/// all others, too.
+fn main_leaf(level: Level, leaves: &[(Anomaly, Option<Against>)]) -> usize {
+    let weaker = || Level::ALL.into_iter().filter(|&weaker| level.implies(weaker));
+    let is_right = |&(anomaly, _): &(Anomaly, Option<Against>)| {
+        let forbidding = || weaker().filter(|weaker| weaker.forbids(anomaly));
+        forbidding().all(|weaker| leaves.iter().all(|&(other, _)| weaker.forbids(other)))
+    };
+    leaves.iter().rposition(is_right).unwrap_or(leaves.len() - 1)
+}
+
+/// How long it takes to tell.
+fn size(evidence: &Evidence) -> usize {
+    let edges = |case: &Case| match case {
+        Case::Cycle(edges) => edges.len(),
+        Case::Split { .. } => 1,
+    };
+    match evidence {
+        Evidence::Cycle(edges) => edges.len(),
+        Evidence::Cases(proof) => proof.cases.iter().map(edges).sum(),
+        Evidence::Read { .. } | Evidence::Pair { .. } | Evidence::Worlds(_) => 1,
     }
 }
 

@@ -7,7 +7,7 @@ use isoscope_history::{History, Op, Txn};
 use isoscope_levels::Anomaly;
 use isoscope_order::{Components, Graph};
 
-use crate::certificate::{Edge, Evidence, Instance, Node, Why};
+use crate::certificate::{Edge, Evidence, Instance, Node, Through, Why};
 use crate::resolve::{Resolved, VersionEdge};
 use crate::trace::{Relations, Tracer, Trail};
 
@@ -17,6 +17,7 @@ const TRIES: usize = 64;
 /// A cycle and what it is called.
 pub(crate) struct Cycle {
     pub(crate) anomaly: Anomaly,
+    pub(crate) through: Through,
     pub(crate) instance: Instance,
 }
 
@@ -66,24 +67,25 @@ pub(crate) fn find(history: &History, resolved: &Resolved, relations: Relations)
         _ => Tracer::new(history, resolved, &[], None),
     };
     let mut trail = Trail::default();
-    let mut through: Vec<(u32, Edge)> = closing_edges(history, resolved, relations)
+    let mut closing: Vec<(u32, Edge)> = closing_edges(history, resolved, relations)
         .filter_map(|edge| {
             let (Node::Txn(from), Node::Txn(to)) = (edge.from, edge.to) else { return None };
             let component = components.of[from.index()];
             (component == components.of[to.index()]).then_some((component, edge))
         })
         .collect();
-    through.sort_by_key(|(component, _)| *component);
-    let cycles = through.chunk_by(|a, b| a.0 == b.0).zip(0..).filter_map(|(edges, number)| {
+    closing.sort_by_key(|(component, _)| *component);
+    let cycles = closing.chunk_by(|a, b| a.0 == b.0).zip(0..).filter_map(|(edges, number)| {
         let within = |txn: Txn| components.of[txn.index()] == edges[0].0;
         let cycles = edges
             .iter()
             .take(TRIES)
             .filter_map(|(_, edge)| close(&tracer, edge, relations, within, &mut trail));
-        let cycle = cycles.min_by_key(Vec::len)?;
-        let anomaly = name(&cycle, relations);
+        let cycle = cycles.min_by_key(|cycle| (through(cycle), cycle.len()))?;
+        let (anomaly, through) = (name(&cycle, relations), through(&cycle));
         Some(Cycle {
             anomaly,
+            through,
             instance: Instance { evidence: Evidence::Cycle(cycle), component: Some(number) },
         })
     });
@@ -134,16 +136,23 @@ fn close(
     Some(cycle)
 }
 
+/// What a cycle needs besides reads and writes.
+fn through(cycle: &[Edge]) -> Through {
+    let sessions = cycle.iter().any(|edge| edge.why == Why::Session);
+    if sessions { Through::Sessions } else { Through::Dependencies }
+}
+
 /// What a cycle without forced edges is called.
 fn name(cycle: &[Edge], relations: Relations) -> Anomaly {
     let causal = |edge: &Edge| matches!(edge.why, Why::Session | Why::ReadFrom { .. });
     let missing = |edge: &Edge| matches!(edge.why, Why::Missing { .. });
     if cycle.iter().all(causal) {
         Anomaly::CyclicCausality
+    } else if relations.reads() && cycle.iter().any(missing) {
+        // That an append came later than a list that lacks it is what the circle refutes: it was lost.
+        Anomaly::LostAppend
     } else if !cycle.iter().any(causal) {
         Anomaly::DirtyWrite
-    } else if relations.sessions() && cycle.iter().any(missing) {
-        Anomaly::LostAppend
     } else {
         Anomaly::CircularInformationFlow
     }

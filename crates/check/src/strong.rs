@@ -6,6 +6,7 @@
 //!             └────────> refute <────────┘        ──> violated: a proof by cases, every one a cycle
 //! ```
 //!
+//! `facts.rs`, `shortest.rs`, `stale_reads.rs`, `direct.rs`: violations that need no choice, each as simple as it can be told.
 //! `problem.rs`: the external reads and who may have written what they returned. `events.rs`: which level puts which edges
 //! between begins and commits. `saturate.rs`: what reachability (`reach.rs`) forces. `linearise.rs`: a schedule by greed.
 //! `search.rs`, `visible.rs`: a SAT solver for what is left, told only of what an order gets wrong. `refute.rs`, `cases.rs`:
@@ -14,7 +15,9 @@
 
 mod broken;
 mod cases;
+mod direct;
 mod events;
+mod facts;
 mod index;
 mod linearise;
 mod lost;
@@ -26,6 +29,8 @@ mod reach;
 mod refute;
 mod saturate;
 mod search;
+mod shortest;
+mod stale_reads;
 mod visible;
 mod weak;
 mod witness;
@@ -37,10 +42,10 @@ use crate::certificate::{Limit, Proof, Witness};
 use crate::resolve::Resolved;
 use crate::watch::{Stage, Watch};
 use cases::Cases;
+use direct::Direct;
 use events::{Events, Rules};
-use lost::Lost;
-pub(crate) use name::{main_cycle, name, through};
-use others::Patience;
+pub(crate) use name::{is_forced, named, needs, refutes, with_last_cycle};
+pub(crate) use others::Patience;
 use problem::Problem;
 pub(crate) use problem::optional_lists;
 use refute::Prover;
@@ -53,12 +58,34 @@ pub(crate) use witness::{names_sources, weaken};
 /// What is known about a level in the end.
 pub(crate) enum Answer {
     Holds(Witness),
-    /// Proofs that are independent of each other.
-    Violated(Vec<Proof>),
+    Violated(Violation),
     Stopped(Limit),
 }
 
-/// Decides a strong level, or leaves it open for what ranges leave open; `every` asks for the scenarios that are independent of the first one, too.
+/// What shows that a level is violated.
+#[derive(Clone)]
+pub(crate) struct Violation {
+    pub(crate) scenarios: Vec<Scenario>,
+    /// Whether these are all that are independent of each other; else there may be more.
+    pub(crate) complete: bool,
+}
+
+/// A proof, and the number of the component that it is about.
+#[derive(Clone)]
+pub(crate) struct Scenario {
+    pub(crate) proof: Proof,
+    pub(crate) component: u32,
+}
+
+impl Violation {
+    /// A single proof, beside which there may be others.
+    fn one(proof: Proof) -> Violation {
+        Violation { scenarios: vec![Scenario { proof, component: 0 }], complete: false }
+    }
+}
+
+/// Decides a strong level, or leaves it open for what ranges leave open; `every` asks for the scenarios that are independent of
+/// the first one, too. `borrow` gives proofs about another level that serve this one, and is asked before a search begins.
 pub(crate) fn decide(
     history: &History,
     resolved: &Resolved,
@@ -66,6 +93,7 @@ pub(crate) fn decide(
     trust_timestamps: bool,
     every: bool,
     watch: &dyn Watch,
+    borrow: &dyn Fn() -> Option<Violation>,
 ) -> Option<Answer> {
     let rules = Rules::of(level, trust_timestamps)?;
     let problem = match problem_of(history, resolved, level, watch) {
@@ -73,20 +101,23 @@ pub(crate) fn decide(
         Err(limit) => return Some(Answer::Stopped(limit)),
     };
     let patience = Patience::endless(watch);
-    let mut answer = attempt(&problem, level, rules, &patience);
+    let mut answer = attempt(&problem, level, rules, &patience, borrow);
     if let Answer::Holds(Witness { order: Some(order), .. }) = &answer.0
         && !problem.reads_past(order)
     {
         return None;
     }
-    if let (Answer::Violated(proofs), Ended::Searched) = (&mut answer.0, answer.1)
+    if let (Answer::Violated(violation), ended) = &mut answer
         && every
-        && let [first] = &proofs[..]
+        && !violation.complete
     {
-        let decide = |rest: &Problem<'_>, watch: &dyn Watch| attempt(rest, level, rules, watch).0;
-        let others = others::find(&problem, first, patience.asked(), watch, &decide);
-        watch.stage(level, &Stage { name: "others", figures: vec![("proofs", others.len() as u64)] });
-        proofs.extend(others);
+        let decide = |rest: &Problem<'_>, watch: &dyn Watch| attempt(rest, level, rules, watch, &|| None).0;
+        // Saturation shows all contradictions of a round together, so that one more is likely to show what is left.
+        let rounds = if *ended == Ended::Searched { others::MOST_ROUNDS } else { 1 };
+        let before = violation.scenarios.len();
+        others::add(&problem, violation, rounds, patience.asked(), watch, &decide);
+        let more = (violation.scenarios.len() - before) as u64;
+        watch.stage(level, &Stage { name: "others", figures: vec![("proofs", more)] });
     }
     Some(answer.0)
 }
@@ -111,7 +142,13 @@ enum Ended {
 }
 
 /// Decides a strong level for what a problem says.
-fn attempt(original: &Problem<'_>, level: Level, rules: Rules, watch: &dyn Watch) -> (Answer, Ended) {
+fn attempt(
+    original: &Problem<'_>,
+    level: Level,
+    rules: Rules,
+    watch: &dyn Watch,
+    borrow: &dyn Fn() -> Option<Violation>,
+) -> (Answer, Ended) {
     let stage = |name, figures| watch.stage(level, &Stage { name, figures });
     let early = |answer: Answer| (answer, Ended::Early);
     let mut edges = Vec::new();
@@ -129,7 +166,7 @@ fn attempt(original: &Problem<'_>, level: Level, rules: Rules, watch: &dyn Watch
     let mut known = Known::new(edges);
     if let Some(read) = original.orphan() {
         let prover = Prover::new(original, &events, &known, watch);
-        return early(proved(&prover, vec![prover.orphan(read)]));
+        return early(proved(&prover, Violation::one(prover.orphan(read))));
     }
     // Histories of read-modify-writes leave no choice: running them is all it takes.
     let (order, good) = match linearise::linearise(original, &events, &known.edges, watch) {
@@ -140,6 +177,8 @@ fn attempt(original: &Problem<'_>, level: Level, rules: Rules, watch: &dyn Watch
     if good == events.nodes as usize {
         return early(Answer::Holds(witness::of_events(original, &events, &order, |_| false)));
     }
+    let direct = Direct::find(original, &events, &known, watch);
+    stage("facts", vec![("violations", direct.scenarios.len() as u64)]);
     let mut problem = original.clone();
     let outcome = saturate::saturate(&mut problem, &events, &mut known, watch);
     stage(
@@ -152,15 +191,15 @@ fn attempt(original: &Problem<'_>, level: Level, rules: Rules, watch: &dyn Watch
         ],
     );
     match outcome {
-        Outcome::Fixpoint => {}
         Outcome::Contradiction => {
             let prover = Prover::new(original, &events, &known, watch);
-            let lost = Lost::find(original, rules);
-            let mut proofs = lost.proofs(&prover);
-            proofs.extend(prover.contradictions().into_iter().filter(|proof| !lost.explain(proof)));
-            stage("prove", vec![("proofs", proofs.len() as u64)]);
-            return early(proved(&prover, proofs));
+            let more = prover.contradictions(&|event| direct.explains(event));
+            let more: Vec<Proof> = more.into_iter().filter(|proof| !direct.lost.explain(proof)).collect();
+            stage("prove", vec![("proofs", more.len() as u64)]);
+            return early(with_contradictions(direct, &prover, more));
         }
+        _ if !direct.scenarios.is_empty() => return early(Answer::Violated(direct.into())),
+        Outcome::Fixpoint => {}
         Outcome::Stopped(limit) => return early(Answer::Stopped(limit)),
     }
     let (order, good) = match linearise::linearise(&problem, &events, &known.edges, watch) {
@@ -171,35 +210,57 @@ fn attempt(original: &Problem<'_>, level: Level, rules: Rules, watch: &dyn Watch
     if good == events.nodes as usize {
         return early(Answer::Holds(witness::of_events(&problem, &events, &order, |_| false)));
     }
+    if let Some(violation) = borrow() {
+        return early(Answer::Violated(violation));
+    }
     let search = Search { original, problem: &problem, events: &events, known: &known, watch };
     (search.run(level, order), Ended::Searched)
 }
 
-/// The updates that were lost, each with its proof, where a level forbids that.
-pub(crate) fn lost_updates(
+/// What needs no search, and the contradictions that saturation met beside it.
+fn with_contradictions(direct: Direct, prover: &Prover<'_>, more: Vec<Proof>) -> Answer {
+    let mut violation = Violation::from(direct);
+    if let Some(limit) = prover.turnstile.reached() {
+        // Proofs that were interrupted are none.
+        violation.complete = false;
+        return if violation.scenarios.is_empty() {
+            Answer::Stopped(limit)
+        } else {
+            Answer::Violated(violation)
+        };
+    }
+    let first = violation.scenarios.iter().map(|scenario| scenario.component + 1).max().unwrap_or(0);
+    violation
+        .scenarios
+        .extend(more.into_iter().zip(first..).map(|(proof, component)| Scenario { proof, component }));
+    Answer::Violated(violation)
+}
+
+impl From<Direct> for Violation {
+    fn from(direct: Direct) -> Violation {
+        Violation { scenarios: direct.scenarios, complete: direct.complete }
+    }
+}
+
+/// The violations that need no search, where a weaker level is known to be violated: lost updates, and stale reads.
+pub(crate) fn listed(
     history: &History,
     resolved: &Resolved,
     level: Level,
+    trust_timestamps: bool,
     watch: &dyn Watch,
-) -> Vec<Proof> {
-    let Some(rules) = Rules::of(level, false) else { return Vec::new() };
+) -> Vec<Scenario> {
+    let Some(rules) = Rules::of(level, trust_timestamps) else { return Vec::new() };
     let Ok(problem) = problem_of(history, resolved, level, watch) else { return Vec::new() };
-    let lost = Lost::find(&problem, rules);
-    if lost.is_empty() {
-        return Vec::new();
-    }
     let mut edges = Vec::new();
     let events = Events::new(history, resolved, rules, &mut edges);
     saturate::given(&problem, &events, &mut edges);
-    let known = Known::new(edges);
-    let prover = Prover::new(&problem, &events, &known, watch);
-    let proofs = lost.proofs(&prover);
-    if prover.turnstile.reached().is_some() { Vec::new() } else { proofs }
+    Direct::listed(&problem, &events, &Known::new(edges), watch).scenarios
 }
 
 /// A violation, unless a limit was reached while it was proved.
-fn proved(prover: &Prover<'_>, proofs: Vec<Proof>) -> Answer {
-    prover.turnstile.reached().map_or(Answer::Violated(proofs), Answer::Stopped)
+fn proved(prover: &Prover<'_>, violation: Violation) -> Answer {
+    prover.turnstile.reached().map_or(Answer::Violated(violation), Answer::Stopped)
 }
 
 /// What is left when neither running nor saturating has settled a level.
@@ -250,7 +311,7 @@ impl Search<'_> {
         let source = |read: u32| self.problem.reads[read as usize].source;
         let tree = Cases::new(&prover, &source, axioms, &self.known.edges, order).prove();
         match tree {
-            Some(tree) => proved(&prover, vec![prover.tell(tree)]),
+            Some(tree) => proved(&prover, Violation::one(prover.tell(tree))),
             None => Answer::Stopped(prover.turnstile.reached().unwrap_or(Limit::Proof)),
         }
     }
@@ -284,7 +345,7 @@ pub(crate) fn decide_weak(
     let known = Known::new(edges);
     if let Some(read) = problem.orphan() {
         let prover = Prover::new(&problem, &events, &known, watch);
-        return Some(proved(&prover, vec![prover.orphan(read)]));
+        return Some(proved(&prover, Violation::one(prover.orphan(read))));
     }
     let (order, good) = match linearise::linearise(&problem, &events, &known.edges, watch) {
         Ok(run) => run,
@@ -295,7 +356,7 @@ pub(crate) fn decide_weak(
         return Some(Answer::Holds(witness::of_events(&problem, &events, &order, |_| false)));
     }
     let mut prove = |axioms: &[Axiom]| match weak::prove(&problem, axioms, watch, leaf) {
-        Ok(proof) => Answer::Violated(vec![proof]),
+        Ok(proof) => Answer::Violated(Violation::one(proof)),
         Err(limit) => Answer::Stopped(limit),
     };
     if order.len() < events.nodes as usize {

@@ -33,6 +33,7 @@ impl Teller<'_> {
         match misses.as_slice() {
             [] if timed => self.facts(edges),
             [] => None,
+            [miss] if anomaly == Anomaly::StaleRead => Some(self.stale_read(miss)),
             [miss] => {
                 let lost = if anomaly == Anomaly::LostUpdate { self.lost_update(miss) } else { None };
                 Some(lost.unwrap_or_else(|| self.should_have_seen(miss)))
@@ -76,6 +77,27 @@ impl Teller<'_> {
             _ => ("overwrote it", "one of the two updates is lost"),
         };
         Some(format!("{first} and {second} both read {version}{initial} and both {did}: {lost}"))
+    }
+
+    /// `T2 read x=1, a version that was overwritten 34.8 s before it began: T1 overwrote it with 2`.
+    fn stale_read(&self, miss: &Miss<'_>) -> String {
+        let words = &self.words;
+        let (reader, by) = (words.node(miss.reader), words.node(miss.by));
+        let view = words.history.op(miss.read);
+        let age = match (miss.by, miss.reader) {
+            (Node::Txn(by), Node::Txn(reader)) => words.age(by, reader),
+            _ => None,
+        };
+        let age = age.map_or_else(String::new, |age| format!("{age} "));
+        let write = match miss.by {
+            Node::Txn(by) => words.last_write(by, view.key).map(|write| words.past(write)),
+            Node::Initial => None,
+        };
+        let wrote = write.unwrap_or_else(|| format!("overwrote {}", words.key(view.key)));
+        let read = words.past(view);
+        format!(
+            "{reader} {read}, a version that was overwritten {age}before it began: {by} {wrote} and had returned"
+        )
     }
 
     /// Whether a transaction read the same version, before it wrote the key itself.

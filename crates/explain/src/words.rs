@@ -7,7 +7,9 @@
 
 use isoscope_check::Node;
 use isoscope_history::notation::ValueText;
-use isoscope_history::{Datum, History, Key, Op, OpKind, OpView, Session, Txn, Value};
+use isoscope_history::{
+    Datum, History, Intervals, Key, NO_EVENT, NO_TIME, Op, OpKind, OpView, Session, Txn, Value,
+};
 
 /// How many characters of a value or name are shown.
 const LONGEST: usize = 32;
@@ -107,6 +109,28 @@ impl<'h> Words<'h> {
         format!("{}={}", self.key(key), self.value(value))
     }
 
+    /// How long before one transaction began another had returned: `34.8 s`, or by the recording's events where it has no
+    /// times. Nothing where neither says that it had.
+    pub(crate) fn age(&self, returned: Txn, began: Txn) -> Option<String> {
+        let history = self.history;
+        let nanoseconds = |times: &Intervals<i64>| {
+            let (end, start) = (times.end[returned.index()], times.start[began.index()]);
+            let known = end != NO_TIME && start != NO_TIME;
+            start.checked_sub(end).filter(|&age| known && age > 0)
+        };
+        let by_events = |events: &Intervals<u32>| {
+            let (end, start) = (events.end[returned.index()], events.start[began.index()]);
+            let known = end != NO_EVENT && start != NO_EVENT;
+            start.checked_sub(end).filter(|&age| known && age > 0)
+        };
+        let clocks = [history.times(), history.timestamps()];
+        let timed = clocks.into_iter().flatten().find_map(nanoseconds).map(span);
+        timed.or_else(|| match history.events().and_then(by_events)? {
+            1 => Some("1 event".to_owned()),
+            age => Some(format!("{age} events")),
+        })
+    }
+
     /// What an operation did: `read x=2`.
     pub(crate) fn past(&self, op: OpView) -> String {
         self.verb(op, ["read", "wrote", "appended", "inserted", "deleted"])
@@ -199,6 +223,17 @@ pub(crate) fn enumerate(names: &[String]) -> String {
         [one] => one.clone(),
         [first @ .., last] if names.len() <= MOST => format!("{} and {last}", first.join(", ")),
         _ => format!("{} and {} more", names[..MOST - 1].join(", "), names.len() - MOST + 1),
+    }
+}
+
+/// A span of time: `34.8 s`, `1.2 ms`.
+fn span(nanoseconds: i64) -> String {
+    let seconds = nanoseconds as f64 / 1e9;
+    match nanoseconds {
+        ..1_000 => format!("{nanoseconds} ns"),
+        ..1_000_000 => format!("{:.1} µs", seconds * 1e6),
+        ..1_000_000_000 => format!("{:.1} ms", seconds * 1e3),
+        _ => format!("{seconds:.1} s"),
     }
 }
 

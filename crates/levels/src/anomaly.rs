@@ -55,6 +55,8 @@ pub enum Anomaly {
     SnapshotSkew,
     /// G2-item: two transactions read both of two keys, and each overwrites another one.
     WriteSkew,
+    /// A transaction reads a version that was overwritten before it began.
+    StaleRead,
 }
 
 /// What Elle appends to the keyword of a cycle that goes along a session.
@@ -82,7 +84,7 @@ struct Row {
 
 impl Anomaly {
     /// All anomalies, those of weaker levels first.
-    pub const ALL: [Anomaly; 23] = [
+    pub const ALL: [Anomaly; 24] = [
         Anomaly::ThinAirRead,
         Anomaly::AbortedRead,
         Anomaly::FutureRead,
@@ -106,6 +108,7 @@ impl Anomaly {
         Anomaly::LongFork,
         Anomaly::SnapshotSkew,
         Anomaly::WriteSkew,
+        Anomaly::StaleRead,
     ];
 
     const fn row(self) -> &'static Row {

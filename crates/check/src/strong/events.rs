@@ -68,7 +68,7 @@ impl Rules {
     }
 
     /// What tells real time.
-    fn clock(self, history: &History) -> Clocked<'_> {
+    pub(super) fn clock(self, history: &History) -> Clocked<'_> {
         if self.trust_timestamps { Clocked::database(history) } else { Clocked::client(history) }
     }
 
@@ -196,7 +196,7 @@ impl Events {
 }
 
 /// Whether a transaction had taken effect when it returned.
-fn is_certain(history: &History, resolved: &Resolved, txn: Txn) -> bool {
+pub(super) fn is_certain(history: &History, resolved: &Resolved, txn: Txn) -> bool {
     resolved.present[txn.index()] && history.outcome(txn) == Outcome::Committed
 }
 

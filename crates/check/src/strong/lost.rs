@@ -49,14 +49,14 @@ impl Lost {
         Lost { groups, by_txn }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.groups.is_empty()
+    /// The updates that were lost: of those that overwrote a version, all but one, each as the reads of two.
+    pub(super) fn pairs(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.groups.iter().flat_map(|group| group[1..].iter().map(|&other| (group[0], other)))
     }
 
-    /// A proof for each update that was lost: of those that overwrote a version, all but one.
-    pub(super) fn proofs(&self, prover: &Prover<'_>) -> Vec<Proof> {
-        let pairs = self.groups.iter().flat_map(|group| group[1..].iter().map(|&other| (group[0], other)));
-        pairs.map(|(one, other)| prover.tell(tree(prover, one, other))).collect()
+    /// The proof for an update that was lost.
+    pub(super) fn proof(prover: &Prover<'_>, (one, other): (u32, u32)) -> Proof {
+        prover.tell(tree(prover, one, other))
     }
 
     /// Whether a proof tells no more than that an update was lost: it speaks of two that overwrote one version.

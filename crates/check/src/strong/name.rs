@@ -1,8 +1,15 @@
-//! What a cycle of dependencies is called.
+//! What a violation is called.
+//!
+//! A cycle has a name by the dependencies along it. A proof by cases has many cycles, each under assumptions of its own, and
+//! the last of them alone says little: that two writers are each before the other is what every contradiction about their
+//! order ends with. So a proof is named after the one of its cycles that no weaker level explains away: every level that is
+//! weaker and forbids what the name says must be refuted by the whole proof, that is, by all of its cycles. The proof is
+//! then told so that this cycle is the last.
 
 use isoscope_history::{History, Key, OpKind, Txn};
 use isoscope_levels::{Anomaly, Level};
 
+use super::events::Rules;
 use crate::certificate::{Case, Edge, Node, Proof, Through, Why};
 use crate::resolve::{Link, Resolved};
 
@@ -25,27 +32,192 @@ fn sort(edge: &Edge) -> Sort {
     }
 }
 
-/// The cycle a proof is named after: the one it ends with. A proof without any has none.
-pub(crate) fn main_cycle(proof: &Proof) -> &[Edge] {
-    let mut cycles = proof.cases.iter().rev().filter_map(|case| match case {
-        Case::Cycle(edges) => Some(edges.as_slice()),
+fn cycles(proof: &Proof) -> impl DoubleEndedIterator<Item = (usize, &[Edge])> {
+    proof.cases.iter().enumerate().filter_map(|(place, case)| match case {
+        Case::Cycle(edges) => Some((place, edges.as_slice())),
         Case::Split { .. } => None,
-    });
-    cycles.next().unwrap_or(&[])
+    })
 }
 
-/// What a cycle needs besides reads and writes.
-pub(crate) fn through(cycle: &[Edge]) -> Through {
+/// What a cycle needs besides reads and writes. The initial state is before all others in every session.
+fn through(cycle: &[Edge]) -> Through {
     let of = |edge: &Edge| match edge.why {
         Why::RealTime => Through::RealTime,
-        Why::Session => Through::Sessions,
+        Why::Session if edge.from != Node::Initial => Through::Sessions,
         _ => Through::Dependencies,
     };
     cycle.iter().map(of).max().unwrap_or_default()
 }
 
+/// What a proof needs besides reads and writes.
+pub(crate) fn needs(proof: &Proof) -> Through {
+    cycles(proof).map(|(_, cycle)| through(cycle)).max().unwrap_or_default()
+}
+
+/// What a proof shows.
+pub(crate) struct Name {
+    pub(crate) anomaly: Anomaly,
+    pub(crate) through: Through,
+    /// The node of the cycle that it is named after.
+    main: usize,
+}
+
+/// Names a proof, and tells it with the cycle that it is named after at its end. One without a cycle has no name.
+pub(crate) fn named(
+    history: &History,
+    resolved: &Resolved,
+    level: Level,
+    proof: Proof,
+) -> (Option<Name>, Proof) {
+    let through = needs(&proof);
+    let candidates = || {
+        cycles(&proof).rev().flat_map(|(main, cycle)| {
+            let special = special(history, resolved, level, cycle);
+            let anomalies = special.into_iter().chain([by_shape(level, cycle)]);
+            anomalies.map(move |anomaly| Name { anomaly, through, main })
+        })
+    };
+    let found = candidates().find(|name| is_right(level, name.anomaly, through, &proof)).or_else(|| {
+        // Some cycles are those of long forks and others those of read skews: only both rules together forbid the whole.
+        candidates().next().map(|last| Name { anomaly: Anomaly::SnapshotSkew, ..last })
+    });
+    let proof = match &found {
+        Some(name) => with_last(proof, name.main),
+        None => proof,
+    };
+    (found, proof)
+}
+
+/// Whether a proof refutes every level weaker than one that forbids an anomaly of a form.
+fn is_right(level: Level, anomaly: Anomaly, through: Through, proof: &Proof) -> bool {
+    let asked =
+        |weaker: &Level| level.implies(*weaker) && weaker.forbids(anomaly) && through <= farthest(*weaker);
+    Level::ALL.into_iter().filter(asked).all(|weaker| weaker == level || refutes(weaker, proof))
+}
+
+/// The most that a level knows besides reads and writes.
+fn farthest(level: Level) -> Through {
+    match Rules::of(level, false) {
+        Some(Rules { real_time: true, .. }) => Through::RealTime,
+        Some(Rules { sessions: true, .. }) => Through::Sessions,
+        Some(_) => Through::Dependencies,
+        None if level.implies(Level::ReadCommitted) => Through::Sessions,
+        None => Through::Dependencies,
+    }
+}
+
+/// Whether a proof shows that a level is violated: all its cycles are ones that the level forbids.
+pub(crate) fn refutes(level: Level, proof: &Proof) -> bool {
+    cycles(proof).next().is_some() && cycles(proof).all(|(_, cycle)| forbids(level, cycle))
+}
+
+/// Whether a proof is one of weak levels: some order in it is forced by what a reader must have seen.
+pub(crate) fn is_forced(proof: &Proof) -> bool {
+    let forced = |edge: &Edge| matches!(edge.why, Why::Forced { .. });
+    cycles(proof).any(|(_, cycle)| cycle.iter().any(forced))
+}
+
+/// Whether a level forbids a cycle.
+fn forbids(level: Level, cycle: &[Edge]) -> bool {
+    if through(cycle) > farthest(level) {
+        return false;
+    }
+    let missed = cycle.iter().filter(|edge| sort(edge) == Sort::Missed).count();
+    let forced = |edge: &Edge| matches!(edge.why, Why::Forced { .. });
+    match Rules::of(level, false) {
+        _ if cycle.iter().any(forced) => false,
+        Some(rules) if !rules.misses => missed <= 1,
+        Some(rules) => !rules.split || is_walk(rules, cycle),
+        None => {
+            let only = |wanted: &[Sort]| cycle.iter().all(|edge| wanted.contains(&sort(edge)));
+            match level {
+                Level::AdyaPl1 => only(&[Sort::Overwritten]),
+                Level::AdyaPl2 | Level::ReadCommitted => missed == 0,
+                Level::ReadAtomic => {
+                    missed == 0 || missed == 1 && cycle.len() == 2 && only(&[Sort::Seen, Sort::Missed])
+                }
+                Level::Causal => missed == 0 || missed == 1 && only(&[Sort::Seen, Sort::Missed]),
+                _ => missed == 0 && level.implies(Level::AdyaPl2),
+            }
+        }
+    }
+}
+
+/// Whether a cycle of transactions is one of events: who is entered at its commit is not left at its begin.
+fn is_walk(rules: Rules, cycle: &[Edge]) -> bool {
+    let enters_at_commit = |edge: &Edge| match sort(edge) {
+        Sort::Seen => false,
+        Sort::Overwritten => !rules.conflicts,
+        Sort::Missed => true,
+    };
+    let after = cycle.iter().cycle().skip(1);
+    cycle.iter().zip(after).all(|(edge, next)| !(enters_at_commit(edge) && sort(next) == Sort::Missed))
+}
+
+/// The same proof, told so that one of its cycles, by its number among them, is the last.
+pub(crate) fn with_last_cycle(proof: Proof, number: usize) -> Proof {
+    let node = cycles(&proof).nth(number).map(|(node, _)| node);
+    match node {
+        Some(node) => with_last(proof, node),
+        None => proof,
+    }
+}
+
+/// The same proof, in which some node is the last.
+fn with_last(proof: Proof, last: usize) -> Proof {
+    let mut parents = vec![None; proof.cases.len()];
+    for (node, case) in proof.cases.iter().enumerate() {
+        if let Case::Split { cases, .. } = case {
+            cases.iter().for_each(|&child| parents[child as usize] = Some(node));
+        }
+    }
+    let mut way = vec![false; proof.cases.len()];
+    let mut node = Some(last);
+    while let Some(here) = node {
+        way[here] = true;
+        node = parents[here];
+    }
+    // Those that lead to it are told after those that do not, each before its children.
+    let mut order: Vec<usize> = Vec::with_capacity(proof.cases.len());
+    let (mut now, mut later) = (vec![0], None);
+    while let Some(node) = now.pop().or_else(|| later.take()) {
+        order.push(node);
+        if let Case::Split { cases, .. } = &proof.cases[node] {
+            for &child in cases.iter().rev() {
+                if way[child as usize] { later = Some(child as usize) } else { now.push(child as usize) }
+            }
+        }
+    }
+    let mut number = vec![0; proof.cases.len()];
+    for (&node, i) in order.iter().zip(0..) {
+        number[node] = i;
+    }
+    let mut cases: Vec<Option<Case>> = proof.cases.into_iter().map(Some).collect();
+    let told = order.iter().filter_map(|&node| cases[node].take()).map(|case| match case {
+        Case::Split { choice, cases } => {
+            Case::Split { choice, cases: cases.iter().map(|&child| number[child as usize]).collect() }
+        }
+        cycle @ Case::Cycle(_) => cycle,
+    });
+    Proof { cases: told.collect() }
+}
+
+/// The cycle a proof is named after: the one it ends with. A proof without any has none.
+pub(crate) fn main_cycle(proof: &Proof) -> &[Edge] {
+    cycles(proof).next_back().map_or(&[], |(_, cycle)| cycle)
+}
+
+/// What a cycle of two transactions is called besides its shape.
+fn special(history: &History, resolved: &Resolved, level: Level, cycle: &[Edge]) -> Option<Anomaly> {
+    if level.forbids(Anomaly::LostUpdate) && is_lost_update(history, resolved, cycle) {
+        Some(Anomaly::LostUpdate)
+    } else {
+        is_stale_read(cycle).then_some(Anomaly::StaleRead)
+    }
+}
+
 /// What a cycle is called where a level forbids it.
-pub(crate) fn name(history: &History, resolved: &Resolved, level: Level, cycle: &[Edge]) -> Anomaly {
+fn by_shape(level: Level, cycle: &[Edge]) -> Anomaly {
     let sorts: Vec<Sort> = cycle.iter().map(sort).collect();
     let count = |wanted: Sort| sorts.iter().filter(|&&sort| sort == wanted).count();
     let before = |i: usize| sorts[(i + sorts.len() - 1) % sorts.len()];
@@ -54,15 +226,19 @@ pub(crate) fn name(history: &History, resolved: &Resolved, level: Level, cycle: 
         0 if count(Sort::Overwritten) == 0 => Anomaly::CyclicCausality,
         0 if count(Sort::Seen) == 0 => Anomaly::DirtyWrite,
         0 => Anomaly::CircularInformationFlow,
-        _ if level.forbids(Anomaly::LostUpdate) && is_lost_update(history, resolved, cycle) => {
-            Anomaly::LostUpdate
-        }
         1 if level.forbids(Anomaly::ReadSkew) => Anomaly::ReadSkew,
         1 if count(Sort::Overwritten) == 0 => Anomaly::CausalityViolation,
         _ if missed.iter().any(|&i| before(i) == Sort::Missed) => Anomaly::WriteSkew,
         _ if missed.iter().all(|&i| before(i) == Sort::Seen) => Anomaly::LongFork,
         _ => Anomaly::SnapshotSkew,
     }
+}
+
+/// Whether a transaction missed one that had returned before it began.
+fn is_stale_read(cycle: &[Edge]) -> bool {
+    let [one, other] = cycle else { return false };
+    let missed = |edge: &Edge| sort(edge) == Sort::Missed;
+    missed(one) && other.why == Why::RealTime || missed(other) && one.why == Why::RealTime
 }
 
 /// Whether two transactions read the same version of a key and both overwrite it.

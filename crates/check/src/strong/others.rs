@@ -11,48 +11,59 @@
 //! the whole history too: whoever explains the whole explains the rest, and a proof about the rest is one about the whole, as it
 //! stands. The order of sessions and of time holds across what is left out.
 //!
-//! The verdict is known before this begins and stays what it is. There are at most [`MOST_PROOFS`] proofs. Looking
+//! The verdict is known before this begins and stays what it is. There are at most [`MOST_ROUNDS`] rounds. Looking
 //! for the next one may take as long as the first took, or [`FEWEST_QUESTIONS`], and no longer: counted in questions whether to stop,
-//! so that no clock decides. When a limit is reached, what was found until then is the answer.
+//! so that no clock decides. When a limit is reached, what was found until then is the answer. It is all there is only when the
+//! rest holds in the end; else there may be more.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use isoscope_levels::Level;
 use rustc_hash::FxHashSet;
 
-use super::Answer;
 use super::needed::needed;
 use super::problem::Problem;
+use super::{Answer, Scenario, Violation};
 use crate::certificate::{Case, Choice, Limit, Node, Proof};
 use crate::resolve::Resolved;
 use crate::watch::{Stage, Watch};
 
-/// So many proofs are given, the first included.
-const MOST_PROOFS: usize = 16;
+/// So often the rest is decided again.
+pub(super) const MOST_ROUNDS: usize = 15;
 /// So many questions may be asked in any case before the search for another proof is given up.
 const FEWEST_QUESTIONS: u64 = 1_000;
 
-/// The proofs that are independent of the first and of each other. `decide` decides a problem, and the first took so many
-/// questions.
-pub(super) fn find(
+/// Adds to a violation the proofs that are independent of those it has, in at most so many rounds. `decide` decides a problem, and
+/// the first proofs took so many questions.
+pub(super) fn add(
     problem: &Problem<'_>,
-    first: &Proof,
+    violation: &mut Violation,
+    rounds: usize,
     questions: u64,
     watch: &dyn Watch,
     decide: &dyn Fn(&Problem<'_>, &dyn Watch) -> Answer,
-) -> Vec<Proof> {
+) {
     let mut named: FxHashSet<u32> = FxHashSet::default();
-    name(problem, &needed(problem, first), &mut named);
-    let mut proofs: Vec<Proof> = Vec::new();
-    while proofs.len() + 1 < MOST_PROOFS {
+    for scenario in &violation.scenarios {
+        name(problem, &needed(problem, &scenario.proof), &mut named);
+    }
+    for _ in 0..rounds {
         let resolved = without(problem.resolved, &named);
         let patience = Patience::of(watch, questions.max(FEWEST_QUESTIONS));
-        let Answer::Violated(more) = decide(&problem.without(&resolved, &named), &patience) else { break };
-        let Some(proof) = more.first().map(|proof| needed(problem, proof)) else { break };
-        name(problem, &proof, &mut named);
-        proofs.push(proof);
+        let more = match decide(&problem.without(&resolved, &named), &patience) {
+            Answer::Violated(more) if !more.scenarios.is_empty() => more,
+            answer => {
+                violation.complete = matches!(answer, Answer::Holds(_));
+                return;
+            }
+        };
+        let first = violation.scenarios.iter().map(|scenario| scenario.component + 1).max().unwrap_or(0);
+        for Scenario { proof, component } in more.scenarios {
+            let proof = needed(problem, &proof);
+            name(problem, &proof, &mut named);
+            violation.scenarios.push(Scenario { proof, component: first + component });
+        }
     }
-    proofs
 }
 
 /// Adds the transactions that a proof speaks of.
@@ -89,7 +100,7 @@ fn without(resolved: &Resolved, named: &FxHashSet<u32>) -> Resolved {
 }
 
 /// Counts questions, and says after so many that it is enough.
-pub(super) struct Patience<'w> {
+pub(crate) struct Patience<'w> {
     watch: &'w dyn Watch,
     most: u64,
     asked: AtomicU64,
@@ -103,8 +114,14 @@ impl<'w> Patience<'w> {
         Patience { watch, most: u64::MAX, asked: AtomicU64::new(0), tells: true }
     }
 
-    fn of(watch: &'w dyn Watch, most: u64) -> Self {
+    /// One that ends after so many questions, and tells no stages.
+    pub(crate) fn of(watch: &'w dyn Watch, most: u64) -> Self {
         Patience { watch, most, asked: AtomicU64::new(0), tells: false }
+    }
+
+    /// The same, which tells stages.
+    pub(crate) fn telling(watch: &'w dyn Watch, most: u64) -> Self {
+        Patience { tells: true, ..Patience::of(watch, most) }
     }
 
     /// How many questions there were.

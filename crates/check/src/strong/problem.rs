@@ -275,6 +275,21 @@ impl<'a> Problem<'a> {
         self.history.ops_of(Txn(txn)).filter(last).map(|op| (op.key, op.value))
     }
 
+    /// Whether a list that was read lacks what a writer appended.
+    pub(crate) fn lacks(&self, read: Op, writer: u32) -> bool {
+        let history = self.history;
+        let read = history.op(read);
+        if read.kind != OpKind::ReadList {
+            return false;
+        }
+        let initial = history.table().elements(history.initial(read.key));
+        let elements = history.table().elements(read.value);
+        let elements = elements.strip_prefix(initial).unwrap_or(elements);
+        let mut appends =
+            history.ops_of(Txn(writer)).filter(|op| op.key == read.key && op.kind == OpKind::Append);
+        appends.any(|append| !elements.contains(&append.value))
+    }
+
     /// A read of a present transaction that had no source to begin with, if there is one.
     pub(crate) fn orphan(&self) -> Option<u32> {
         let orphan =

@@ -14,7 +14,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use isoscope_history::{Key, Op, OpKind, Txn};
+use isoscope_history::{Key, Op, Txn};
 use isoscope_order::{Components, Graph};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -88,19 +88,22 @@ impl<'a> Prover<'a> {
         Prover { problem, events, known, graph, numbers, exclusions, turnstile }
     }
 
-    /// A proof for every part of a contradiction that saturation found, each with the number of its part; the shortest first.
-    pub(super) fn contradictions(&self) -> Vec<Proof> {
+    /// A proof for every part of a contradiction that saturation found and that holds no event that is explained already;
+    /// the shortest first.
+    pub(super) fn contradictions(&self, is_explained: &dyn Fn(u32) -> bool) -> Vec<Proof> {
         if let Some(read) = self.known.orphan {
             return vec![self.orphan(read)];
         }
         let last = self.known.rounds;
         let components = Components::find(&self.graph);
+        let explained = (0..self.events.first_tick).filter(|&event| is_explained(event));
+        let explained: FxHashSet<u32> = explained.map(|event| components.of[event as usize]).collect();
         let mut closing: FxHashMap<u32, Vec<Hop>> = FxHashMap::default();
         for (i, &(from, to)) in self.known.edges.iter().enumerate() {
             let step = i.checked_sub(self.known.given);
             let new = step.map_or(last == 0, |step| self.known.steps[step].round == last);
             let component = components.of[from as usize];
-            if new && component == components.of[to as usize] {
+            if new && component == components.of[to as usize] && !explained.contains(&component) {
                 let by = step.map_or(By::Given, |step| By::Step(step as u32));
                 closing.entry(component).or_default().push(Hop { from, to, by });
             }
@@ -278,17 +281,7 @@ impl<'a> Prover<'a> {
 
     /// Whether a list that was read lacks what a writer appended.
     pub(super) fn lacks(&self, read: Op, writer: u32) -> bool {
-        let history = self.problem.history;
-        let read = history.op(read);
-        if read.kind != OpKind::ReadList {
-            return false;
-        }
-        let initial = history.table().elements(history.initial(read.key));
-        let elements = history.table().elements(read.value);
-        let elements = elements.strip_prefix(initial).unwrap_or(elements);
-        let mut appends =
-            history.ops_of(Txn(writer)).filter(|op| op.key == read.key && op.kind == OpKind::Append);
-        appends.any(|append| !elements.contains(&append.value))
+        self.problem.lacks(read, writer)
     }
 
     /// Puts what a tree rests on before it, and tells the whole in transactions.

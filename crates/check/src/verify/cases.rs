@@ -11,15 +11,17 @@
 //!
 //! Cost: every edge of every leaf once, and one pass over the writes of the history for the possible writers.
 
+use std::cell::{Cell, RefCell};
+
 use isoscope_history::{Key, Op, Outcome, Txn, Value};
-use isoscope_levels::Level;
+use isoscope_levels::{Anomaly, Level};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::facts::{Facts, Source};
 use super::findings::{self, read_of};
 use super::given::Given;
-use super::{Refutation, classify, cycle, ensure};
-use crate::certificate::{Case, Choice, Finding, Node, Proof, Through};
+use super::{Refutation, classify, cycle, ensure, shape};
+use crate::certificate::{Case, Choice, Edge, Finding, Node, Proof, Through};
 
 /// Checks a proof and the name of what it shows.
 pub(super) fn check(
@@ -29,9 +31,19 @@ pub(super) fn check(
     proof: &Proof,
 ) -> Result<(), Refutation> {
     check_tree(proof)?;
-    let walk =
-        Walk { level, finding, proof, main: main_case(proof), writers: PossibleWriters::new(facts, proof) };
-    walk.run(&mut Given::nothing(facts))
+    let cycles: Vec<&[Edge]> = proof.cases.iter().filter_map(cycle_of).collect();
+    findings::check_through(finding, &cycles)?;
+    let through = cycles.iter().map(|edges| shape::through(edges)).max().unwrap_or_default();
+    // Where no cycle alone says what is wrong, this name says no more than that the level is violated.
+    let fits = Cell::new(finding.anomaly == Anomaly::SnapshotSkew && cycles.len() > 1);
+    let main = main_case(proof);
+    let writers = PossibleWriters::new(facts, proof);
+    let walk = Walk { level, finding, proof, main, fits, misfit: RefCell::new(None), weaker: None, writers };
+    walk.run(&mut Given::nothing(facts))?;
+    if let Some(misfit) = walk.misfit.take().filter(|_| !walk.fits.get()) {
+        return Err(misfit.about(format!("case {main}")));
+    }
+    Walk { weaker: Some(through), ..walk }.run(&mut Given::nothing(facts))
 }
 
 /// Every node but the first is the child of one that stands before it.
@@ -62,12 +74,24 @@ fn main_case(proof: &Proof) -> usize {
     cycle.or_else(|| proof.cases.iter().rposition(is_leaf)).unwrap_or(0)
 }
 
+fn cycle_of(case: &Case) -> Option<&[Edge]> {
+    match case {
+        Case::Cycle(edges) => Some(edges),
+        Case::Split { .. } => None,
+    }
+}
+
 /// What stays the same on a walk over a proof.
 struct Walk<'a> {
     level: Level,
     finding: &'a Finding,
     proof: &'a Proof,
     main: usize,
+    /// Whether some cycle is what the anomaly is called, and why the main one is not.
+    fits: Cell<bool>,
+    misfit: RefCell<Option<Refutation>>,
+    /// On the second walk, which asks about weaker levels: what the proof needs besides reads and writes.
+    weaker: Option<Through>,
     writers: PossibleWriters,
 }
 
@@ -108,8 +132,17 @@ impl Walk<'_> {
     fn enter(&self, given: &Given<'_, '_>, node: usize) -> Result<(), Refutation> {
         match &self.proof.cases[node] {
             Case::Cycle(edges) => {
+                if let Some(through) = self.weaker {
+                    let anomaly = self.finding.anomaly;
+                    return findings::check_weaker(given, self.level, anomaly, through, edges);
+                }
                 cycle::check(given, self.level, edges)?;
-                if node == self.main { findings::check_name(given, self.finding, edges) } else { Ok(()) }
+                match findings::check_shape(given, self.finding, edges) {
+                    Ok(()) => self.fits.set(true),
+                    Err(misfit) if node == self.main => drop(self.misfit.replace(Some(misfit))),
+                    Err(_) => {}
+                }
+                Ok(())
             }
             Case::Split { choice, cases } => {
                 let alternatives = match choice {

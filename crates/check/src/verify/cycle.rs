@@ -8,6 +8,7 @@
 
 use isoscope_history::{Key, Op, OpKind, OpView, Txn, Value};
 use isoscope_levels::Level;
+use rustc_hash::FxHashSet;
 
 use super::facts::Facts;
 use super::findings::read_of;
@@ -80,7 +81,7 @@ fn check_edge(given: &Given<'_, '_>, level: Level, edge: &Edge) -> Result<(), Re
         Why::Misses { read } => {
             let (view, _) = read_of(given, *read)?;
             ensure(!view.in_range || level != Level::AdyaPl299, || format!("{level} lets ranges change"))?;
-            check_misses(given, edge, *read)
+            check_misses(given, level, edge, *read)
         }
         Why::Forced { read, seen } => {
             ensure(has_axiom, || format!("{level} forces no edges"))?;
@@ -178,7 +179,7 @@ fn check_missing(
 
 /// The reader `from` read a version of a key that `to` came to overwrite: its writer is before `to`, or it is
 /// a list that does not hold what `to` appended.
-fn check_misses(given: &Given<'_, '_>, edge: &Edge, read: Op) -> Result<(), Refutation> {
+fn check_misses(given: &Given<'_, '_>, level: Level, edge: &Edge, read: Op) -> Result<(), Refutation> {
     let (facts, (view, reader)) = (given.facts, read_of(given, read)?);
     ensure(edge.from == Node::Txn(reader), || format!("{} is another's read", facts.text(read)))?;
     let Node::Txn(writer) = edge.to else {
@@ -189,12 +190,36 @@ fn check_misses(given: &Given<'_, '_>, edge: &Edge, read: Op) -> Result<(), Refu
     })?;
     let overwritten = match given.source(read) {
         Some(Node::Initial) => true,
-        Some(Node::Txn(version)) => given.is_overwritten(view.key, version, writer),
+        Some(Node::Txn(version)) => {
+            given.is_overwritten(view.key, version, writer)
+                || is_read_and_overwritten(given, view.key, version, writer)
+                || level.implies(Level::StrictSnapshot) && realtime::precedes(facts, version, writer)
+        }
         None => false,
     };
     ensure(overwritten || lacks_append(facts, view, reader, writer), || {
         format!("{} is not known to miss a write of {}", facts.text(read), facts.name(writer))
     })
+}
+
+/// Whether a writer read a version of a key that it then overwrote, or one that somebody had made so of that version. Who
+/// reads a version and writes the key comes after the writer of the version at every level that knows reads.
+fn is_read_and_overwritten(given: &Given<'_, '_>, key: Key, version: Txn, writer: Txn) -> bool {
+    let history = given.facts.history;
+    let (mut open, mut met) = (vec![writer], FxHashSet::from_iter([writer]));
+    while let Some(writer) = open.pop() {
+        let reads = history.ops_of(writer).filter(|op| op.kind.is_read() && op.external && op.key == key);
+        for before in reads.filter_map(|read| given.source(read.id)) {
+            match before {
+                Node::Txn(before) if before == version => return true,
+                Node::Txn(before) if given.facts.writes(before, key) && met.insert(before) => {
+                    open.push(before);
+                }
+                _ => {}
+            }
+        }
+    }
+    false
 }
 
 /// Whether a list read does not hold something that a writer of the list appended. A version holds all that a

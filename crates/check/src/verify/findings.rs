@@ -32,6 +32,7 @@ fn check_finding(facts: &Facts<'_>, level: Level, finding: &Finding) -> Result<(
                 let given = Given::nothing(facts);
                 cycle::check(&given, level, edges)?;
                 check_name(&given, finding, edges)?;
+                check_weaker(&given, level, finding.anomaly, shape::through(edges), edges)?;
             }
             Evidence::Cases(proof) => cases::check(facts, level, finding, proof)?,
             Evidence::Worlds(worlds) => worlds::check(facts, level, finding, worlds)?,
@@ -47,20 +48,66 @@ fn check_finding(facts: &Facts<'_>, level: Level, finding: &Finding) -> Result<(
 }
 
 /// Checks what a cycle is called, the order it contradicts, and what it needs besides reads and writes.
-///
-/// Weak levels count cycles with sessions and without together, and say that they need nothing; so where a
-/// cycle is made of what weak levels know, that is let pass.
 pub(super) fn check_name(given: &Given<'_, '_>, finding: &Finding, edges: &[Edge]) -> Result<(), Refutation> {
+    check_shape(given, finding, edges)?;
+    check_through(finding, &[edges])
+}
+
+/// Checks what a cycle is called, and the order it contradicts.
+pub(super) fn check_shape(
+    given: &Given<'_, '_>,
+    finding: &Finding,
+    edges: &[Edge],
+) -> Result<(), Refutation> {
     ensure(shape::fits(given, finding.anomaly, edges), || "the cycle has another shape".to_owned())?;
     ensure(finding.against.is_none_or(|against| against == shape::against(edges)), || {
         "the order it contradicts is the other one".to_owned()
-    })?;
+    })
+}
+
+/// Checks what some cycles need besides reads and writes.
+///
+/// Weak levels count cycles with sessions and without together, and say that they need nothing; so where
+/// cycles are made of what weak levels know, that is let pass.
+pub(super) fn check_through(finding: &Finding, cycles: &[&[Edge]]) -> Result<(), Refutation> {
     let is_strong =
         |edge: &Edge| matches!(edge.why, Why::RealTime | Why::Overwritten { .. } | Why::Misses { .. });
-    let unsaid = finding.through == Through::Dependencies && !edges.iter().any(is_strong);
-    ensure(unsaid || finding.through == shape::through(edges), || {
-        format!("what it needs besides reads and writes is {:?}", shape::through(edges))
+    let strong = cycles.iter().any(|edges| edges.iter().any(is_strong));
+    let through = cycles.iter().map(|edges| shape::through(edges)).max().unwrap_or_default();
+    ensure(finding.through == Through::Dependencies && !strong || finding.through == through, || {
+        format!("what it needs besides reads and writes is {through:?}")
     })
+}
+
+/// Checks that a cycle does not only violate a level, but also every weaker one that forbids what it is called and knows what
+/// that needs besides reads and writes: else the name claims too much.
+pub(super) fn check_weaker(
+    given: &Given<'_, '_>,
+    level: Level,
+    anomaly: Anomaly,
+    through: Through,
+    edges: &[Edge],
+) -> Result<(), Refutation> {
+    if anomaly == Anomaly::LostUpdate && shape::fits(given, anomaly, edges) {
+        // Whichever of the two wrote first, the other missed it: that is one anti-dependency in either case.
+        return Ok(());
+    }
+    let forced = edges.iter().any(|edge| matches!(edge.why, Why::Forced { .. }));
+    for weaker in Level::ALL.into_iter().filter(|&weaker| weaker != level && level.implies(weaker)) {
+        let has_sessions = weaker.implies(Level::ReadCommitted);
+        let knows = match through {
+            // Levels without sessions force no edges either, and see the same in other words.
+            Through::Dependencies => has_sessions || !forced,
+            Through::Sessions => has_sessions,
+            Through::RealTime => weaker.implies(Level::StrictSnapshot),
+        };
+        if knows && weaker.forbids(anomaly) {
+            cycle::check(given, weaker, edges).map_err(|refutation| {
+                refutation.about(format!("{weaker} forbids it, and is not shown to be violated"))
+            })?;
+        }
+    }
+    Ok(())
 }
 
 /// A read of a present transaction, with its transaction.

@@ -8,6 +8,7 @@
 //!
 //! | level | cycles |
 //! |---|---|
+//! | read committed | one `rw` and one `wr`, of an earlier read |
 //! | read atomic | one `rw` and one `so` or `wr` |
 //! | causal | one `rw`, and no `ww` |
 //! | prefix | every `rw` follows a `so` or `wr` |
@@ -54,7 +55,10 @@ pub(super) fn is_forbidden(level: Level, edges: &[Edge]) -> bool {
     match level {
         Level::CutIsolation => false,
         _ if count(edges, Kind::Rw) == 0 => true,
-        Level::AdyaPl1 | Level::AdyaPl2 | Level::ReadCommitted => false,
+        Level::AdyaPl1 | Level::AdyaPl2 => false,
+        Level::ReadCommitted => {
+            matches!(skewed_pair(edges), Some((Why::ReadFrom { read: seen }, read)) if *seen < read)
+        }
         Level::ReadAtomic => single && edges.len() == 2 && count(edges, Kind::Ww) == 0,
         Level::Causal => single && count(edges, Kind::Ww) == 0,
         Level::Prefix => before_rw(edges).all(|kind| matches!(kind, Kind::So | Kind::Wr)),
@@ -104,6 +108,7 @@ pub(super) fn fits(given: &Given<'_, '_>, anomaly: Anomaly, edges: &[Edge]) -> b
         }
         Anomaly::CausalityViolation => (forced.is_some() || rw == 1) && rest_is_causal(edges),
         Anomaly::ConflictingCommitOrder => forced.is_some() && rw == 0 && !rest_is_causal(edges),
+        Anomaly::StaleRead => matches!(skewed_pair(edges), Some((Why::RealTime, _))),
         Anomaly::LostUpdate => is_lost_update(given, edges),
         Anomaly::ReadSkew => rw == 1,
         // With one anti-dependency, the other observer is whoever saw the versions in their order.

@@ -89,7 +89,15 @@ fn forced(history: &History, read: Place, seen: Seen) -> Why {
 
 fn finding(anomaly: Anomaly, evidence: Evidence) -> Finding {
     let instances = vec![Instance { evidence, component: None }];
-    Finding { anomaly, against: None, through: Through::default(), count: 1, components: 0, instances }
+    Finding {
+        anomaly,
+        against: None,
+        through: Through::default(),
+        count: 1,
+        at_least: false,
+        components: 0,
+        instances,
+    }
 }
 
 fn violated(level: Level, findings: Vec<Finding>) -> Judgement {

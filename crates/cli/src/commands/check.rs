@@ -9,12 +9,12 @@ mod full;
 mod json;
 mod junit;
 mod report;
+mod rounds;
 mod snippet;
 #[cfg(test)]
 mod tests;
 mod watch;
 
-use std::cmp::Reverse;
 use std::path::Path;
 use std::time::Instant;
 
@@ -30,6 +30,7 @@ use crate::exit::Exit;
 use crate::terminal::{Terminal, Unit};
 use crate::words;
 
+use rounds::{Asked, Slices};
 use watch::{Onlooker, Staged};
 
 pub(crate) use concise::verdicts;
@@ -145,8 +146,7 @@ fn shown_anomalies(args: &JudgeArgs) -> usize {
     }
 }
 
-/// Asks for the levels, each timed, and answers in their order. Stronger ones are asked first: where one holds the
-/// weaker ones cost nothing, and where a weaker one fails the checker sees it before it searches.
+/// Asks for the levels, each timed, and answers in their order.
 pub(crate) fn judge(
     history: &History,
     levels: &[Level],
@@ -156,21 +156,30 @@ pub(crate) fn judge(
 ) -> Vec<Judged> {
     let bar = terminal.progress("checking", Some(levels.len() as u64), Unit::Count);
     let onlooker = Onlooker::new(limits, terminal, bar.clone());
-    let mut checker = Checker::watched(history, options, &onlooker);
-    let mut judged = Vec::with_capacity(levels.len());
+    let whole = match limits.time {
+        Some(TimeLimit::History(time)) => Some(time),
+        Some(TimeLimit::Level(_)) | None => None,
+    };
+    let slices = Slices::new(&onlooker, whole);
+    let mut checker = Checker::watched(history, options, &slices);
     let mut stages: Vec<(Level, Staged)> = Vec::new();
-    let mut asked: Vec<(usize, Level)> = levels.iter().copied().enumerate().collect();
-    asked.sort_by_key(|&(_, level)| Reverse(level));
-    for (place, level) in asked {
+    let before = |level: Level| {
         bar.set_message(format!("checking {level}"));
         onlooker.begin(level);
-        let started = Instant::now();
-        let judgement = checker.check(level);
-        let seconds = started.elapsed().as_secs_f64();
-        bar.inc(1);
-        stages.extend(onlooker.take_stages().into_iter().map(|stage| (level, stage)));
-        judged.push((place, Judged { judgement, seconds, stages: Vec::new(), certified: false }));
-    }
+    };
+    let mut after = |judgement: &Judgement| {
+        let decided = !matches!(judgement.verdict, Verdict::Unknown(_));
+        bar.inc(decided.into());
+        stages.extend(onlooker.take_stages().into_iter().map(|stage| (judgement.level, stage)));
+    };
+    let asked = rounds::ask(&mut checker, &slices, levels, &before, &mut after);
+    let mut judged: Vec<(Option<usize>, Judged)> = asked
+        .into_iter()
+        .map(|Asked { level, judgement, seconds }| {
+            let place = levels.iter().position(|&other| other == level);
+            (place, Judged { judgement, seconds, stages: Vec::new(), certified: false })
+        })
+        .collect();
     bar.finish_and_clear();
     judged.sort_by_key(|&(place, _)| place);
     let mut judged: Vec<Judged> = judged.into_iter().map(|(_, judged)| judged).collect();

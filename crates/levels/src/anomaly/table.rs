@@ -13,11 +13,11 @@ use crate::Anomaly::{
     AbortedRead, CausalityViolation, CircularInformationFlow, ConflictingCommitOrder, CyclicCausality,
     DirtyWrite, DuplicateElements, FracturedRead, FutureRead, IncompatibleOrder, IntermediateRead, LongFork,
     LostAppend, LostUpdate, NonMonotonicRead, NonRepeatableRead, NotMyLastWrite, NotMyOwnWrite, ReadSkew,
-    SnapshotSkew, StaleSessionRead, ThinAirRead, WriteSkew,
+    SnapshotSkew, StaleRead, StaleSessionRead, ThinAirRead, WriteSkew,
 };
 use crate::Level::{
     AdyaPl1, AdyaPl2, AdyaPl299, Causal, CutIsolation, ParallelSnapshot, Prefix, ReadAtomic, ReadCommitted,
-    Serializable, Snapshot,
+    Serializable, Snapshot, StrictSnapshot,
 };
 use crate::citation::{
     ADYA, BAILIS_HAT, BAILIS_RAMP, BERENSON, BISWAS_ENEA, CERONE_BERNARDI_GOTSMAN, CERONE_GOTSMAN, ELLE,
@@ -636,5 +636,37 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
             cite(FEKETE, "write skew"),
         ],
         see_also: &[LostUpdate, LongFork, SnapshotSkew],
+    },
+    Row {
+        anomaly: StaleRead,
+        name: "stale-read",
+        about: "a version is read that was overwritten before",
+        aliases: &[],
+        called: &[
+            called("Elle", ":G-single-realtime, with two transactions"),
+            called("the literature on registers", "a read that is not linearizable"),
+        ],
+        elle: Some("G-single"),
+        definition: "A transaction reads a version that had been overwritten before the transaction began: the one \
+                     that overwrote it had already returned to its client. Only levels that know real time object.",
+        cause: "Reads from a replica, a cache or an old snapshot that lags behind what was acknowledged.",
+        forbidden_from: &[StrictSnapshot],
+        examples: &[
+            Example {
+                notation: "T1@0-1: w(x,1)  T2@2-3: r(x,0)",
+                story: "T1 had returned when T2 began, and T2 still finds x as it was before.",
+                holds: &[Serializable],
+                violated: &[StrictSnapshot],
+            },
+            Example {
+                notation: "T1@0-1: w(x,1)  T2@2-3: w(x,2)  T3@4-5: r(x,1)",
+                story: "T2 began after T1 had returned, so its 2 is the newer version; T3 began after T2 had returned \
+                        and finds the older one.",
+                holds: &[Serializable],
+                violated: &[StrictSnapshot],
+            },
+        ],
+        sources: &[cite(ELLE, "real-time edges"), cite(ADYA, "chapter 4, G-single")],
+        see_also: &[StaleSessionRead, ReadSkew],
     },
 ];

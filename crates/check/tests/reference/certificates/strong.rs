@@ -15,8 +15,8 @@ type StrongCycle = (&'static str, Anomaly, Through, Vec<E>, &'static [Level]);
 /// Cycles with anti-dependencies or real time.
 fn strong_cycles() -> Vec<StrongCycle> {
     use Level::{
-        AdyaPl299, Causal, ParallelSnapshot, Prefix, ReadAtomic, Serializable, Snapshot, StrictSerializable,
-        StrictSnapshot,
+        AdyaPl299, Causal, ParallelSnapshot, Prefix, ReadAtomic, ReadCommitted, Serializable, Snapshot,
+        StrictSerializable, StrictSnapshot,
     };
     use Through::{Dependencies, RealTime, Sessions};
     use Y::{Rt, Rw, So, Versions, Wr};
@@ -56,6 +56,18 @@ fn strong_cycles() -> Vec<StrongCycle> {
         StrictSerializable,
         AdyaPl299,
     ];
+    let from_committed: &[Level] = &[
+        ReadCommitted,
+        ReadAtomic,
+        Causal,
+        Prefix,
+        ParallelSnapshot,
+        Snapshot,
+        StrictSnapshot,
+        Serializable,
+        StrictSerializable,
+        AdyaPl299,
+    ];
     let half = || vec![E(1, 2, Wr((2, 1))), E(2, 1, Rw((2, 0)))];
     let chain = || vec![E(1, 2, Wr((2, 0))), E(2, 3, Wr((3, 0))), E(3, 1, Rw((3, 1)))];
     vec![
@@ -82,7 +94,7 @@ fn strong_cycles() -> Vec<StrongCycle> {
             Anomaly::NonMonotonicRead,
             Dependencies,
             vec![E(2, 1, Rw((2, 1))), E(1, 2, Wr((2, 0)))],
-            from_atomic,
+            from_committed,
         ),
         (causal, Anomaly::CausalityViolation, Dependencies, chain(), from_causal),
         (
@@ -144,7 +156,8 @@ fn cycles_with_anti_dependencies_are_forbidden_by_their_shape() {
 #[test]
 fn strong_cycles_are_what_they_are_called() {
     use Anomaly::{
-        CausalityViolation, FracturedRead, LongFork, LostUpdate, NonMonotonicRead, ReadSkew, WriteSkew,
+        CausalityViolation, FracturedRead, LongFork, LostUpdate, NonMonotonicRead, ReadSkew, StaleRead,
+        WriteSkew,
     };
     for (text, anomaly, through, short, _) in strong_cycles() {
         let history = notation::parse(text).unwrap();
@@ -152,6 +165,7 @@ fn strong_cycles_are_what_they_are_called() {
             let also = match other {
                 ReadSkew => short.iter().filter(|edge| matches!(edge.2, Y::Rw(_))).count() == 1,
                 WriteSkew => anomaly == LostUpdate,
+                StaleRead => short.iter().any(|edge| matches!(edge.2, Y::Rt)),
                 LongFork => {
                     short.iter().any(|edge| matches!(edge.2, Y::Ww(_) | Y::Versions(..) | Y::Missing(..)))
                 }
@@ -220,7 +234,9 @@ fn every_strong_reason_is_looked_up() {
     strict(E(2, 2, Rw((2, 0))), "does not overwrite");
     strict(E(1, 2, Rw((1, 1))), "does not overwrite");
     strict(E(2, 4, Rw((2, 0))), "does not overwrite");
-    strict(E(2, 3, Rw((2, 0))), "is not known to miss a write of T3");
+    refuse_edge(Level::Serializable, E(2, 3, Rw((2, 0))), "is not known to miss a write of T3");
+    // T1 had returned before T3 was invoked, so T3 overwrote what T2 had read.
+    strict(E(2, 3, Rw((2, 0))), "not closed");
     strict(E(2, 1, Rw((2, 0))), "is not known to miss a write of T1");
     strict(E(2, 1, Rw((2, 2))), "is not known to miss");
     strict(E(2, 1, Rw((2, 1))), "is no read");

@@ -84,15 +84,21 @@ fn with_reason(report: &Report, judgement: &Judgement) -> String {
 
 /// Anomalies and how many there are of each.
 pub(crate) fn kinds(findings: &[Finding]) -> String {
-    let mut kinds: Vec<(Anomaly, u64)> = Vec::new();
+    let mut kinds: Vec<(Anomaly, u64, bool)> = Vec::new();
     for finding in findings {
-        match kinds.iter_mut().find(|(anomaly, _)| *anomaly == finding.anomaly) {
-            Some((_, total)) => *total += finding.count,
-            None => kinds.push((finding.anomaly, finding.count)),
+        match kinds.iter_mut().find(|(anomaly, ..)| *anomaly == finding.anomaly) {
+            Some((_, total, at_least)) => {
+                *total += finding.count;
+                *at_least |= finding.at_least;
+            }
+            None => kinds.push((finding.anomaly, finding.count, finding.at_least)),
         }
     }
-    let said: Vec<String> = kinds.iter().map(|(anomaly, n)| format!("{} {anomaly}", count(*n))).collect();
-    said.join(", ")
+    let said = kinds.iter().map(|&(anomaly, n, at_least)| {
+        let bound = if at_least { "at least " } else { "" };
+        format!("{bound}{} {anomaly}", count(n))
+    });
+    said.collect::<Vec<_>>().join(", ")
 }
 
 pub(crate) fn names(levels: &[Level]) -> String {

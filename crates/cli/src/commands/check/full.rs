@@ -232,6 +232,7 @@ fn finding_heading(finding: &Finding) -> String {
         (n, 0) => count(n),
         (n, components) => format!("{} in {}", count(n), counted(components, "component")),
     };
+    let many = if finding.at_least { format!("at least {many}") } else { many };
     let some = match finding.count {
         n if n <= shown => String::new(),
         _ if shown == 1 => ", the shortest shown".to_owned(),
@@ -297,6 +298,8 @@ fn summary(report: &Report) -> String {
             let kinds = counted(all.len() as u64, "kind");
             let anomalies =
                 if total == 1 { "1 anomaly".to_owned() } else { format!("{} anomalies", count(total)) };
+            let at_least = all.iter().any(|finding| finding.at_least);
+            let anomalies = if at_least { format!("at least {anomalies}") } else { anomalies };
             format!(
                 "{}: {}; {anomalies} of {kinds}",
                 styled(ERROR, "violated"),

@@ -215,6 +215,7 @@ impl Writer<'_> {
             },
             "elle": elle_name(finding, finding.through),
             "count": finding.count,
+            "count_is_lower_bound": finding.at_least,
             "components": finding.components,
             "instances": instances.collect::<Vec<_>>(),
         })

@@ -9,6 +9,7 @@ use isoscope_formats::Failure;
 use isoscope_levels::Level;
 
 use super::report::{Judged, Report};
+use crate::words::count;
 
 /// The suites so far.
 #[derive(Default)]
@@ -110,7 +111,15 @@ fn violation(findings: &[Finding], repeats: Option<Level>, teller: &Teller<'_>) 
     }
     let stories = stories(findings, teller);
     let message = stories.first().map_or("violated", String::as_str);
-    element("failure", message, &kinds, &stories.join("\n\n"))
+    let counts = findings.iter().filter(|finding| finding.at_least).map(counted);
+    let told: Vec<String> = counts.chain(stories.iter().cloned()).collect();
+    element("failure", message, &kinds, &told.join("\n\n"))
+}
+
+/// `write-skew: at least 16, of which 3 are shown`.
+fn counted(finding: &Finding) -> String {
+    let shown = count(finding.instances.len() as u64);
+    format!("{}: at least {}, of which {shown} are shown", finding.anomaly, count(finding.count))
 }
 
 /// Each occurrence in words, with its proof.

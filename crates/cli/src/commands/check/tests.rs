@@ -39,6 +39,7 @@ fn fractured_read() -> Verdict {
         against: Some(Against::Causal),
         through: Through::default(),
         count: 12,
+        at_least: false,
         components: 3,
         instances: vec![Instance { evidence: Evidence::Cycle(cycle), component: Some(0) }],
     }])
@@ -192,7 +193,15 @@ fn lost_update() -> Verdict {
 
 fn found(anomaly: Anomaly, through: Through, evidence: Evidence) -> Verdict {
     let instances = vec![Instance { evidence, component: Some(0) }];
-    Verdict::Violated(vec![Finding { anomaly, against: None, through, count: 1, components: 1, instances }])
+    Verdict::Violated(vec![Finding {
+        anomaly,
+        against: None,
+        through,
+        count: 1,
+        at_least: false,
+        components: 1,
+        instances,
+    }])
 }
 
 #[test]
@@ -332,6 +341,7 @@ fn elle_gets_its_own_names() {
         against: None,
         through: Through::default(),
         count: 1,
+        at_least: false,
         components: 0,
         instances: vec![Instance {
             evidence: Evidence::Read { read: Op(1), write: Some(Op(0)) },
@@ -558,6 +568,7 @@ fn junit_escapes_what_xml_cannot_hold() {
         against: None,
         through: Through::default(),
         count: 1,
+        at_least: false,
         components: 0,
         instances: vec![Instance { evidence: Evidence::Read { read: Op(0), write: None }, component: None }],
     }]);

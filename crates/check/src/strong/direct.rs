@@ -1,0 +1,158 @@
+//! Violations that need no search: lost updates, stale reads, and the simplest cycle of certain dependencies in every component.
+//!
+//! All lost updates and all stale reads are found, since people look for these by their names, and count them. Of everything else a
+//! component shows one cycle, its simplest; none where a lost update or a stale read of the same component is as simple.
+//!
+//! The *component* of a violation is a strongly connected component of the certain dependencies that a level forbids. Two that
+//! lost updates to each other, and the two of a stale read, belong to one.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::Scenario;
+use super::events::Events;
+use super::facts::Facts;
+use super::lost::Lost;
+use super::problem::Problem;
+use super::refute::Prover;
+use super::saturate::Known;
+use super::shortest::{self, Found};
+use super::stale_reads::{self, StaleRead};
+use crate::certificate::{Case, Edge, Proof, Through, Why};
+use crate::watch::Watch;
+
+/// See the module.
+pub(super) struct Direct {
+    pub(super) scenarios: Vec<Scenario>,
+    pub(super) lost: Lost,
+    /// Whether nothing else can be wrong.
+    pub(super) complete: bool,
+    /// By event, whether it lies in a component of these violations.
+    explained: Vec<bool>,
+}
+
+impl Direct {
+    /// `known` holds the edges of the event graph, from before saturation.
+    pub(super) fn find(problem: &Problem<'_>, events: &Events, known: &Known, watch: &dyn Watch) -> Direct {
+        let facts = Facts::new(problem, events, &known.edges);
+        let found = shortest::find(&facts, watch);
+        Direct::new(&facts, found, known, watch)
+    }
+
+    /// Lost updates and stale reads alone.
+    pub(super) fn listed(problem: &Problem<'_>, events: &Events, known: &Known, watch: &dyn Watch) -> Direct {
+        Direct::new(&Facts::new(problem, events, &known.edges), Found::default(), known, watch)
+    }
+
+    fn new(facts: &Facts<'_>, found: Found, known: &Known, watch: &dyn Watch) -> Direct {
+        let Facts { problem, events, .. } = *facts;
+        let rules = events.rules;
+        let stale = stale_reads::find(facts);
+        let lost = Lost::find(problem, rules);
+        let txn_of = |read: u32| problem.reads[read as usize].txn;
+        let mut sets = Sets::new(events.first_tick as usize);
+        let forbidden: FxHashSet<u32> = found.cycles.iter().map(|cycle| cycle.component).collect();
+        let mut first: FxHashMap<u32, u32> = FxHashMap::default();
+        for (&component, event) in found.of.iter().zip(0..events.first_tick) {
+            if forbidden.contains(&component) {
+                sets.join(*first.entry(component).or_insert(event), event);
+            }
+        }
+        for stale in &stale {
+            sets.join(rules.begin(stale.reader), rules.commit(stale.by));
+        }
+        for (one, other) in lost.pairs().map(|(one, other)| (txn_of(one), txn_of(other))) {
+            // Either was the first: its commit, and the begin of the other.
+            let ways = [[rules.commit(one), rules.begin(other)], [rules.commit(other), rules.begin(one)]];
+            if !ways.iter().any(|[commit, begin]| sets.of(*commit) == sets.of(*begin)) {
+                ways.into_iter().flatten().for_each(|event| sets.join(rules.commit(one), event));
+            }
+        }
+
+        let mut direct =
+            Direct { scenarios: Vec::new(), complete: facts.is_complete(), lost, explained: Vec::new() };
+        // By component, the simplest of what is listed by name.
+        let mut listed: FxHashMap<u32, Rank> = FxHashMap::default();
+        let prover = Prover::new(problem, events, known, watch);
+        for pair in direct.lost.pairs() {
+            let (one, other) = (txn_of(pair.0), txn_of(pair.1));
+            let [one_first, other_first] =
+                [rules.commit(one), rules.commit(other)].map(|event| sets.of(event));
+            let component = if one_first == sets.of(rules.begin(other)) { one_first } else { other_first };
+            listed.insert(component, (1, Through::Dependencies, 2));
+            direct.scenarios.push(Scenario { proof: Lost::proof(&prover, pair), component });
+        }
+        if prover.turnstile.reached().is_some() {
+            // Proofs that were interrupted are none.
+            direct.scenarios.clear();
+            listed.clear();
+            direct.complete = false;
+        }
+        for StaleRead { cycle, reader, .. } in stale {
+            let component = sets.of(rules.begin(reader));
+            listed.entry(component).or_insert((1, Through::RealTime, 2));
+            direct.scenarios.push(Scenario { proof: plain(cycle), component });
+        }
+        for simplest in found.cycles {
+            let component = sets.of(first[&simplest.component]);
+            let rank = (simplest.missed, through(&simplest.cycle), simplest.cycle.len());
+            if listed.get(&component).is_none_or(|&other| rank < other) {
+                direct.scenarios.push(Scenario { proof: plain(simplest.cycle), component });
+            }
+        }
+        direct.explain(events, &mut sets);
+        direct
+    }
+
+    fn explain(&mut self, events: &Events, sets: &mut Sets) {
+        let mut named = vec![false; sets.0.len()];
+        for scenario in &self.scenarios {
+            named[scenario.component as usize] = true;
+        }
+        self.explained = (0..events.first_tick).map(|event| named[sets.of(event) as usize]).collect();
+    }
+
+    /// Whether an event lies in a component of these violations.
+    pub(super) fn explains(&self, event: u32) -> bool {
+        self.explained[event as usize]
+    }
+}
+
+/// How simple a cycle is: its anti-dependencies, what it needs, and its length.
+type Rank = (u8, Through, usize);
+
+fn plain(cycle: Vec<Edge>) -> Proof {
+    Proof { cases: vec![Case::Cycle(cycle)] }
+}
+
+fn through(cycle: &[Edge]) -> Through {
+    let of = |edge: &Edge| match edge.why {
+        Why::RealTime => Through::RealTime,
+        Why::Session => Through::Sessions,
+        _ => Through::Dependencies,
+    };
+    cycle.iter().map(of).max().unwrap_or_default()
+}
+
+/// Disjoint sets of events, each known by one of its members.
+struct Sets(Vec<u32>);
+
+impl Sets {
+    fn new(events: usize) -> Sets {
+        Sets((0..events as u32).collect())
+    }
+
+    fn of(&mut self, event: u32) -> u32 {
+        let mut here = event;
+        while self.0[here as usize] != here {
+            let above = self.0[self.0[here as usize] as usize];
+            self.0[here as usize] = above;
+            here = above;
+        }
+        here
+    }
+
+    fn join(&mut self, one: u32, other: u32) {
+        let (one, other) = (self.of(one), self.of(other));
+        self.0[one.max(other) as usize] = one.min(other);
+    }
+}

@@ -1,0 +1,273 @@
+//! The dependency graph as far as it takes no choice: sessions, real time, reads with a known writer, versions that lists show,
+//! and anti-dependencies between a reader and those that certainly overwrote what it read.
+//!
+//! Which version follows which is known in two ways. A list shows the versions of its key in their order, and what it does not
+//! hold came later. A transaction that reads a register and writes it comes after the version it read. So the versions of a
+//! key form a tree below the initial one: the *parent* of a version is the one that it certainly follows. Who read a version
+//! missed all that stand below it, except itself.
+//!
+//! Sessions, real time and anti-dependencies are transitive, so they have more edges than can be stored. Each is entered by an
+//! arc of length 1 and leads on along arcs of length 0: a session and the clock along a chain, an anti-dependency down the
+//! tree. All other dependencies are arcs of length 1. The length of a path is then the number of its dependencies.
+
+use isoscope_history::{Key, Txn};
+use isoscope_order::Graph;
+
+use super::broken::node;
+use super::events::Events;
+use super::problem::{INITIAL, Problem};
+use crate::certificate::{Edge, Through, Why};
+
+/// What an arc stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum By {
+    /// It goes on with the dependency before it, or from a begin to its own commit. Its length is 0.
+    Free,
+    Session,
+    RealTime,
+    /// A read is from a transaction.
+    Read(u32),
+    /// Two neighbours in a list.
+    Version(u32),
+    /// A read misses a writer: an anti-dependency.
+    Missed(u32),
+}
+
+impl By {
+    pub(super) fn length(self) -> u32 {
+        u32::from(self != By::Free)
+    }
+
+    pub(super) fn through(self) -> Through {
+        match self {
+            By::Session => Through::Sessions,
+            By::RealTime => Through::RealTime,
+            _ => Through::Dependencies,
+        }
+    }
+
+    pub(super) fn is_missed(self) -> bool {
+        matches!(self, By::Missed(_))
+    }
+}
+
+/// An arc.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arc {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) by: By,
+}
+
+/// The versions of all keys as trees; see the module.
+pub(super) struct Versions {
+    /// By place among the writers of all keys, then the initial ones by key: the version that it certainly follows.
+    pub(super) parent: Vec<u32>,
+    /// From each version to those that follow it, in ascending order.
+    pub(super) children: Graph,
+    /// The writer of each version; none of the initial ones.
+    pub(super) writer: Vec<u32>,
+}
+
+const NOTHING: u32 = u32::MAX;
+
+impl Versions {
+    fn new(problem: &Problem<'_>) -> Versions {
+        let history = problem.history;
+        let first_initial = history.writer_count();
+        let mut parent = vec![NOTHING; first_initial + history.key_count()];
+        let mut writer = vec![INITIAL; parent.len()];
+        for key in history.keys() {
+            let range = history.writer_range(key);
+            for (slot, &Txn(txn)) in range.zip(history.writers(key)) {
+                writer[slot] = txn;
+                if problem.is_present(txn) {
+                    parent[slot] = (first_initial + key.index()) as u32;
+                }
+            }
+        }
+        for (i, read) in problem.reads.iter().enumerate() {
+            if is_known(problem, i as u32)
+                && let Some(own) = slot_of(problem, read.key, read.txn)
+                && let Some(source) = slot_of(problem, read.key, read.source)
+            {
+                parent[own as usize] = source;
+            }
+        }
+        for version in &problem.resolved.versions {
+            let (Why::Versions { read, .. } | Why::Missing { read, .. }) = version.why else { continue };
+            let key = history.key_of(read);
+            if let Some(later) = slot_of(problem, key, version.to.0)
+                && let Some(earlier) = slot_of(problem, key, version.from.0)
+            {
+                parent[later as usize] = earlier;
+            }
+        }
+        let follows = |(slot, &parent): (usize, &u32)| (parent != NOTHING).then_some((parent, slot as u32));
+        let edges: Vec<(u32, u32)> = parent.iter().enumerate().filter_map(follows).collect();
+        let children = Graph::from_edges(parent.len(), &edges);
+        Versions { parent, children, writer }
+    }
+
+    /// Whether the order of all versions of all keys is known.
+    fn is_total(&self) -> bool {
+        (0..self.children.len() as u32).all(|version| self.children.successors(version).len() <= 1)
+    }
+}
+
+/// The place of a version, if the transaction writes the key.
+pub(super) fn slot_of(problem: &Problem<'_>, key: Key, txn: u32) -> Option<u32> {
+    let history = problem.history;
+    if txn == INITIAL {
+        return Some((history.writer_count() + key.index()) as u32);
+    }
+    let place = history.writers(key).binary_search(&Txn(txn)).ok()?;
+    Some((history.writer_range(key).start + place) as u32)
+}
+
+/// Whether the history says by itself who wrote what a read returned.
+pub(super) fn is_known(problem: &Problem<'_>, read: u32) -> bool {
+    let read = problem.reads[read as usize];
+    problem.is_present(read.txn) && problem.resolved.links[read.op.index()].is_read()
+}
+
+/// See the module.
+pub(super) struct Facts<'a> {
+    pub(super) problem: &'a Problem<'a>,
+    pub(super) events: &'a Events,
+    pub(super) versions: Versions,
+    /// By the node they lead from.
+    pub(super) arcs: Vec<Arc>,
+    pub(super) nodes: u32,
+}
+
+impl<'a> Facts<'a> {
+    /// `edges` are those of an event graph, of which the ones from and to ticks are used.
+    pub(super) fn new(problem: &'a Problem<'a>, events: &'a Events, edges: &[(u32, u32)]) -> Self {
+        let versions = Versions::new(problem);
+        let mut facts = Facts { problem, events, versions, arcs: Vec::new(), nodes: 0 };
+        facts.add_order(edges);
+        facts.add_reads();
+        facts.add_misses();
+        facts.arcs.sort_by_key(|arc| arc.from);
+        facts
+    }
+
+    /// Whether everything that a level asks for is decided by these facts.
+    pub(super) fn is_complete(&self) -> bool {
+        let optional = (0..self.problem.history.txn_count() as u32).any(|txn| self.problem.is_optional(txn));
+        self.problem.open.is_empty() && !optional && self.versions.is_total()
+    }
+
+    fn add(&mut self, from: u32, to: u32, by: By) {
+        self.arcs.push(Arc { from, to, by });
+    }
+
+    /// Begins to commits, sessions and real time.
+    fn add_order(&mut self, edges: &[(u32, u32)]) {
+        let Events { rules, first_tick, nodes, .. } = *self.events;
+        let history = self.problem.history;
+        let txns = history.txn_count() as u32;
+        if rules.split {
+            (0..txns).for_each(|txn| self.add(rules.begin(txn), rules.commit(txn), By::Free));
+        }
+        if rules.sessions {
+            for session in history.sessions() {
+                for txn in history.txn_range(session) {
+                    self.add(rules.commit(txn), nodes + txn, By::Session);
+                    if history.txn_range(session).contains(&(txn + 1)) {
+                        self.add(nodes + txn, rules.begin(txn + 1), By::Free);
+                        self.add(nodes + txn, nodes + txn + 1, By::Free);
+                    }
+                }
+            }
+        }
+        for &(from, to) in edges.iter().filter(|&&(from, to)| from.max(to) >= first_tick) {
+            let by = if from < first_tick { By::RealTime } else { By::Free };
+            self.add(from, to, by);
+        }
+        self.nodes = nodes + txns;
+    }
+
+    /// Reads, and what lists show of versions.
+    fn add_reads(&mut self) {
+        let rules = self.events.rules;
+        for (i, read) in self.problem.reads.iter().enumerate() {
+            if read.source != INITIAL && is_known(self.problem, i as u32) {
+                self.add(rules.commit(read.source), rules.begin(read.txn), By::Read(i as u32));
+            }
+        }
+        for (version, i) in self.problem.resolved.versions.iter().zip(0..) {
+            self.add(rules.commit(version.from.0), rules.overwrite(version.to.0), By::Version(i));
+        }
+    }
+
+    /// Anti-dependencies. Each version has three nodes: one that leads to it and all below it, one that leads there and to the
+    /// siblings before it, and one for the siblings after it.
+    fn add_misses(&mut self) {
+        let (problem, rules, first) = (self.problem, self.events.rules, self.nodes);
+        let below = |version: u32| first + 3 * version;
+        let (before, after) = (|version: u32| below(version) + 1, |version: u32| below(version) + 2);
+        self.nodes += 3 * self.versions.parent.len() as u32;
+        for version in 0..self.versions.parent.len() as u32 {
+            let writer = self.versions.writer[version as usize];
+            if writer != INITIAL && self.versions.parent[version as usize] != NOTHING {
+                self.add(below(version), rules.commit(writer), By::Free);
+            }
+            let children = self.versions.children.successors(version).to_vec();
+            if let Some(&first) = children.first() {
+                self.add(below(version), after(first), By::Free);
+            }
+            for &child in &children {
+                self.add(before(child), below(child), By::Free);
+                self.add(after(child), below(child), By::Free);
+            }
+            for pair in children.windows(2) {
+                self.add(before(pair[1]), before(pair[0]), By::Free);
+                self.add(after(pair[0]), after(pair[1]), By::Free);
+            }
+        }
+        for (i, read) in problem.reads.iter().enumerate().filter(|(i, _)| is_known(problem, *i as u32)) {
+            let Some(version) = slot_of(problem, read.key, read.source) else { continue };
+            let children = self.versions.children.successors(version);
+            let own = slot_of(problem, read.key, read.txn).and_then(|own| children.binary_search(&own).ok());
+            let entries = match own {
+                None => [children.first().map(|&child| after(child)), None],
+                Some(own) => [
+                    own.checked_sub(1).map(|sibling| before(children[sibling])),
+                    children.get(own + 1).map(|&sibling| after(sibling)),
+                ],
+            };
+            for entry in entries.into_iter().flatten() {
+                self.add(rules.begin(read.txn), entry, By::Missed(i as u32));
+            }
+        }
+    }
+
+    /// A closed path as a cycle of transactions. It begins with an arc from an event.
+    pub(super) fn edges(&self, path: &[Arc]) -> Vec<Edge> {
+        let Events { rules, first_tick, .. } = *self.events;
+        let problem = self.problem;
+        let mut edges: Vec<Edge> = Vec::new();
+        let mut begun: Option<(u32, By)> = None;
+        for arc in path {
+            if arc.by != By::Free {
+                begun = Some((rules.txn(arc.from), arc.by));
+            }
+            if arc.to >= first_tick {
+                continue;
+            }
+            let Some((from, by)) = begun.take() else { continue };
+            let why = match by {
+                By::Free => continue,
+                By::Session => Why::Session,
+                By::RealTime => Why::RealTime,
+                By::Read(read) => Why::ReadFrom { read: problem.reads[read as usize].op },
+                By::Version(i) => problem.resolved.versions[i as usize].why.clone(),
+                By::Missed(read) => Why::Misses { read: problem.reads[read as usize].op },
+            };
+            edges.push(Edge { from: node(from), to: node(rules.txn(arc.to)), why });
+        }
+        edges
+    }
+}

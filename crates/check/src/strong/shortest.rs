@@ -1,0 +1,239 @@
+//! The simplest cycle of every component of the certain dependencies (`facts.rs`) that a level forbids.
+//!
+//! Simplest is: with the fewest anti-dependencies, where two count like more; then without real time, and without sessions, if
+//! that can be; then with the fewest steps. A cycle with fewer anti-dependencies is forbidden by weaker levels, so the name that it
+//! gives to a violation is the weakest that is true.
+//!
+//! For each of these classes the strongly connected components tell who can be on such a cycle, and a breadth-first search from
+//! each of them finds the shortest. A search never goes deeper than the best cycle so far. All searches of a level together take
+//! at most [`MOST_STEPS`]; what was found by then is the answer, which in large components may not be the shortest.
+
+use isoscope_order::{Components, Graph};
+
+use super::facts::{Arc, By, Facts};
+use crate::certificate::{Edge, Through};
+use crate::watch::{Turnstile, Watch};
+
+/// So many nodes are visited by all searches of a level together.
+const MOST_STEPS: u64 = 1 << 25;
+
+/// The simplest cycle of a component.
+pub(super) struct Simplest {
+    pub(super) cycle: Vec<Edge>,
+    /// How many anti-dependencies it has; 2 stands for more, too.
+    pub(super) missed: u8,
+    /// Which component it lies in.
+    pub(super) component: u32,
+}
+
+/// All components with a forbidden cycle.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) cycles: Vec<Simplest>,
+    /// The component of each node.
+    pub(super) of: Vec<u32>,
+}
+
+/// Some arcs of the facts, and their components.
+struct Layer<'f> {
+    arcs: Vec<Arc>,
+    starts: Vec<u32>,
+    components: Components,
+    facts: &'f Facts<'f>,
+}
+
+impl<'f> Layer<'f> {
+    fn new(facts: &'f Facts<'f>, counts: impl Fn(By) -> bool) -> Self {
+        let arcs: Vec<Arc> = facts.arcs.iter().copied().filter(|arc| counts(arc.by)).collect();
+        let edges: Vec<(u32, u32)> = arcs.iter().map(|arc| (arc.from, arc.to)).collect();
+        let components = Components::find(&Graph::from_edges(facts.nodes as usize, &edges));
+        let mut starts = vec![0; facts.nodes as usize + 1];
+        for arc in &arcs {
+            starts[arc.from as usize + 1] += 1;
+        }
+        for node in 0..facts.nodes as usize {
+            starts[node + 1] += starts[node];
+        }
+        Layer { arcs, starts, components, facts }
+    }
+
+    fn arcs_of(&self, node: u32) -> std::ops::Range<usize> {
+        self.starts[node as usize] as usize..self.starts[node as usize + 1] as usize
+    }
+}
+
+/// Finds them. Where a limit is reached, some may be missing.
+pub(super) fn find(facts: &Facts<'_>, watch: &dyn Watch) -> Found {
+    let rules = facts.events.rules;
+    let all = Layer::new(facts, |_| true).components;
+    let mut best: Vec<Option<Simplest>> = Vec::new();
+    best.resize_with(all.sizes.len(), || None);
+    if all.sizes.iter().all(|&size| size == 1) {
+        return Found { cycles: Vec::new(), of: all.of };
+    }
+    let mut search = Search::new(facts.nodes as usize, watch);
+    let mut kinds = vec![Through::Dependencies];
+    kinds.extend(rules.sessions.then_some(Through::Sessions));
+    kinds.extend(rules.real_time.then_some(Through::RealTime));
+    let most = if rules.misses { 2 } else { 1 };
+    for missed in 0..=most {
+        for &through in &kinds {
+            let layer = Layer::new(facts, |by| by.through() <= through && (missed == 2 || !by.is_missed()));
+            for (component, path) in layer_cycles(&layer, missed, &all, &best, &mut search) {
+                let cycle = facts.edges(&path);
+                best[component as usize] = Some(Simplest { cycle, missed, component });
+            }
+        }
+    }
+    Found { cycles: best.into_iter().flatten().collect(), of: all.of }
+}
+
+/// The shortest cycle of a class in every component that has no simpler one.
+fn layer_cycles(
+    layer: &Layer<'_>,
+    missed: u8,
+    all: &Components,
+    best: &[Option<Simplest>],
+    search: &mut Search<'_>,
+) -> Vec<(u32, Vec<Arc>)> {
+    let mut found: Vec<Option<Vec<Arc>>> = vec![None; best.len()];
+    let open = |node: u32| {
+        let component = all.of[node as usize];
+        all.sizes[component as usize] > 1 && best[component as usize].is_none()
+    };
+    let mut keep = |target: u32, starts: &[Arc], within: Within, search: &mut Search<'_>| {
+        let place = &mut found[all.of[target as usize] as usize];
+        let most = place.as_ref().map_or(u32::MAX, |path| length(path) - 1);
+        if let Some(path) = search.path(layer, starts, target, within, most) {
+            *place = Some(path);
+        }
+    };
+    if missed == 0 {
+        let commits = (0..layer.facts.problem.history.txn_count() as u32)
+            .map(|txn| layer.facts.events.rules.commit(txn));
+        for node in commits.filter(|&node| open(node) && layer.components.cyclic(node)) {
+            let starts: Vec<Arc> = layer.arcs[layer.arcs_of(node)].to_vec();
+            keep(node, &starts, Within::Component, search);
+        }
+    } else {
+        let misses: Vec<Arc> = layer.facts.arcs.iter().copied().filter(|arc| arc.by.is_missed()).collect();
+        for starts in misses.chunk_by(|a, b| a.from == b.from) {
+            let node = starts[0].from;
+            let within = if missed == 1 { Within::Before } else { Within::Component };
+            if open(node) && (missed == 1 || layer.components.cyclic(node)) {
+                keep(node, starts, within, search);
+            }
+        }
+    }
+    let numbered = found.into_iter().zip(0..);
+    numbered.filter_map(|(path, component)| Some((component, path?))).collect()
+}
+
+fn length(path: &[Arc]) -> u32 {
+    path.iter().map(|arc| arc.by.length()).sum()
+}
+
+/// Where a search may go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Within {
+    /// Inside the component of the target.
+    Component,
+    /// Inside components that are not after that of the target.
+    Before,
+}
+
+/// A breadth-first search over arcs of lengths 0 and 1, from which each search costs only what it visits.
+struct Search<'w> {
+    /// The distance of each node, and the arc by which it was met.
+    met: Vec<(u32, Arc)>,
+    touched: Vec<u32>,
+    steps: u64,
+    turnstile: Turnstile<'w>,
+}
+
+const FAR: u32 = u32::MAX;
+
+impl<'w> Search<'w> {
+    fn new(nodes: usize, watch: &'w dyn Watch) -> Self {
+        let nothing = (FAR, Arc { from: 0, to: 0, by: By::Free });
+        Search { met: vec![nothing; nodes], touched: Vec::new(), steps: 0, turnstile: Turnstile::new(watch) }
+    }
+
+    /// A shortest path of at least 2 and at most so many steps from the target back to it, along one of some arcs first.
+    fn path(
+        &mut self,
+        layer: &Layer<'_>,
+        starts: &[Arc],
+        target: u32,
+        within: Within,
+        most: u32,
+    ) -> Option<Vec<Arc>> {
+        for node in self.touched.drain(..) {
+            self.met[node as usize].0 = FAR;
+        }
+        let of = &layer.components.of;
+        let home = of[target as usize];
+        let inside = |node: u32| match within {
+            Within::Component => of[node as usize] == home,
+            Within::Before => of[node as usize] <= home,
+        };
+        let mut level = 0;
+        let (mut now, mut next): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
+        for &arc in starts {
+            self.meet(arc, 0, target, &inside, &mut now, &mut next);
+        }
+        loop {
+            while let Some(node) = now.pop() {
+                if self.met[node as usize].0 != level || node == target {
+                    continue;
+                }
+                self.steps += 1;
+                if self.steps > MOST_STEPS || !self.turnstile.step() {
+                    return None;
+                }
+                for arc in &layer.arcs[layer.arcs_of(node)] {
+                    self.meet(*arc, level, target, &inside, &mut now, &mut next);
+                }
+            }
+            if self.met[target as usize].0 == level {
+                return Some(self.trace(target));
+            }
+            if next.is_empty() || level == most {
+                return None;
+            }
+            level += 1;
+            std::mem::swap(&mut now, &mut next);
+        }
+    }
+
+    /// Goes along an arc from a node at a distance.
+    fn meet(
+        &mut self,
+        arc: Arc,
+        level: u32,
+        target: u32,
+        inside: &impl Fn(u32) -> bool,
+        now: &mut Vec<u32>,
+        next: &mut Vec<u32>,
+    ) {
+        let far = level + arc.by.length();
+        // One step that leads back is a transaction that reads what it overwrites itself.
+        let back = arc.to == target && far < 2;
+        if back || far >= self.met[arc.to as usize].0 || !inside(arc.to) {
+            return;
+        }
+        self.met[arc.to as usize] = (far, arc);
+        self.touched.push(arc.to);
+        if far == level { now.push(arc.to) } else { next.push(arc.to) }
+    }
+
+    /// Follows the arcs back from the target to the target.
+    fn trace(&self, target: u32) -> Vec<Arc> {
+        let mut path = vec![self.met[target as usize].1];
+        while let Some(&arc) = path.last().filter(|arc| arc.from != target) {
+            path.push(self.met[arc.from as usize].1);
+        }
+        path.reverse();
+        path
+    }
+}

@@ -1,0 +1,461 @@
+//! Evidence is as simple as it can be, and every component of a violation shows some.
+//!
+//! Random histories whose version order is known, as lists or as chains of read-modify-writes, are drawn as tables of edges, and a
+//! breadth-first search of the plainest kind says for every component of a level the simplest cycle that the level forbids: with
+//! the fewest anti-dependencies (two count like more), then without real time, and without sessions, then with the fewest steps.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use isoscope_check::{Case, Checker, Edge, Evidence, Finding, Node, Options, Through, Verdict, Why, verify};
+use isoscope_history::{History, notation};
+use isoscope_levels::{Anomaly, Level};
+
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % n
+    }
+}
+
+/// What a transaction does to a key: it reads a version and perhaps makes another.
+#[derive(Clone, Copy)]
+struct Access {
+    key: usize,
+    /// Which version it reads: so many are before it.
+    read: Option<usize>,
+    writes: bool,
+}
+
+struct Drawn {
+    txns: Vec<Vec<Access>>,
+    /// By transaction.
+    session: Vec<usize>,
+    interval: Vec<(usize, usize)>,
+    /// By key, its writers in the order of versions.
+    versions: Vec<Vec<usize>>,
+    lists: bool,
+}
+
+const KEYS: usize = 2;
+
+fn draw(dice: &mut Dice) -> Drawn {
+    let lists = dice.below(2) == 0;
+    let count = 3 + dice.below(5);
+    let mut txns: Vec<Vec<Access>> = Vec::new();
+    let mut versions: Vec<Vec<usize>> = vec![Vec::new(); KEYS];
+    for txn in 0..count {
+        let keys = (0..KEYS).filter(|_| dice.below(3) > 0);
+        let accesses = keys.collect::<Vec<_>>().into_iter().map(|key| {
+            let writes = dice.below(2) == 0;
+            if writes {
+                let place = if lists { dice.below(versions[key].len() + 1) } else { versions[key].len() };
+                versions[key].insert(place, txn);
+            }
+            Access { key, read: None, writes }
+        });
+        txns.push(accesses.collect());
+    }
+    for (txn, accesses) in txns.iter_mut().enumerate() {
+        for access in accesses {
+            let versions = &versions[access.key];
+            let own = versions.iter().position(|&writer| writer == txn);
+            access.read = match own {
+                // A register is known to be overwritten only by who read it.
+                Some(own) if !lists => Some(own),
+                Some(_) if dice.below(2) == 0 => None,
+                Some(own) => Some(own - dice.below(own + 1).min(dice.below(own + 1))),
+                None => {
+                    Some(versions.len() - dice.below(versions.len() + 1).min(dice.below(versions.len() + 1)))
+                }
+            };
+        }
+    }
+    // Someone reads all versions of every list.
+    if lists {
+        let all = (0..KEYS).map(|key| Access { key, read: Some(versions[key].len()), writes: false });
+        txns.push(all.collect());
+    }
+    let interval = (0..txns.len()).map(|i| (2 * i + dice.below(5), 2 * i + 5 + dice.below(6))).collect();
+    let session = (0..txns.len()).map(|i| if dice.below(2) == 0 { dice.below(3) } else { 3 + i }).collect();
+    Drawn { txns, session, interval, versions, lists }
+}
+
+impl Drawn {
+    fn text(&self) -> String {
+        let sessions: BTreeSet<usize> = self.session.iter().copied().collect();
+        let of = |session: usize| (0..self.txns.len()).filter(move |&txn| self.session[txn] == session);
+        let session = |session: usize| of(session).map(|txn| self.txn(txn)).collect::<Vec<_>>().join(" ; ");
+        sessions.into_iter().map(session).collect::<Vec<_>>().join("\n")
+    }
+
+    fn txn(&self, txn: usize) -> String {
+        let (start, end) = self.interval[txn];
+        let mut text = format!("T{txn}@{start}-{end}:");
+        for &Access { key, read, writes } in &self.txns[txn] {
+            let writers = &self.versions[key];
+            if let Some(read) = read {
+                let list: Vec<String> =
+                    writers[..read].iter().map(|writer| (writer + 1).to_string()).collect();
+                let last = list.last().cloned().unwrap_or_else(|| "0".to_owned());
+                text += &if self.lists {
+                    format!(" r(k{key},[{}])", list.join(" "))
+                } else {
+                    format!(" r(k{key},{last})")
+                };
+            }
+            if writes {
+                text += &format!(" {}(k{key},{})", if self.lists { "a" } else { "w" }, txn + 1);
+            }
+        }
+        text
+    }
+
+    /// All dependencies.
+    fn links(&self) -> Vec<Link> {
+        let mut links = Vec::new();
+        for (from, to) in (0..self.txns.len()).flat_map(|from| (0..self.txns.len()).map(move |to| (from, to)))
+        {
+            if from == to {
+                continue;
+            }
+            if self.session[from] == self.session[to] && from < to {
+                links.push(Link { from, to, kind: Kind::So });
+            }
+            if self.interval[from].1 < self.interval[to].0 {
+                links.push(Link { from, to, kind: Kind::Rt });
+            }
+        }
+        for (txn, access) in self.txns.iter().enumerate().flat_map(|(t, a)| a.iter().map(move |a| (t, a))) {
+            let Some(read) = access.read else { continue };
+            let versions = &self.versions[access.key];
+            if let Some(last) = read.checked_sub(1).map(|last| versions[last]).filter(|&last| last != txn) {
+                links.push(Link { from: last, to: txn, kind: Kind::Wr });
+            }
+            let later = versions[read..].iter().filter(|&&writer| writer != txn);
+            links.extend(later.map(|&to| Link { from: txn, to, kind: Kind::Rw }));
+        }
+        for versions in self.versions.iter().filter(|_| self.lists) {
+            links.extend(versions.windows(2).map(|pair| Link { from: pair[0], to: pair[1], kind: Kind::Ww }));
+        }
+        links
+    }
+
+    /// Reads of a version that was overwritten by one that had returned before.
+    fn stale_reads(&self) -> u64 {
+        let stale = |txn: usize, access: &Access| {
+            let later = access.read.map_or(&[][..], |read| &self.versions[access.key][read..]);
+            later.iter().any(|&by| by != txn && self.interval[by].1 < self.interval[txn].0)
+        };
+        let reads = self.txns.iter().enumerate().flat_map(|(t, a)| a.iter().map(move |a| (t, a)));
+        reads.filter(|&(txn, access)| stale(txn, access)).count() as u64
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Kind {
+    Wr,
+    Ww,
+    Rw,
+    So,
+    Rt,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    from: usize,
+    to: usize,
+    kind: Kind,
+}
+
+/// How simple a cycle is.
+type Rank = (usize, Through, usize);
+
+/// What a level makes of dependencies.
+#[derive(Clone, Copy)]
+struct Rules {
+    through: Through,
+    /// Begins and commits are two events; and whether of two writers one commits before the other begins.
+    split: Option<bool>,
+    /// At most so many anti-dependencies; 2 is any number.
+    most: usize,
+}
+
+const LEVELS: [(Level, Rules); 7] = [
+    (Level::AdyaPl299, Rules { through: Through::Dependencies, split: None, most: 2 }),
+    (Level::ParallelSnapshot, Rules { through: Through::Sessions, split: None, most: 1 }),
+    (Level::Prefix, Rules { through: Through::Sessions, split: Some(false), most: 2 }),
+    (Level::Snapshot, Rules { through: Through::Sessions, split: Some(true), most: 2 }),
+    (Level::Serializable, Rules { through: Through::Sessions, split: None, most: 2 }),
+    (Level::StrictSnapshot, Rules { through: Through::RealTime, split: Some(true), most: 2 }),
+    (Level::StrictSerializable, Rules { through: Through::RealTime, split: None, most: 2 }),
+];
+
+impl Rules {
+    /// The event that a dependency leads to, of a begin (0) and a commit (1).
+    fn enters(self, kind: Kind) -> usize {
+        match (self.split, kind) {
+            (None, _) | (_, Kind::Wr | Kind::So | Kind::Rt) | (Some(true), Kind::Ww) => 0,
+            _ => 1,
+        }
+    }
+
+    /// The event that it leads from; after a begin comes its commit.
+    fn leaves(self, kind: Kind) -> usize {
+        usize::from(self.split.is_some() && kind != Kind::Rw)
+    }
+}
+
+fn through(kind: Kind) -> Through {
+    match kind {
+        Kind::So => Through::Sessions,
+        Kind::Rt => Through::RealTime,
+        _ => Through::Dependencies,
+    }
+}
+
+/// The shortest cycle through a transaction in a class, by its first link.
+fn shortest(links: &[Link], rules: Rules, missed: usize, first: Link) -> Option<usize> {
+    let counts = |rw: usize, link: &Link| rw + usize::from(link.kind == Kind::Rw);
+    let fits = |rw: usize| if missed == 2 { true } else { rw <= missed };
+    let start = (first.to, rules.enters(first.kind), counts(0, &first).min(2));
+    let mut queue = VecDeque::from([(start, 1)]);
+    let mut met = BTreeSet::from([start]);
+    while let Some(((txn, event, rw), steps)) = queue.pop_front() {
+        if txn == first.from && event <= rules.leaves(first.kind) && (missed == 2 || rw == missed) {
+            return Some(steps);
+        }
+        for link in links.iter().filter(|link| link.from == txn && event <= rules.leaves(link.kind)) {
+            let next = (link.to, rules.enters(link.kind), counts(rw, link).min(2));
+            if fits(counts(rw, link)) && met.insert(next) {
+                queue.push_back((next, steps + 1));
+            }
+        }
+    }
+    None
+}
+
+/// By component, as one of its events, the simplest cycle that a level forbids; and the component of every event.
+fn components(links: &[Link], rules: Rules, txns: usize) -> (BTreeMap<usize, Rank>, Vec<usize>) {
+    let known: Vec<Link> = links.iter().copied().filter(|link| through(link.kind) <= rules.through).collect();
+    let mut reach = vec![vec![false; 2 * txns]; 2 * txns];
+    for txn in 0..txns {
+        reach[2 * txn][2 * txn + 1] = true;
+    }
+    for link in &known {
+        let last = usize::from(rules.split.is_some());
+        let from = if rules.split.is_some() {
+            2 * link.from + rules.leaves(link.kind)
+        } else {
+            2 * link.from + last
+        };
+        reach[from][2 * link.to + rules.enters(link.kind)] = true;
+    }
+    if rules.split.is_none() {
+        (0..txns).for_each(|txn| reach[2 * txn + 1][2 * txn] = true);
+    }
+    for link in known.iter().filter(|_| rules.split.is_none()) {
+        reach[2 * link.from][2 * link.to] = true;
+    }
+    for middle in 0..2 * txns {
+        for from in 0..2 * txns {
+            for to in 0..2 * txns {
+                reach[from][to] |= reach[from][middle] && reach[middle][to];
+            }
+        }
+    }
+    let mutual = |a: usize, b: usize| a == b || reach[a][b] && reach[b][a];
+    let of: Vec<usize> =
+        (0..2 * txns).map(|event| (0..=event).find(|&other| mutual(other, event)).unwrap()).collect();
+    let mut best: BTreeMap<usize, Rank> = BTreeMap::new();
+    for missed in 0..=rules.most {
+        for limit in [Through::Dependencies, Through::Sessions, Through::RealTime] {
+            let used: Vec<Link> = known.iter().copied().filter(|link| through(link.kind) <= limit).collect();
+            for &first in &used {
+                if let Some(steps) = shortest(&used, rules, missed, first) {
+                    let rank = (missed, limit, steps);
+                    let entry = best.entry(of[2 * first.from + rules.leaves(first.kind)]).or_insert(rank);
+                    *entry = rank.min(*entry);
+                }
+            }
+        }
+    }
+    (best, of)
+}
+
+/// How simple the evidence of an instance is; where the edges of its cycles begin, and whether they are anti-dependencies; and
+/// whether it is one cycle.
+fn rank(evidence: &Evidence) -> (Rank, Vec<Vec<(usize, bool)>>, bool) {
+    let cycles: Vec<&[Edge]> = match evidence {
+        Evidence::Cycle(edges) => vec![edges],
+        Evidence::Cases(proof) => {
+            let cycles = proof.cases.iter().filter_map(|case| match case {
+                Case::Cycle(edges) => Some(&edges[..]),
+                Case::Split { .. } => None,
+            });
+            cycles.collect()
+        }
+        other => panic!("{other:?}"),
+    };
+    let missed =
+        |edges: &&[Edge]| edges.iter().filter(|edge| matches!(edge.why, Why::Misses { .. })).count().min(2);
+    let of_edge = |edge: &Edge| match edge.why {
+        Why::RealTime => Through::RealTime,
+        Why::Session => Through::Sessions,
+        _ => Through::Dependencies,
+    };
+    let through = cycles.iter().flat_map(|edges| edges.iter()).map(of_edge).max().unwrap();
+    let main = cycles.last().unwrap();
+    let begin = |edge: &Edge| match edge.from {
+        Node::Txn(txn) => (txn.index(), matches!(edge.why, Why::Misses { .. })),
+        Node::Initial => panic!("{evidence:?}"),
+    };
+    let rank = (cycles.iter().map(missed).max().unwrap(), through, main.len());
+    (rank, cycles.iter().map(|edges| edges.iter().map(begin).collect()).collect(), cycles.len() == 1)
+}
+
+/// The number of a transaction as it was drawn.
+fn number(history: &History, txn: usize) -> usize {
+    let name = history.txn_name(isoscope_history::Txn(txn as u32));
+    notation::ValueText(history, name).to_string().trim_start_matches('T').parse().unwrap()
+}
+
+#[test]
+fn the_simplest_cycle_of_every_component_is_shown() {
+    let options = Options { max_anomalies: usize::MAX, ..Options::default() };
+    let mut met: BTreeMap<(Level, usize, Through), usize> = BTreeMap::new();
+    for seed in 0..4_000 {
+        let drawn = draw(&mut Dice(seed));
+        let (text, links) = (drawn.text(), drawn.links());
+        let history = notation::parse(&text).unwrap();
+        for (level, rules) in LEVELS {
+            let mut checker = Checker::new(&history, options);
+            let judgement = checker.check(level);
+            assert!(verify(&history, &judgement).is_ok(), "{seed} {level}: {judgement:?}\n{text}");
+            let weak = [Level::Causal, Level::AdyaPl2, Level::CutIsolation];
+            let weak = weak.into_iter().filter(|&weak| level.implies(weak));
+            if weak.into_iter().any(|weak| !matches!(checker.check(weak).verdict, Verdict::Holds(_))) {
+                continue;
+            }
+            let (expected, of) = components(&links, rules, drawn.txns.len());
+            let findings: Vec<Finding> = match judgement.verdict {
+                Verdict::Violated(findings) => findings,
+                Verdict::Holds(_) => Vec::new(),
+                Verdict::Unknown(unknown) => panic!("{unknown:?}"),
+            };
+            let mut shown: BTreeMap<usize, Rank> = BTreeMap::new();
+            let mut numbers = BTreeSet::new();
+            for instance in findings.iter().flat_map(|finding| &finding.instances) {
+                let (rank, begins, plain) = rank(&instance.evidence);
+                let event = |&(txn, missed): &(usize, bool)| {
+                    of[2 * number(&history, txn) + usize::from(rules.split.is_some() && !missed)]
+                };
+                // Of two orders of lost updates, one is the right one: its cycle lies in one component.
+                let whole = |cycle: &Vec<(usize, bool)>| {
+                    let components: BTreeSet<usize> = cycle.iter().map(event).collect();
+                    components.first().copied().filter(|_| components.len() == 1)
+                };
+                let known =
+                    begins.iter().filter_map(whole).find(|component| expected.contains_key(component));
+                let component = known.unwrap_or_else(|| panic!("{seed} {level}: {expected:?}\n{text}"));
+                let simplest = expected.get(&component);
+                assert!(
+                    !plain || simplest.is_some_and(|simplest| rank >= *simplest),
+                    "{seed} {level}: {rank:?} {expected:?}\n{text}"
+                );
+                let entry = shown.entry(component).or_insert(rank);
+                *entry = rank.min(*entry);
+                numbers.insert(instance.component);
+            }
+            assert_eq!(shown.len(), expected.len(), "{seed} {level}: {findings:?}\n{text}");
+            assert_eq!(numbers.len(), expected.len(), "{seed} {level}: {findings:?}\n{text}");
+            for (component, rank) in &shown {
+                assert!(*rank <= expected[component], "{seed} {level}: {rank:?}, not {expected:?}\n{text}");
+                *met.entry((level, rank.0, rank.1)).or_default() += 1;
+            }
+            assert!(findings.iter().all(|finding| !finding.at_least), "{seed} {level}\n{text}");
+            let stale = findings.iter().filter(|finding| finding.anomaly == Anomaly::StaleRead);
+            let all = if rules.through == Through::RealTime { drawn.stale_reads() } else { 0 };
+            assert_eq!(stale.map(|finding| finding.count).sum::<u64>(), all, "{seed} {level}\n{text}");
+        }
+    }
+    // Classes that only histories with causal violations show are not among them.
+    assert!(met.len() > 15, "{met:?}");
+}
+
+/// An anomaly is never reported at a level when a weaker one that forbids it holds.
+#[test]
+fn no_name_claims_too_much() {
+    let names = |text: &str, level: Level| -> Vec<(Anomaly, Through)> {
+        let history = notation::parse(text).unwrap();
+        let judgement = Checker::new(&history, Options::default()).check(level);
+        assert!(verify(&history, &judgement).is_ok(), "{judgement:?}");
+        let Verdict::Violated(findings) = judgement.verdict else { panic!("{text}") };
+        findings.iter().map(|finding| (finding.anomaly, finding.through)).collect()
+    };
+    let by_cases = "T0: a(y,1) r(x,[])  T1: a(y,2) r(x,[])  T2: a(x,1)  T3: r(x,[1]) r(y,[])";
+    assert_eq!(names(by_cases, Level::Snapshot), [(Anomaly::SnapshotSkew, Through::Dependencies)]);
+    let in_session = "T1: r(x,0) w(x,1) ; T4: r(x,2) ; T5: r(x,3)  T2: w(x,2)  T3: r(x,1) w(x,3)";
+    assert_eq!(names(in_session, Level::ParallelSnapshot), [(Anomaly::ReadSkew, Through::Sessions)]);
+    let in_time = "T1@0-1: w(x,1)  T2@2-3: w(x,2)  T3@2-9: r(x,1) w(x,3)  T4@4-5: r(x,2)  T5@6-7: r(x,3)";
+    assert_eq!(names(in_time, Level::StrictSnapshot), [(Anomaly::ReadSkew, Through::RealTime)]);
+    let lost = "init=nil  T0: a(x,1) a(y,1)  T1: a(x,2) a(y,2)  T2: r(x,[2]) r(y,[1 2])";
+    assert_eq!(names(lost, Level::AdyaPl2), [(Anomaly::LostAppend, Through::Dependencies)]);
+    let circle = "T1: r(x,1) ; T2: w(x,1)";
+    assert_eq!(names(circle, Level::ReadCommitted), [(Anomaly::CyclicCausality, Through::Sessions)]);
+}
+
+/// The same over random histories of all kinds: blind writes, repeated values, unknown outcomes, sessions and time.
+#[test]
+fn no_name_of_a_random_history_claims_too_much() {
+    let mut dice = Dice(11);
+    let mut met = BTreeSet::new();
+    for _ in 0..4_000 {
+        let (keys, mut text) = (1 + dice.below(2), String::new());
+        let timed = dice.below(2) == 0;
+        for i in 1..=3 + dice.below(3) {
+            let session = if i > 1 && dice.below(3) == 0 { ";" } else { "\n" };
+            let outcome = ["", "", "", "", "?"][dice.below(5)];
+            let start = 2 * i + dice.below(5);
+            let time = if timed { format!("@{start}-{}", start + 1 + dice.below(4)) } else { String::new() };
+            text += &format!("{session} T{i}{outcome}{time}:");
+            for _ in 0..=dice.below(3) {
+                let (kind, key) = (["r", "w"][dice.below(2)], ["x", "y"][dice.below(keys)]);
+                text += &format!(" {kind}({key},{})", dice.below(4));
+            }
+        }
+        let history = notation::parse(&text).unwrap();
+        let mut checker = Checker::new(&history, Options::default());
+        let judgements: Vec<_> = Level::ALL.into_iter().rev().map(|level| checker.check(level)).collect();
+        let holds = |level: Level| {
+            let of_level = |j: &&isoscope_check::Judgement| j.level == level;
+            matches!(judgements.iter().find(of_level).unwrap().verdict, Verdict::Holds(_))
+        };
+        for judgement in &judgements {
+            let Verdict::Violated(findings) = &judgement.verdict else { continue };
+            assert!(verify(&history, judgement).is_ok(), "{judgement:?}\n{text}");
+            for Finding { anomaly, through, .. } in findings {
+                met.insert((*anomaly, *through));
+                let knows = |weaker: Level| match through {
+                    // Weak levels do not say what their patterns need.
+                    Through::Dependencies => {
+                        anomaly.elle_has_variants() || weaker.implies(Level::ReadCommitted)
+                    }
+                    Through::Sessions => weaker.implies(Level::ReadCommitted),
+                    Through::RealTime => weaker.implies(Level::StrictSnapshot),
+                };
+                let weaker = Level::ALL.into_iter().filter(|&weaker| judgement.level.implies(weaker));
+                for weaker in weaker.filter(|&weaker| weaker.forbids(*anomaly) && knows(weaker)) {
+                    assert!(
+                        !holds(weaker),
+                        "{}: {anomaly} {through:?}, and {weaker} holds\n{text}",
+                        judgement.level
+                    );
+                }
+            }
+        }
+    }
+    assert!(met.len() > 12, "{met:?}");
+}

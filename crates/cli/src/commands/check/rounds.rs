@@ -1,0 +1,109 @@
+//! The time of a check, shared between its levels.
+//!
+//! One hard level must not use up what would decide ten easy ones. So with a time limit the levels are asked in rounds: in each
+//! round, every level that is not decided gets an equal slice of the round's time, and what one leaves over goes to those after it.
+//! The first round has an eighth of the time, the second half of what is left, the last all the rest. What one level learns the
+//! checker uses for the others, so a level that ran out of time may cost nothing in the next round.
+
+use std::cmp::Reverse;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use isoscope_check::{Checker, Judgement, Limit, Stage, Unknown, Verdict, Watch};
+use isoscope_levels::Level;
+
+/// Which part of the time that is left a round may use: one in so many.
+const ROUNDS: [u32; 3] = [8, 2, 1];
+
+/// A watch that also ends when the slice of a level is used up.
+pub(super) struct Slices<'w> {
+    watch: &'w dyn Watch,
+    began: Instant,
+    total: Option<Duration>,
+    /// When the slice ends, in nanoseconds since the beginning.
+    until: AtomicU64,
+}
+
+impl<'w> Slices<'w> {
+    /// Time runs from now on.
+    pub(super) fn new(watch: &'w dyn Watch, total: Option<Duration>) -> Self {
+        Slices { watch, began: Instant::now(), total, until: AtomicU64::new(u64::MAX) }
+    }
+
+    /// The time that is left, if there is a limit.
+    fn left(&self) -> Option<Duration> {
+        self.total.map(|total| total.saturating_sub(self.began.elapsed()))
+    }
+
+    /// The slice of a level begins now.
+    fn begin(&self, slice: Option<Duration>) {
+        let until = slice.map_or(u64::MAX, |slice| nanoseconds(self.began.elapsed() + slice));
+        self.until.store(until, Ordering::Relaxed);
+    }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+impl Watch for Slices<'_> {
+    fn limit(&self) -> Option<Limit> {
+        let until = self.until.load(Ordering::Relaxed);
+        let used_up = || until != u64::MAX && nanoseconds(self.began.elapsed()) >= until;
+        self.watch.limit().or_else(|| used_up().then_some(Limit::Time))
+    }
+
+    fn stage(&self, level: Level, stage: &Stage) {
+        self.watch.stage(level, stage);
+    }
+}
+
+/// A level, its judgement, and how long that took in all rounds.
+pub(super) struct Asked {
+    pub(super) level: Level,
+    pub(super) judgement: Judgement,
+    pub(super) seconds: f64,
+}
+
+/// Asks for all levels; `before` and `after` are called around every question. Stronger ones are asked first: where one holds the
+/// weaker ones cost nothing, and where a weaker one fails the checker sees it before it searches.
+pub(super) fn ask(
+    checker: &mut Checker<'_>,
+    slices: &Slices<'_>,
+    levels: &[Level],
+    before: &dyn Fn(Level),
+    after: &mut dyn FnMut(&Judgement),
+) -> Vec<Asked> {
+    let mut open: Vec<Level> = levels.to_vec();
+    open.sort_by_key(|&level| Reverse(level));
+    let mut all: Vec<Asked> = Vec::with_capacity(levels.len());
+    for part in ROUNDS {
+        let round = slices.left().map(|left| left / part);
+        let began = Instant::now();
+        let asked = std::mem::take(&mut open);
+        for (level, waiting) in asked.iter().copied().zip((1..=asked.len() as u32).rev()) {
+            let slice = round.map(|round| round.saturating_sub(began.elapsed()) / waiting);
+            before(level);
+            slices.begin(slice);
+            let started = Instant::now();
+            let judgement = checker.check(level);
+            let seconds = started.elapsed().as_secs_f64();
+            after(&judgement);
+            if slices.total.is_some() && is_out_of_time(&judgement) {
+                open.push(level);
+            }
+            match all.iter_mut().find(|asked| asked.level == level) {
+                Some(asked) => *asked = Asked { judgement, seconds: asked.seconds + seconds, level },
+                None => all.push(Asked { level, judgement, seconds }),
+            }
+        }
+        if open.is_empty() {
+            break;
+        }
+    }
+    all
+}
+
+fn is_out_of_time(judgement: &Judgement) -> bool {
+    matches!(judgement.verdict, Verdict::Unknown(Unknown::Limit(Limit::Time)))
+}

@@ -147,7 +147,7 @@ impl Worlds {
     pub fn main(&self) -> Option<&Finding> {
         self.cases.iter().rev().find_map(|case| match case {
             World::Violated(finding) => Some(finding),
-            World::Unfit { .. } | World::Open { .. } => None,
+            World::Open { .. } => None,
         })
     }
 
@@ -162,12 +162,6 @@ impl Worlds {
 pub enum World {
     /// The level is violated here, with one instance to show it.
     Violated(Finding),
-    /// A list that nothing is wrong with has become one that cannot be, or that contradicts another, so that this is none of
-    /// the possible worlds. For PL-1, to which a wrong list is no violation.
-    Unfit {
-        /// The read that returned the list.
-        read: Op,
-    },
     /// A question is open, and no answer helps.
     Open {
         /// The question.

@@ -379,7 +379,8 @@ impl<'h> Checker<'h> {
         }
         if level == Level::CutIsolation {
             // Whether a transaction of unknown outcome is there at all may depend on who wrote what.
-            let depends = ambiguous.or(open_lists).is_some() && self.any_left_out();
+            let open = ambiguous.or(open_lists).is_some() || !self.resolved.wrong.is_empty();
+            let depends = open && self.any_left_out();
             return if depends || uncertain.is_some() { self.cut() } else { Verdict::Holds(witness) };
         }
         // Who wrote what was read does not matter to the order of writes, unless lists show it.
@@ -501,7 +502,9 @@ impl<'h> Checker<'h> {
             findings.extend(self.pairs(Anomaly::IncompatibleOrder, &self.resolved.incompatible));
         }
         if !matches!(level, Level::AdyaPl1 | Level::AdyaPl2 | Level::ReadCommitted) {
-            findings.extend(self.pairs(Anomaly::NonRepeatableRead, &self.resolved.unrepeatable));
+            let Resolved { unrepeatable, changed_ranges, .. } = &self.resolved;
+            let ranges = if level.implies(Level::ReadAtomic) { &changed_ranges[..] } else { &[] };
+            findings.extend(self.pairs(Anomaly::NonRepeatableRead, &[unrepeatable, ranges].concat()));
         }
         findings
     }
@@ -532,7 +535,7 @@ impl<'h> Checker<'h> {
             let reads = if relations.sessions() { Relations::Causal } else { Relations::Reads };
             all.extend(cycles::find(self.history, &self.resolved, reads));
         }
-        if !self.resolved.versions.is_empty() {
+        if cycles::versions(&self.resolved, relations).next().is_some() {
             let first = all.len() as u32;
             let mut more = cycles::find(self.history, &self.resolved, relations);
             for component in more.iter_mut().filter_map(|cycle| cycle.instance.component.as_mut()) {

@@ -10,8 +10,10 @@
 //! each key of one other: beginning with all, whoever fails is left out, and with it what only it explained. Fewer
 //! transactions never explain more, so whoever fails in the end fails whoever took effect.
 //!
-//! In one corner this is not so, and the answer is left open: a wrong read that nobody had to explain (of a key that its
-//! transaction had written, or of a value that its writer overwrote) counts only if its writer took effect.
+//! In one corner this is not so: a wrong read that need not be explained (of a key that its transaction had written, or of a
+//! value that its writer overwrote) counts only if its writer took effect. So each set of such writers of unknown
+//! outcome is tried as absent: the others count, as far as they are not refuted, and where they are refuted, that is the case
+//! in which they are absent too. There are at most [`MOST_FREE`] of them, or the answer is left open.
 
 use isoscope_history::{History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -24,9 +26,12 @@ pub(crate) enum Cut {
     Holds,
     /// Two reads of a transaction that must have taken effect, or of one that can have explained what such a one read.
     Violated(Op, Op),
-    /// This read counts or not.
+    /// Whether reads such as this one count depends on too many outcomes.
     Open(Op),
 }
+
+/// The most writers of unknown outcome on which it may depend whether a read counts.
+const MOST_FREE: usize = 10;
 
 /// A read of another transaction's write.
 struct Read {
@@ -51,6 +56,8 @@ struct Search<'a> {
     writers: FxHashMap<(Key, Value), Writers>,
     /// Those that may have taken effect.
     live: Vec<bool>,
+    /// Those supposed to be absent, among the writers of reads that need not be explained.
+    absent: FxHashSet<Txn>,
     /// Why the others cannot, and how many were left out before.
     failed: FxHashMap<Txn, (usize, Failure)>,
 }
@@ -64,28 +71,28 @@ enum Failure {
 
 /// Decides cut isolation.
 pub(crate) fn decide(history: &History, resolved: &Resolved) -> Cut {
-    let live = history.txns().map(|txn| history.outcome(txn) != Outcome::Aborted).collect();
-    let mut search =
-        Search { history, resolved, writers: writers(history), live, failed: FxHashMap::default() };
-    let mut changed = true;
-    while std::mem::take(&mut changed) {
-        for txn in history.txns() {
-            if !search.live[txn.index()] {
-                continue;
-            }
-            match search.failure(txn) {
-                Err(read) => return Cut::Open(read),
-                Ok(None) => {}
-                Ok(Some(failure)) if history.outcome(txn) == Outcome::Unknown => {
-                    search.live[txn.index()] = false;
-                    search.failed.insert(txn, (search.failed.len(), failure));
-                    changed = true;
-                }
-                Ok(Some(failure)) => return search.violated(failure),
-            }
-        }
+    let writers = writers(history);
+    let mut search = Search {
+        history,
+        resolved,
+        writers,
+        live: history.txns().map(|txn| history.outcome(txn) != Outcome::Aborted).collect(),
+        absent: FxHashSet::default(),
+        failed: FxHashMap::default(),
+    };
+    let (free, first) = search.free_writers();
+    if let Some(first) = first.filter(|_| free.len() > MOST_FREE) {
+        return Cut::Open(first);
     }
-    Cut::Holds
+    let mut violated = Cut::Holds;
+    // Where none is absent, every failure leads to two reads that differ.
+    for absent in (0..1u32 << free.len()).rev() {
+        let is_absent = |i: &usize| absent & (1 << i) != 0;
+        search.absent = (0..free.len()).filter(is_absent).map(|i| free[i]).collect();
+        let Some(failure) = search.refute() else { return Cut::Holds };
+        violated = search.violated(failure);
+    }
+    violated
 }
 
 fn writers(history: &History) -> FxHashMap<(Key, Value), Writers> {
@@ -103,8 +110,48 @@ fn writers(history: &History) -> FxHashMap<(Key, Value), Writers> {
 }
 
 impl Search<'_> {
-    /// Why a transaction cannot have taken effect, if it cannot; or a read that counts or not.
-    fn failure(&self, txn: Txn) -> Result<Option<Failure>, Op> {
+    /// Why a committed transaction cannot have taken effect, if there is one.
+    fn refute(&mut self) -> Option<Failure> {
+        let history = self.history;
+        let may_be = |txn: Txn| history.outcome(txn) != Outcome::Aborted && !self.absent.contains(&txn);
+        self.live = history.txns().map(may_be).collect();
+        self.failed.clear();
+        let mut changed = true;
+        while std::mem::take(&mut changed) {
+            for txn in history.txns() {
+                match self.failure(txn).filter(|_| self.live[txn.index()]) {
+                    None => {}
+                    Some(failure) if history.outcome(txn) == Outcome::Unknown => {
+                        self.live[txn.index()] = false;
+                        self.failed.insert(txn, (self.failed.len(), failure));
+                        changed = true;
+                    }
+                    failure => return failure,
+                }
+            }
+        }
+        None
+    }
+
+    /// The writers of reads that count only if they took effect, and the first such read.
+    fn free_writers(&self) -> (Vec<Txn>, Option<Op>) {
+        let live = self.history.txns().filter(|&txn| self.history.outcome(txn) != Outcome::Aborted);
+        let reads = live.flat_map(|txn| self.reads(txn).1).flat_map(|(_, reads)| reads);
+        let counts = |read: &Read| self.is_free(read) && !self.history.op(read.op).in_range;
+        let free: Vec<Read> = reads.filter(counts).collect();
+        let of = |node: &Node| match *node {
+            Node::Txn(txn) => Some(txn),
+            Node::Initial => None,
+        };
+        let mut writers: Vec<Txn> = free.iter().flat_map(|read| &read.origins).filter_map(of).collect();
+        writers.sort_unstable();
+        writers.dedup();
+        (writers, free.first().map(|read| read.op))
+    }
+
+    /// The reads of a transaction from others, by key; and what a list holds that cannot be explained.
+    fn reads(&self, txn: Txn) -> (Option<Failure>, Vec<(Key, Vec<Read>)>) {
+        let mut unexplained = None;
         let mut by_key: FxHashMap<Key, Vec<Read>> = FxHashMap::default();
         let mut own: FxHashMap<Key, Vec<Value>> = FxHashMap::default();
         for op in self.history.ops_of(txn) {
@@ -114,12 +161,11 @@ impl Search<'_> {
                     by_key.entry(op.key).or_default().extend(self.register(txn, op, before));
                 }
                 OpKind::ReadList if op.value != Value::UNKNOWN => {
-                    let Some(part) = self.history.table().elements(op.value).strip_suffix(before) else {
-                        continue;
-                    };
-                    if let Some(element) = self.lacks(txn, op.key, part) {
-                        return Ok(Some(Failure::Unexplained(op.key, element)));
-                    }
+                    let list = self.history.table().elements(op.value);
+                    let part = list.strip_suffix(before);
+                    let lacks = self.lacks(txn, op.key, part.unwrap_or(list));
+                    unexplained = unexplained.or(lacks.map(|element| Failure::Unexplained(op.key, element)));
+                    let Some(part) = part else { continue };
                     by_key.entry(op.key).or_default().extend(self.list(txn, op, part));
                 }
                 kind if kind.is_write() => own.entry(op.key).or_default().push(op.value),
@@ -128,19 +174,34 @@ impl Search<'_> {
         }
         let mut by_key: Vec<(Key, Vec<Read>)> = by_key.into_iter().collect();
         by_key.sort_unstable_by_key(|(key, _)| *key);
-        let mut failure = None;
-        for (key, reads) in by_key.iter().filter(|(_, reads)| !reads.is_empty()) {
+        (unexplained, by_key)
+    }
+
+    /// Why a transaction cannot have taken effect, if it cannot.
+    fn failure(&self, txn: Txn) -> Option<Failure> {
+        let (mut failure, by_key) = self.reads(txn);
+        for (key, mut reads) in by_key {
+            reads.retain(|read| {
+                !self.is_free(read) || read.origins.iter().any(|&node| self.is_supposed(node))
+            });
+            let in_range = |read: &Read| self.history.op(read.op).in_range;
             let unexplained = |read: &&Read| read.explained && !read.origins.iter().any(|&o| self.is_live(o));
             if let Some(read) = reads.iter().find(unexplained) {
-                failure = failure.or(Some(Failure::Unexplained(*key, self.history.op(read.op).value)));
-            } else if reads.len() > 1 {
-                if let Some(free) = reads.iter().find(|read| self.is_free(read)) {
-                    return Err(free.op);
-                }
-                failure = failure.or(self.two_origins(*key, txn, reads));
+                failure = failure.or(Some(Failure::Unexplained(key, self.history.op(read.op).value)));
+                continue;
+            }
+            // What a range read finds may change.
+            reads.retain(|read| !in_range(read));
+            if reads.len() > 1 {
+                failure = failure.or(self.two_origins(key, txn, &reads));
             }
         }
-        Ok(failure)
+        failure
+    }
+
+    /// Whether a writer of unknown outcome is supposed to have taken effect.
+    fn is_supposed(&self, node: Node) -> bool {
+        matches!(node, Node::Txn(txn) if !self.absent.contains(&txn))
     }
 
     fn is_live(&self, node: Node) -> bool {

@@ -42,7 +42,8 @@ pub(crate) fn edges(history: &History, resolved: &Resolved, relations: Relations
 
 /// What lists say about the order of versions, as far as the other relations do not.
 pub(crate) fn versions(resolved: &Resolved, relations: Relations) -> impl Iterator<Item = &VersionEdge> {
-    resolved.versions.iter().filter(move |edge| !(relations.reads() && edge.is_a_read()))
+    let all = if relations == Relations::Versions { resolved.writes() } else { &resolved.versions };
+    all.iter().filter(move |edge| !(relations.reads() && edge.is_a_read()))
 }
 
 /// The components of sessions and reads, if they have a cycle.
@@ -60,7 +61,10 @@ pub(crate) fn find(history: &History, resolved: &Resolved, relations: Relations)
     if components.sizes.iter().all(|&size| size == 1) {
         return Vec::new();
     }
-    let tracer = Tracer::new(history, resolved, &[], None);
+    let tracer = match relations {
+        Relations::Versions => Tracer::of_writes(history, resolved),
+        _ => Tracer::new(history, resolved, &[], None),
+    };
     let mut trail = Trail::default();
     let mut through: Vec<(u32, Edge)> = closing_edges(history, resolved, relations)
         .filter_map(|edge| {

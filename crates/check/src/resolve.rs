@@ -20,6 +20,7 @@ mod lists;
 mod presence;
 mod registers;
 mod unique;
+mod writes;
 mod wrong;
 
 use std::ops::Range;
@@ -33,6 +34,7 @@ use crate::certificate::Limit;
 use crate::watch::{Watch, go_on};
 
 pub(crate) use lists::{Repeated, VersionEdge};
+use writes::Writes;
 
 /// What an operation has to do with other transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,10 +115,14 @@ pub(crate) struct Resolved {
     pub(crate) wrong: Vec<WrongRead>,
     /// Two reads of one key in one transaction that return the writes of two others.
     pub(crate) unrepeatable: Vec<(Op, Op)>,
+    /// The same where one of the two is of a range.
+    pub(crate) changed_ranges: Vec<(Op, Op)>,
     /// Pairs of list reads, neither a prefix of the other.
     pub(crate) incompatible: Vec<(Op, Op)>,
     /// What lists say about the order of versions.
     pub(crate) versions: Vec<VersionEdge>,
+    /// What they say to PL-1, where that differs.
+    writes: Option<Writes>,
     /// Reads of registers that have several possible writers.
     pub(crate) ambiguous: Option<Tally>,
     /// Reads of lists that hold an element that was appended more than once.
@@ -138,6 +144,20 @@ impl Resolved {
     }
 
     pub(crate) fn watched(history: &History, watch: &dyn Watch) -> Result<Resolved, Limit> {
+        Resolved::with_readable(history, None, watch)
+    }
+
+    /// Resolves a copy of this history in which something is settled that is open here.
+    pub(crate) fn in_world(&self, history: &History, watch: &dyn Watch) -> Result<Resolved, Limit> {
+        let readable = self.writes.as_ref().map(|writes| &writes.readable[..]);
+        Resolved::with_readable(history, readable, watch)
+    }
+
+    fn with_readable(
+        history: &History,
+        readable: Option<&[bool]>,
+        watch: &dyn Watch,
+    ) -> Result<Resolved, Limit> {
         let unsupported = lists::unsupported_keys(history);
         let mut links: Vec<Link> = rayon::iter::repeat_n(Link::NOTHING, history.op_count()).collect();
         let mut found = resolve_registers(history, &unsupported, &mut links);
@@ -156,10 +176,12 @@ impl Resolved {
         found.unrepeatable.append(&mut repeated.pairs);
         go_on(watch)?;
         let listed = lists.resolve(&mut links, &present, watch)?;
+        let writes = lists.writes(&listed, &present, readable);
         wrong.extend(listed.wrong);
         wrong.sort_unstable_by_key(|wrong| (wrong.read, wrong.anomaly));
         found.unrepeatable.extend(listed.unrepeatable);
         found.unrepeatable.sort_unstable();
+        found.changed_ranges.sort_unstable();
         found.unsupported.extend(listed.unsupported);
         repeated.uncertain.extend(listed.uncertain);
         Ok(Resolved {
@@ -167,8 +189,10 @@ impl Resolved {
             present,
             wrong,
             unrepeatable: found.unrepeatable,
+            changed_ranges: found.changed_ranges,
             incompatible: listed.incompatible,
             versions: listed.versions,
+            writes,
             ambiguous: Tally::of(&found.ambiguous),
             open_lists: Tally::of(&listed.ambiguous),
             repeated_elements: lists.repeated_elements(),
@@ -176,6 +200,16 @@ impl Resolved {
             uncertain: Tally::of(&repeated.uncertain),
             unsupported: Tally::of(&found.unsupported),
         })
+    }
+
+    /// What lists say to PL-1 about the order of versions.
+    pub(crate) fn writes(&self) -> &[VersionEdge] {
+        self.writes.as_ref().map_or(&self.versions, |writes| &writes.versions)
+    }
+
+    /// Of lists that say something to PL-1, the first elements that were appended more than once.
+    pub(crate) fn repeated_writes(&self) -> &[Repeated] {
+        self.writes.as_ref().map_or(&self.repeated, |writes| &writes.repeated)
     }
 
     /// The present transaction before another in its session.

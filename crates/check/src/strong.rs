@@ -58,7 +58,7 @@ pub(crate) enum Answer {
     Stopped(Limit),
 }
 
-/// Decides a strong level; `every` asks for the scenarios that are independent of the first one, too.
+/// Decides a strong level, or leaves it open for what ranges leave open; `every` asks for the scenarios that are independent of the first one, too.
 pub(crate) fn decide(
     history: &History,
     resolved: &Resolved,
@@ -68,12 +68,17 @@ pub(crate) fn decide(
     watch: &dyn Watch,
 ) -> Option<Answer> {
     let rules = Rules::of(level, trust_timestamps)?;
-    let problem = match Problem::new(history, resolved, false, watch) {
+    let problem = match problem_of(history, resolved, level, watch) {
         Ok(problem) => problem,
         Err(limit) => return Some(Answer::Stopped(limit)),
     };
     let patience = Patience::endless(watch);
     let mut answer = attempt(&problem, level, rules, &patience);
+    if let Answer::Holds(Witness { order: Some(order), .. }) = &answer.0
+        && !problem.reads_past(order)
+    {
+        return None;
+    }
     if let (Answer::Violated(proofs), Ended::Searched) = (&mut answer.0, answer.1)
         && every
         && let [first] = &proofs[..]
@@ -84,6 +89,17 @@ pub(crate) fn decide(
         proofs.extend(others);
     }
     Some(answer.0)
+}
+
+/// The reads that count at a level. PL-2.99 forbids cycles over single keys: what a range read missed is none of them.
+fn problem_of<'a>(
+    history: &'a History,
+    resolved: &'a Resolved,
+    level: Level,
+    watch: &dyn Watch,
+) -> Result<Problem<'a>, Limit> {
+    let problem = Problem::new(history, resolved, false, watch)?;
+    Ok(if level == Level::AdyaPl299 { problem.sparing_ranges() } else { problem })
 }
 
 /// How an answer was come by.
@@ -167,7 +183,7 @@ pub(crate) fn lost_updates(
     watch: &dyn Watch,
 ) -> Vec<Proof> {
     let Some(rules) = Rules::of(level, false) else { return Vec::new() };
-    let Ok(problem) = Problem::new(history, resolved, false, watch) else { return Vec::new() };
+    let Ok(problem) = problem_of(history, resolved, level, watch) else { return Vec::new() };
     let lost = Lost::find(&problem, rules);
     if lost.is_empty() {
         return Vec::new();

@@ -97,6 +97,12 @@ impl Trail {
     }
 }
 
+fn sorted(versions: &[VersionEdge]) -> Vec<&VersionEdge> {
+    let mut versions: Vec<&VersionEdge> = versions.iter().collect();
+    versions.sort_by_key(|edge| edge.to);
+    versions
+}
+
 impl<'a> Tracer<'a> {
     pub(crate) fn new(
         history: &'a History,
@@ -104,12 +110,17 @@ impl<'a> Tracer<'a> {
         forced: &[Forced],
         causal_place: Option<&'a [u32]>,
     ) -> Self {
-        let mut versions: Vec<&VersionEdge> = resolved.versions.iter().collect();
-        versions.sort_by_key(|edge| edge.to);
+        let versions = sorted(&resolved.versions);
         let mut forced: Vec<Forced> =
             forced.iter().copied().filter(|forced| forced.target(resolved).is_some()).collect();
         forced.sort_unstable_by_key(|forced| (forced.target(resolved), *forced));
         Tracer { history, resolved, versions, forced, causal_place }
+    }
+
+    /// One for the order of writes that PL-1 knows.
+    pub(crate) fn of_writes(history: &'a History, resolved: &'a Resolved) -> Self {
+        let versions = sorted(resolved.writes());
+        Tracer { history, resolved, versions, forced: Vec::new(), causal_place: None }
     }
 
     /// A shortest path between two different transactions, through transactions for which `within` holds.

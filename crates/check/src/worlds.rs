@@ -11,12 +11,12 @@
 //! with the fewest answers that the engines do not refute at once is asked. Histories that get here are rare and their
 //! open places few; where they are many, the search is given up.
 
-use isoscope_history::{Edit, History, Key, Op, OpKind, Outcome, Txn, Value};
+use isoscope_history::{Edit, History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
 use isoscope_levels::Level;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::certificate::{Finding, Limit, Node, Question, Unknown, Verdict, Witness, World, Worlds};
-use crate::resolve::{Repeated, Resolved};
+use crate::resolve::Resolved;
 use crate::strong::{names_sources, optional_lists};
 use crate::watch::Watch;
 
@@ -39,10 +39,9 @@ pub(crate) fn questions(history: &History, resolved: &Resolved, level: Level) ->
     if level == Level::CutIsolation {
         return Vec::new();
     }
-    // To PL-1, lists that contradict each other say nothing.
-    let counts = |repeated: &&Repeated| repeated.is_plain || level != Level::AdyaPl1;
+    let repeated = if level == Level::AdyaPl1 { resolved.repeated_writes() } else { &resolved.repeated };
     let mut questions: Vec<Question> = Vec::new();
-    for repeated in resolved.repeated.iter().filter(counts) {
+    for repeated in repeated {
         let mut appends = repeated.appends.clone();
         appends.sort_by_key(|&append| seems_appended(history, append));
         questions.push(Question::Element { read: repeated.read, index: repeated.index, appends });
@@ -75,11 +74,7 @@ pub(crate) fn search(
     watch: &dyn Watch,
     judge: Judge<'_>,
 ) -> Found {
-    let wrong = match wrong_lists(history, watch) {
-        Ok(wrong) => wrong,
-        Err(limit) => return Found::Stopped(limit),
-    };
-    let mut search = Search { history, resolved, level, watch, judge, wrong, looked_at: 0 };
+    let mut search = Search { history, resolved, level, watch, judge, looked_at: 0 };
     match search.guess() {
         Ok(None) => search.go_through(),
         Ok(Some(witness)) => Found::Holds(witness),
@@ -93,24 +88,7 @@ struct Search<'a> {
     level: Level,
     watch: &'a dyn Watch,
     judge: Judge<'a>,
-    /// Lists that are wrong whatever is open, be it of transactions that may not have taken effect.
-    wrong: FxHashSet<Op>,
     looked_at: usize,
-}
-
-/// Lists that are wrong by themselves, of all who did not abort.
-fn wrong_lists(history: &History, watch: &dyn Watch) -> Result<FxHashSet<Op>, Limit> {
-    let mut edit = history.edit();
-    for txn in history.txns().filter(|&txn| history.outcome(txn) == Outcome::Unknown) {
-        edit.set_outcome(txn, true);
-    }
-    let all = edit.finish();
-    let wrong = Resolved::watched(&all, watch)?.wrong;
-    Ok(wrong.iter().map(|wrong| wrong.read).filter(|&read| is_list(history, read)).collect())
-}
-
-fn is_list(history: &History, read: Op) -> bool {
-    history.op(read).kind == OpKind::ReadList
 }
 
 /// A history of which less is open, and what the engines say of it.
@@ -143,18 +121,7 @@ impl Search<'_> {
         if self.looked_at > MOST_WORLDS {
             return Err(Found::Open);
         }
-        let resolved = Resolved::watched(&history, self.watch).map_err(Found::Stopped)?;
-        if self.level == Level::AdyaPl1 {
-            if let Some(read) = self.unfit(&resolved) {
-                return Ok(Candidate { history, looked: Looked::Refuted(World::Unfit { read }) });
-            }
-            // Somebody who may have taken effect read a list that nobody can make.
-            let known: FxHashSet<Op> = self.resolved.wrong.iter().map(|wrong| wrong.read).collect();
-            let mut lists = resolved.wrong.iter().filter(|wrong| is_list(&history, wrong.read));
-            if lists.any(|wrong| !known.contains(&wrong.read)) {
-                return Err(Found::Open);
-            }
-        }
+        let resolved = self.resolved.in_world(&history, self.watch).map_err(Found::Stopped)?;
         let looked = match (self.judge)(&history, &resolved) {
             Verdict::Violated(findings) => match shortest(findings) {
                 Some(finding) => Looked::Refuted(World::Violated(finding)),
@@ -170,15 +137,6 @@ impl Search<'_> {
             },
         };
         Ok(Candidate { history, looked })
-    }
-
-    /// A list that is wrong in a world, and was not before, or that contradicts another.
-    fn unfit(&self, resolved: &Resolved) -> Option<Op> {
-        let mut wrong = resolved.wrong.iter().map(|wrong| wrong.read);
-        let is_new = |&read: &Op| is_list(self.history, read) && !self.wrong.contains(&read);
-        let mut pairs =
-            resolved.incompatible.iter().filter(|pair| !self.resolved.incompatible.contains(pair));
-        wrong.find(is_new).or_else(|| pairs.next().map(|&(first, _)| first))
     }
 
     /// Answers all questions by what seems true; gives what shows that the level holds then, if it does.
@@ -299,8 +257,8 @@ fn answered(history: &History, question: &Question) -> Vec<History> {
     }
 }
 
-/// Gives each repeated element of a list the append that seems to be the first left, and rather the next of the transaction
-/// that appended the element before.
+/// Gives each element of a list the append that seems to be the first left, and rather the next of the transaction
+/// that appended the element before. At the end of the list are the reader's own.
 fn guess_list(edit: &mut Edit, read: Op) {
     let history = edit.history().clone();
     let (key, reader) = (history.key_of(read), history.txn_of(read));
@@ -308,20 +266,24 @@ fn guess_list(edit: &mut Edit, read: Op) {
         .writers(key)
         .iter()
         .filter(|&&txn| txn != reader && history.outcome(txn) != Outcome::Aborted)
-        .flat_map(|&txn| history.ops_of(txn))
-        .filter(|op| op.kind == OpKind::Append && op.key == key)
-        .map(|op| op.id)
+        .flat_map(|&txn| appends_of(&history, txn, key))
         .collect();
     appends.sort_by_key(|&append| seems_appended(&history, append));
     let list = history.table().elements(history.op(read).value).to_vec();
     let mut before: Option<Txn> = None;
+    let own: Vec<Op> = own_appends(&history, reader, key, read).collect();
     let until = list.len() - own_length(&history, read);
     let from = history.table().elements(history.initial(key)).len();
-    for (index, &element) in list.iter().enumerate().take(until).skip(from) {
+    for (index, &element) in list.iter().enumerate().skip(from) {
         let fits = |append: &Op| history.op(*append).value == element;
-        let same = appends.iter().position(|op| fits(op) && Some(history.txn_of(*op)) == before);
-        let Some(place) = same.or_else(|| appends.iter().position(fits)) else { continue };
-        let append = appends.remove(place);
+        let append = if index < until {
+            let same = appends.iter().position(|op| fits(op) && Some(history.txn_of(*op)) == before);
+            let place = same.or_else(|| appends.iter().position(fits));
+            place.map(|place| appends.remove(place))
+        } else {
+            own.get(index - until).copied()
+        };
+        let Some(append) = append else { continue };
         before = Some(history.txn_of(append));
         set_apart(edit, read, index, append);
     }
@@ -335,30 +297,28 @@ fn own_length(history: &History, read: Op) -> usize {
     if list.ends_with(&own) { own.len() } else { 0 }
 }
 
+fn appends_of(history: &History, txn: Txn, key: Key) -> impl Iterator<Item = Op> + '_ {
+    let appends = history.ops_of(txn).filter(move |op| op.kind == OpKind::Append && op.key == key);
+    appends.map(|op| op.id)
+}
+
 fn own_appends(history: &History, txn: Txn, key: Key, before: Op) -> impl Iterator<Item = Op> + '_ {
-    let ops = history.ops_of(txn).take_while(move |op| op.id < before);
-    ops.filter(move |op| op.kind == OpKind::Append && op.key == key).map(|op| op.id)
+    appends_of(history, txn, key).take_while(move |&op| op < before)
 }
 
 /// Sets an append apart from all others, and with it the element at a place of a list and of all lists of the key that agree with
-/// it so far, and what its own transaction read of it.
+/// it so far. What was not learned stays so.
 fn set_apart(edit: &mut Edit, read: Op, index: usize, append: Op) {
     let history = edit.history().clone();
-    let (key, writer) = (history.key_of(read), history.txn_of(append));
+    let key = history.key_of(read);
     let list = |read: Op| history.table().elements(history.op(read).value);
     let until = &list(read)[..=index];
     let twin = edit.twin(until[index]);
-    for txn in history.txns() {
-        for other in history.ops_of(txn).filter(|op| op.kind == OpKind::ReadList && op.key == key) {
-            let mut elements = list(other.id).to_vec();
-            let external = elements.len() - own_length(&history, other.id);
-            if index < external && elements.starts_with(until) {
-                elements[index] = twin;
-            }
-            let own = own_appends(&history, txn, key, other.id).position(|op| op == append);
-            if let Some(place) = own.filter(|_| txn == writer && external < elements.len()) {
-                elements[external + place] = twin;
-            }
+    let is_list = |op: &OpView| op.kind == OpKind::ReadList && op.key == key && op.value != Value::UNKNOWN;
+    for other in history.txns().flat_map(|txn| history.ops_of(txn)).filter(is_list) {
+        let mut elements = list(other.id).to_vec();
+        if elements.starts_with(until) {
+            elements[index] = twin;
             edit.set_list(other.id, &elements);
         }
     }

@@ -137,6 +137,6 @@ impl Teller<'_> {
 fn leaves(worlds: &Worlds) -> impl DoubleEndedIterator<Item = (usize, &Finding)> {
     worlds.cases.iter().enumerate().filter_map(|(node, case)| match case {
         World::Violated(finding) => Some((node, finding)),
-        World::Unfit { .. } | World::Open { .. } => None,
+        World::Open { .. } => None,
     })
 }

@@ -154,6 +154,11 @@ impl TxnBuilder<'_> {
         self.push(OpKind::ReadList, key, list)
     }
 
+    /// Reads the list of a key; what was read was not learned.
+    pub fn read_list_unlearned(self, key: impl IntoValue) -> Self {
+        self.push(OpKind::ReadList, key, Value::UNKNOWN)
+    }
+
     /// Creates a key.
     pub fn insert(self, key: impl IntoValue, value: impl IntoValue) -> Self {
         self.push(OpKind::Insert, key, value)

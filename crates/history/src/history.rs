@@ -109,6 +109,12 @@ impl OpTag {
     pub(crate) const EXTERNAL: u8 = 0x10;
     pub(crate) const FINAL: u8 = 0x20;
     pub(crate) const CONSISTENT: u8 = 0x40;
+    pub(crate) const IN_RANGE: u8 = 0x80;
+
+    /// The same without what the index found.
+    pub(crate) fn unmarked(self) -> OpTag {
+        OpTag(self.kind() as u8 | self.0 & OpTag::IN_RANGE)
+    }
 
     /// Whether the operation makes a new version of its key: a bit for each kind, so that nothing branches on it.
     #[inline]
@@ -227,6 +233,8 @@ pub struct OpView {
     /// For a read of a register: it returns what the transaction itself last wrote to the key, or if it had not
     /// written it what it first read of it; or it is the first operation on it.
     pub consistent: bool,
+    /// For a read: it is what a range read says of one key ([`History::expand_ranges`]).
+    pub in_range: bool,
 }
 
 impl OpView {
@@ -234,7 +242,8 @@ impl OpView {
     fn gather(id: Op, tag: OpTag, key: Key, value: Value) -> OpView {
         let flag = |bit| tag.0 & bit != 0;
         let (external, last_write) = (flag(OpTag::EXTERNAL), flag(OpTag::FINAL));
-        OpView { id, kind: tag.kind(), key, value, external, last_write, consistent: flag(OpTag::CONSISTENT) }
+        let (consistent, in_range) = (flag(OpTag::CONSISTENT), flag(OpTag::IN_RANGE));
+        OpView { id, kind: tag.kind(), key, value, external, last_write, consistent, in_range }
     }
 }
 

@@ -2,15 +2,16 @@
 //!
 //! A list that a transaction reads must end with what the transaction itself appended before; what stands in
 //! front of that is the *external part*, the version it read. The last element of the external part names the
-//! transaction it was read from, and the order of the elements is the order of versions. So the external parts
-//! of a key must be prefixes of each other, and the longest that is not wrong in itself says everything: its
-//! neighbours are ordered as they stand, and whoever appended an element it does not hold did so later. A list is
-//! wrong in itself when it holds what nobody can have appended, or something twice, or the appends of one
+//! transaction it was read from, and the order of the elements is the order of versions. A list that ends with its
+//! reader's own appends is a version as well: the one that these appends made. So the lists
+//! of a key must be prefixes of each other, own appends included, and the longest that is not wrong in itself shows the version
+//! order: its elements were appended in this order, and every append it does not hold came later. A list is
+//! wrong in itself when it holds an element that was not appended, or holds it too often, or holds the appends of one
 //! transaction in another order or with a gap.
 //!
-//! An element that was appended twice does not name its transaction. What the other elements say holds whoever appended it,
+//! An element that was appended twice does not name its transaction. What the other elements say holds in any case,
 //! and nothing more is said here: lists that hold one are *open*, and what may be at the first such place is a
-//! [`Repeated`], for `worlds.rs` to go through.
+//! [`Repeated`], which `worlds.rs` resolves. PL-1 takes lists as evidence that stronger levels refuse: `writes.rs`.
 
 use std::cmp::Reverse;
 
@@ -28,14 +29,14 @@ pub(crate) struct VersionEdge {
     pub(crate) from: Txn,
     pub(crate) to: Txn,
     pub(crate) why: Why,
-    reader: Txn,
+    pub(super) reader: Txn,
 }
 
 impl VersionEdge {
     /// Whether it says that what the reader of a list appended itself comes after what it read: where reads
     /// count, the read says so already.
     pub(crate) fn is_a_read(&self) -> bool {
-        self.to == self.reader && matches!(self.why, Why::Missing { .. })
+        self.to == self.reader
     }
 }
 
@@ -64,19 +65,24 @@ pub(crate) fn unsupported_keys(history: &History) -> Vec<bool> {
 
 /// An append, and how often transactions that did not abort append the same element to the same key.
 #[derive(Clone, Copy)]
-struct Append {
-    op: Op,
-    txn: Txn,
-    times: u32,
+pub(super) struct Append {
+    pub(super) op: Op,
+    pub(super) txn: Txn,
+    pub(super) times: u32,
     /// What the transaction appended to the key just before.
     after: Option<Op>,
 }
 
 /// A list read, taken apart.
-struct ListRead<'h> {
-    op: Op,
-    txn: Txn,
-    key: Key,
+pub(super) struct ListRead<'h> {
+    pub(super) op: Op,
+    pub(super) txn: Txn,
+    pub(super) key: Key,
+    /// What stands after the initial elements; none where these are not there.
+    pub(super) appended: Option<&'h [Value]>,
+    /// What it shows of the appends of others: without the initial elements and the reader's own appends, where it begins and
+    /// ends with these.
+    shown: &'h [Value],
     /// What stands between the initial elements and the transaction's own appends; what is missing where these
     /// are not there.
     external: Result<&'h [Value], Anomaly>,
@@ -84,8 +90,8 @@ struct ListRead<'h> {
 
 /// All list reads of a history.
 pub(crate) struct Lists<'h> {
-    history: &'h History,
-    reads: Vec<ListRead<'h>>,
+    pub(super) history: &'h History,
+    pub(super) reads: Vec<ListRead<'h>>,
     /// Reads that are not of lists.
     strange: Vec<Op>,
     appends: FxHashMap<(Key, Value), Append>,
@@ -101,10 +107,8 @@ pub(crate) struct Repeated {
     pub(crate) read: Op,
     /// Where the element is.
     pub(crate) index: u32,
-    /// The appends that it may be.
+    /// The appends that it may be: of each transaction the first of this element.
     pub(crate) appends: Vec<Op>,
-    /// Whether nothing is wrong with the lists of this key, nor do they contradict each other.
-    pub(crate) is_plain: bool,
 }
 
 /// What the lists of a history say.
@@ -142,6 +146,11 @@ impl<'h> Lists<'h> {
         lists
     }
 
+    /// How often transactions that did not abort appended an element.
+    pub(super) fn times(&self, key: Key, element: Value) -> u32 {
+        self.appends.get(&(key, element)).map_or(0, |append| append.times)
+    }
+
     fn index_appends(&mut self) {
         for txn in self.history.txns() {
             let mut before: FxHashMap<Key, Op> = FxHashMap::default();
@@ -174,13 +183,15 @@ impl<'h> Lists<'h> {
         };
         let own = if read.external { Vec::new() } else { self.own_appends(op, txn, read.key) };
         let rest = list.strip_suffix(own.as_slice()).ok_or(Anomaly::NotMyOwnWrite);
-        let external =
-            rest.and_then(|rest| rest.strip_prefix(self.initial(read.key)).ok_or(Anomaly::LostAppend));
-        self.reads.push(ListRead { op, txn, key: read.key, external });
+        let initial = self.initial(read.key);
+        let shown = rest.unwrap_or(list);
+        let external = rest.and_then(|rest| rest.strip_prefix(initial).ok_or(Anomaly::LostAppend));
+        let (appended, shown) = (list.strip_prefix(initial), shown.strip_prefix(initial).unwrap_or(shown));
+        self.reads.push(ListRead { op, txn, key: read.key, appended, shown, external });
     }
 
     /// What a list holds before any transaction.
-    fn initial(&self, key: Key) -> &'h [Value] {
+    pub(super) fn initial(&self, key: Key) -> &'h [Value] {
         match self.history.datum(self.history.initial(key)) {
             Datum::List(initial) => initial,
             _ => &[],
@@ -198,12 +209,12 @@ impl<'h> Lists<'h> {
         let from = self.reads.partition_point(|read| read.txn < reader);
         let reads = self.reads[from..].iter().take_while(move |read| read.txn == reader);
         reads.flat_map(|read| {
-            read.part().iter().filter_map(|&element| self.only_append(read.key, element)).map(|a| a.txn)
+            read.shown.iter().filter_map(|&element| self.only_append(read.key, element)).map(|a| a.txn)
         })
     }
 
     /// The append of an element that was appended once.
-    fn only_append(&self, key: Key, element: Value) -> Option<&Append> {
+    pub(super) fn only_append(&self, key: Key, element: Value) -> Option<&Append> {
         self.appends.get(&(key, element)).filter(|append| append.times == 1)
     }
 
@@ -241,50 +252,40 @@ impl<'h> Lists<'h> {
         let mut keys: Vec<Key> = longest.keys().copied().collect();
         keys.sort_unstable();
         for key in keys {
-            self.versions(longest[&key], present, &mut listed);
-            let repeated = self.first_repeated(longest[&key]);
-            listed.repeated.extend(repeated);
+            listed.versions.extend(self.versions(longest[&key], present));
+            listed.repeated.extend(self.first_repeated(longest[&key]));
         }
-        self.set_plain(&mut listed);
         Ok(listed)
     }
 
     /// The first element of a list that was appended more than once.
-    fn first_repeated(&self, longest: &ListRead<'h>) -> Option<Repeated> {
+    pub(super) fn first_repeated(&self, longest: &ListRead<'h>) -> Option<Repeated> {
         let key = longest.key;
-        let place = longest.part().iter().position(|&element| self.is_repeated(key, element))?;
-        let element = longest.part()[place];
-        let appends = self.appends_to(key).iter().map(|&(_, _, op)| op);
+        let place = longest.whole().iter().position(|&element| self.is_repeated(key, element))?;
+        let element = longest.whole()[place];
+        // Of equal elements that one transaction appended, the first comes first.
+        let by_txn = self.appends_to(key).chunk_by(|a, b| a.1 == b.1);
+        let first = |appends: &[(Key, Txn, Op)]| {
+            appends.iter().map(|&(_, _, op)| op).find(|&op| self.history.op(op).value == element)
+        };
         Some(Repeated {
             read: longest.op,
             index: (self.initial(key).len() + place) as u32,
-            appends: appends.filter(|&op| self.history.op(op).value == element).collect(),
-            is_plain: true,
+            appends: by_txn.filter_map(first).collect(),
         })
     }
 
-    /// Says of which keys the lists are wrong or contradict each other.
-    fn set_plain(&self, listed: &mut Listed) {
-        let key_of = |op: Op| self.history.key_of(op);
-        let wrong = listed.wrong.iter().map(|wrong| key_of(wrong.read));
-        let odd: FxHashSet<Key> =
-            wrong.chain(listed.incompatible.iter().map(|&(first, _)| key_of(first))).collect();
-        for repeated in &mut listed.repeated {
-            repeated.is_plain = !odd.contains(&key_of(repeated.read));
-        }
-    }
-
     /// All appends to a key that did not abort, by transaction.
-    fn appends_to(&self, key: Key) -> &[(Key, Txn, Op)] {
+    pub(super) fn appends_to(&self, key: Key) -> &[(Key, Txn, Op)] {
         let of_key = &self.by_key[self.by_key.partition_point(|append| append.0 < key)..];
         &of_key[..of_key.partition_point(|append| append.0 == key)]
     }
 
-    /// For each key the longest external part that is not wrong in itself, the first where several are longest.
+    /// For each key the longest list that is not wrong in itself, the first where several are longest.
     fn longest(&self) -> FxHashMap<Key, &ListRead<'h>> {
         let mut by_length: Vec<&ListRead<'h>> =
             self.reads.iter().filter(|read| read.external.is_ok()).collect();
-        by_length.sort_by_key(|read| (read.key, Reverse(read.part().len()), read.op));
+        by_length.sort_by_key(|read| (read.key, Reverse(read.whole().len()), read.op));
         let of_one_key = by_length.chunk_by(|a, b| a.key == b.key);
         let longest =
             of_one_key.filter_map(|reads| reads.iter().find(|read| self.first_wrong(read).is_none()));
@@ -305,7 +306,7 @@ impl<'h> Lists<'h> {
             }
         };
         let best = longest.get(&read.key);
-        let is_prefix = best.is_some_and(|best| best.part().starts_with(external));
+        let is_prefix = best.is_some_and(|best| best.whole().starts_with(read.whole()));
         // A prefix of a list that is not wrong in itself can only hold what its reader appends later.
         let plain = is_prefix && !self.appends_any(read);
         let wrong = if plain { None } else { self.first_wrong(read) };
@@ -422,33 +423,30 @@ impl<'h> Lists<'h> {
         other.map_or(Link::NOTHING, |append| Link::from(append.txn))
     }
 
-    /// The order of versions that the longest list of a key shows.
-    fn versions(&self, longest: &ListRead<'h>, present: &[bool], listed: &mut Listed) {
-        let (read, key) = (longest.op, longest.key);
+    /// The order of versions that a list shows.
+    pub(super) fn versions(&self, list: &ListRead<'h>, present: &[bool]) -> Vec<VersionEdge> {
+        let (read, key, reader) = (list.op, list.key, list.txn);
+        let mut versions = Vec::new();
         let appends: Vec<Option<&Append>> =
-            longest.part().iter().map(|&element| self.only_append(key, element)).collect();
+            list.whole().iter().map(|&element| self.only_append(key, element)).collect();
         for (i, pair) in appends.windows(2).enumerate() {
             let &[Some(one), Some(other)] = pair else { continue };
             if one.txn != other.txn {
                 let index = (self.initial(key).len() + i + 1) as u32;
                 let why = Why::Versions { read, index };
-                listed.versions.push(VersionEdge { from: one.txn, to: other.txn, why, reader: longest.txn });
+                versions.push(VersionEdge { from: one.txn, to: other.txn, why, reader });
             }
         }
-        let Some(&Some(last)) = appends.last() else { return };
-        let seen: FxHashSet<Value> = longest.part().iter().copied().collect();
+        let Some(&Some(last)) = appends.last() else { return versions };
+        let seen: FxHashSet<Value> = list.whole().iter().copied().collect();
         for appends in self.appends_to(key).chunk_by(|a, b| a.1 == b.1) {
-            let txn = appends[0].1;
+            let to = appends[0].1;
             let missing = appends.iter().find(|(_, _, op)| !seen.contains(&self.history.op(*op).value));
-            if let Some(&(_, _, append)) = missing.filter(|_| present[txn.index()] && txn != last.txn) {
-                listed.versions.push(VersionEdge {
-                    from: last.txn,
-                    to: txn,
-                    why: Why::Missing { read, append },
-                    reader: longest.txn,
-                });
+            if let Some(&(_, _, append)) = missing.filter(|_| present[to.index()] && to != last.txn) {
+                versions.push(VersionEdge { from: last.txn, to, why: Why::Missing { read, append }, reader });
             }
         }
+        versions
     }
 }
 
@@ -456,5 +454,10 @@ impl<'h> ListRead<'h> {
     /// The external part, empty when it cannot be told.
     fn part(&self) -> &'h [Value] {
         self.external.unwrap_or_default()
+    }
+
+    /// All that was appended, the reader's own appends included; empty when it cannot be told.
+    pub(super) fn whole(&self) -> &'h [Value] {
+        self.appended.unwrap_or_default()
     }
 }

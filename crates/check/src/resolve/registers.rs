@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use isoscope_history::{Datum, History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Link;
 
@@ -14,6 +14,8 @@ pub(crate) struct Found {
     /// Reads that are wrong; why is asked later.
     pub(crate) open: Vec<Op>,
     pub(crate) unrepeatable: Vec<(Op, Op)>,
+    /// The same where one of the two is of a range.
+    pub(crate) changed_ranges: Vec<(Op, Op)>,
     pub(crate) ambiguous: Vec<Op>,
     pub(crate) unsupported: Vec<Op>,
     /// Reads of lists, left to `lists`.
@@ -24,6 +26,7 @@ impl Found {
     pub(crate) fn join(mut self, mut other: Found) -> Found {
         self.open.append(&mut other.open);
         self.unrepeatable.append(&mut other.unrepeatable);
+        self.changed_ranges.append(&mut other.changed_ranges);
         self.ambiguous.append(&mut other.ambiguous);
         self.unsupported.append(&mut other.unsupported);
         self.list_reads.append(&mut other.list_reads);
@@ -34,6 +37,7 @@ impl Found {
     pub(crate) fn retain(&mut self, keep: impl Fn(Op) -> bool) {
         self.open.retain(|&op| keep(op));
         self.unrepeatable.retain(|&(op, _)| keep(op));
+        self.changed_ranges.retain(|&(op, _)| keep(op));
         self.ambiguous.retain(|&op| keep(op));
         self.unsupported.retain(|&op| keep(op));
     }
@@ -83,6 +87,24 @@ impl Pass<'_> {
         }
         self.memory.forget(ops);
         history.ops_of(txn).for_each(|op| self.look(op));
+        if history.ops_of(txn).any(|op| op.in_range) {
+            self.compare_ranges(txn);
+        }
+    }
+
+    /// Two reads of a key from two others, of which one is of a range.
+    fn compare_ranges(&mut self, txn: Txn) {
+        let linked = |op: &OpView| {
+            let link = self.links[op.id.index() - self.first];
+            op.kind == OpKind::Read && op.external && (link.is_read() || link == Link::AMBIGUOUS)
+        };
+        let mut first: FxHashMap<Key, OpView> = FxHashMap::default();
+        for op in self.history.ops_of(txn).filter(linked) {
+            let before = *first.entry(op.key).or_insert(op);
+            if before.value != op.value && self.memory.differed.insert(op.key) {
+                self.found.changed_ranges.push((before.id, op.id));
+            }
+        }
     }
 
     fn look(&mut self, op: OpView) {
@@ -121,7 +143,9 @@ impl Pass<'_> {
             Link::AMBIGUOUS => self.found.ambiguous.push(op.id),
             _ => {}
         }
-        if let Some(first) = self.memory.read(op)
+        // Cut isolation is about reads of single keys.
+        if !op.in_range
+            && let Some(first) = self.memory.read(op)
             && self.history.op(first).value != op.value
             && self.memory.differed.insert(op.key)
         {

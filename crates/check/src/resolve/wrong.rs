@@ -194,7 +194,8 @@ pub(crate) fn repeated(
             link => Some(Origin::Final(link)),
         };
         let mut by_key: FxHashMap<Key, Vec<(OpView, Origin)>> = FxHashMap::default();
-        for op in history.ops_of(reader).filter(|op| op.kind == OpKind::Read && keys.contains(&op.key)) {
+        let counts = |op: &OpView| op.kind == OpKind::Read && !op.in_range && keys.contains(&op.key);
+        for op in history.ops_of(reader).filter(counts) {
             if let Some(origin) = origin(op).filter(|_| op.value != Value::UNKNOWN) {
                 by_key.entry(op.key).or_default().push((op, origin));
             }

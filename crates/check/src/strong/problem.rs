@@ -50,6 +50,10 @@ pub(crate) struct Problem<'a> {
     /// Where the reads of each transaction begin.
     starts: Vec<u32>,
     pub(crate) open: Vec<Open>,
+    /// Reads in ranges with a known source, where others may come between: they order reader and writer, and nothing else.
+    pub(crate) ranged: Vec<Read>,
+    /// Those with several possible sources, of which one comes before the reader, and those of optional transactions.
+    open_ranged: Vec<(u32, Vec<u32>)>,
     /// One for each transaction, or empty when there are none.
     optional: Vec<bool>,
     /// Transactions of unknown outcome that somebody would have read from, had they not a read that nobody can explain, or
@@ -86,6 +90,8 @@ impl<'a> Problem<'a> {
             reads: Vec::new(),
             starts: Vec::with_capacity(history.txn_count() + 1),
             open: Vec::new(),
+            ranged: Vec::new(),
+            open_ranged: Vec::new(),
             optional: Vec::new(),
             broken,
         };
@@ -127,6 +133,51 @@ impl<'a> Problem<'a> {
         Ok(problem)
     }
 
+    /// The same for a level that lets others come between a range read and what it missed: of reads in ranges only the order
+    /// of reader and writer counts, and where the writer is open nothing, until there is an order ([`Problem::reads_past`]).
+    pub(crate) fn sparing_ranges(mut self) -> Problem<'a> {
+        let in_range = |read: &Read| self.history.op(read.op).in_range;
+        if !self.reads.iter().any(in_range) {
+            return self;
+        }
+        let is_known = |read: &&Read| in_range(read) && read.source < OPEN && self.is_present(read.txn);
+        self.ranged = self.reads.iter().filter(is_known).copied().collect();
+        let mut place = vec![u32::MAX; self.reads.len()];
+        let mut kept: Vec<Read> = Vec::new();
+        let mut starts = Vec::with_capacity(self.starts.len());
+        for txn in 0..self.history.txn_count() as u32 {
+            starts.push(kept.len() as u32);
+            for i in self.reads_of(txn).filter(|&i| !in_range(&self.reads[i])) {
+                place[i] = kept.len() as u32;
+                kept.push(self.reads[i]);
+            }
+        }
+        starts.push(kept.len() as u32);
+        let reader = |open: &Open| self.reads[open.read as usize].txn;
+        let ranged = self.open.iter().filter(|open| place[open.read as usize] == u32::MAX);
+        let is_optional = |read: &&Read| in_range(read) && read.source != OPEN && !self.is_present(read.txn);
+        let optional = self.reads.iter().filter(is_optional).map(|read| (read.txn, vec![read.source]));
+        self.open_ranged = ranged.map(|open| (reader(open), open.sources.clone())).chain(optional).collect();
+        self.open.retain_mut(|open| {
+            open.read = place[open.read as usize];
+            open.read != u32::MAX
+        });
+        (self.reads, self.starts) = (kept, starts);
+        self
+    }
+
+    /// Whether in a commit order, every read in a range whose source is open comes after one of its possible sources.
+    pub(crate) fn reads_past(&self, order: &[Txn]) -> bool {
+        let mut place = vec![u32::MAX; self.history.txn_count()];
+        for (txn, i) in order.iter().zip(0..) {
+            place[txn.index()] = i;
+        }
+        let of = |txn: u32| place[txn as usize];
+        self.open_ranged.iter().filter(|(reader, _)| of(*reader) != u32::MAX).all(|(reader, sources)| {
+            sources.iter().any(|&source| source == INITIAL || of(source) < of(*reader))
+        })
+    }
+
     /// The same without some transactions, and without the reads that are or may be from them; `resolved` knows that they are
     /// absent. Nothing is said here that the whole does not say.
     pub(crate) fn without<'b>(&self, resolved: &'b Resolved, left_out: &FxHashSet<u32>) -> Problem<'b>
@@ -140,9 +191,13 @@ impl<'a> Problem<'a> {
             reads: Vec::with_capacity(self.reads.len()),
             starts: Vec::with_capacity(self.starts.len()),
             open: Vec::new(),
+            ranged: self.ranged.clone(),
+            open_ranged: self.open_ranged.clone(),
             optional: self.optional.clone(),
             broken: self.broken.clone(),
         };
+        let is_left_out = |read: &Read| left_out.contains(&read.txn) || left_out.contains(&read.source);
+        rest.ranged.retain(|read| !is_left_out(read));
         for txn in 0..self.history.txn_count() as u32 {
             rest.starts.push(rest.reads.len() as u32);
             if left_out.contains(&txn) {
@@ -175,7 +230,12 @@ impl<'a> Problem<'a> {
         // In a long transaction, to keep a read twice costs less than to look.
         let from = from.max(self.reads.len().saturating_sub(MOST_COMPARED));
         let (key, value) = (self.history.key_of(op), self.history.op(op).value);
-        self.reads[from..].iter().any(|read| read.key == key && self.history.op(read.op).value == value)
+        let in_range = self.history.op(op).in_range;
+        self.reads[from..].iter().any(|read| {
+            let earlier = self.history.op(read.op);
+            // A read in a range may say less than one of a single key.
+            read.key == key && earlier.value == value && (in_range || !earlier.in_range)
+        })
     }
 
     fn push(&mut self, txn: Txn, op: Op, sources: Vec<u32>) {

@@ -677,6 +677,10 @@ impl Teller<'_, '_> {
         if let Some(read) = self.prover.given_read(hop) {
             return Why::ReadFrom { read: problem.reads[read as usize].op };
         }
+        let mut ranged = problem.ranged.iter();
+        if let Some(read) = ranged.find(|read| (read.source, read.txn) == (from, to)) {
+            return Why::ReadFrom { read: read.op };
+        }
         let mut versions = problem.resolved.versions.iter();
         let version = versions.find(|version| version.from.0 == from && version.to.0 == to);
         version.map_or(Why::Session, |version| version.why.clone())

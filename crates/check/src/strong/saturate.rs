@@ -105,6 +105,7 @@ pub(crate) fn given(problem: &Problem<'_>, events: &Events, edges: &mut Vec<(u32
         }
         last = (read.source, read.txn);
     }
+    edges.extend(problem.ranged.iter().map(|read| (rules.commit(read.source), rules.begin(read.txn))));
     for version in &problem.resolved.versions {
         edges.push((rules.commit(version.from.0), rules.overwrite(version.to.0)));
     }

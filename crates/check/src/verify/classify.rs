@@ -115,7 +115,7 @@ pub(super) fn is_write_of(
     let (writer, write) = (facts.history.txn_of(write), facts.history.op(write));
     let returned = match read.kind {
         OpKind::ReadList => {
-            let shown = shown(facts, read, reader).contains(&write.value);
+            let shown = facts.shown(read, reader).contains(&write.value);
             shown != (anomaly == Anomaly::LostAppend)
         }
         _ => read.value == write.value,
@@ -135,16 +135,9 @@ pub(super) fn is_write_of(
     write.kind.is_write() && write.key == read.key && returned && fits
 }
 
-/// What a list shows of the appends of others; all of it where that cannot be told.
-fn shown<'h>(facts: &Facts<'h>, read: OpView, reader: Txn) -> &'h [Value] {
-    let list = facts.history.table().elements(read.value);
-    let part = facts.external_part(read, reader).unwrap_or(list);
-    part.strip_prefix(facts.initial_elements(read.key)).unwrap_or(part)
-}
-
 /// Whether a list holds a later append of the writer: before the given one, or without it.
 fn holds_later_append(facts: &Facts<'_>, read: OpView, reader: Txn, write: OpView) -> bool {
-    let (elements, writer) = (shown(facts, read, reader), facts.history.txn_of(write.id));
+    let (elements, writer) = (facts.shown(read, reader), facts.history.txn_of(write.id));
     let up_to = elements.iter().rposition(|&element| element == write.value).unwrap_or(elements.len());
     facts
         .history

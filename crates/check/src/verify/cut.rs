@@ -7,7 +7,8 @@
 //! counts that is not the reader's.
 //!
 //! A linear look tells nearly always. Where it depends on who took effect, or on who appended an element,
-//! [`Possible`] finds out.
+//! [`Possible`] finds out. A wrong read that need not be explained counts only if its writer took effect (it is *free*): then all
+//! sets of such writers are tried.
 
 use isoscope_history::{Key, Op, OpKind, OpView, Outcome, Txn, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -32,12 +33,36 @@ pub(super) fn check(facts: &Facts<'_>) -> Result<(), Refutation> {
     if agrees(facts) {
         return Ok(());
     }
-    let possible = Possible::new(facts);
-    match possible.failed.or_else(|| possible.free_read()) {
-        None => Ok(()),
-        Some(read) => {
-            Err(Refutation::new(format!("{} and others may be of two transactions", facts.text(read))))
+    match all_failures(facts) {
+        Err(_) => Err(Refutation::new("it depends on too many outcomes")),
+        Ok(None) => Ok(()),
+        Ok(Some(read)) => {
+            Err(Refutation::new(format!("{} and others are of two transactions", facts.text(read))))
         }
+    }
+}
+
+/// A read that fails whichever writers of free reads took effect, if cut isolation is violated; an error when there are too
+/// many such writers.
+fn all_failures(facts: &Facts<'_>) -> Result<Option<Op>, Op> {
+    let mut failed = None;
+    for supposed in supposed(facts)? {
+        match Possible::new(facts, supposed).failed {
+            None => return Ok(None),
+            Some(read) => failed = failed.or(Some(read)),
+        }
+    }
+    Ok(failed)
+}
+
+/// All sets of writers of free reads; an error, with such a read, when there are too many.
+fn supposed(facts: &Facts<'_>) -> Result<Vec<FxHashSet<Txn>>, Op> {
+    let (writers, first) = Possible::new(facts, FxHashSet::default()).free_writers();
+    match first {
+        Some(read) if writers.len() > 10 => Err(read),
+        _ => Ok((0..1u32 << writers.len())
+            .map(|set| (0..writers.len()).filter(|i| set & 1 << i != 0).map(|i| writers[i]).collect())
+            .collect()),
     }
 }
 
@@ -49,8 +74,9 @@ fn agrees(facts: &Facts<'_>) -> bool {
     for txn in facts.present() {
         for read in facts.history.ops_of(txn).filter(|op| op.kind.is_read()) {
             match origin(facts, read, txn) {
-                Candidates::None => continue,
                 Candidates::Several if any_left_out => return false,
+                Candidates::None => continue,
+                _ if read.in_range => continue,
                 _ => {}
             }
             let entry = &mut first[read.key.index()];
@@ -67,19 +93,26 @@ fn agrees(facts: &Facts<'_>) -> bool {
 
 /// Whether it depends on who took effect if a wrong read counts.
 pub(super) fn depends(facts: &Facts<'_>) -> bool {
-    Possible::new(facts).free_read().is_some()
+    supposed(facts).is_err()
 }
 
 /// Whether two reads of a key by a transaction are among those that show that cut isolation is violated whoever took
 /// effect.
 pub(super) fn is_unrepeatable(facts: &Facts<'_>, reader: Txn, first: OpView, second: OpView) -> bool {
-    let possible = Possible::new(facts);
-    let counted = |read: OpView| possible.origins(reader, read).is_some();
-    possible.failed.is_some()
-        && compare(facts, reader, first, second) != Origins::Agree
-        && counted(first)
-        && counted(second)
-        && !possible.has_one_origin(reader, first.key)
+    let Ok(supposed) = supposed(facts) else { return false };
+    let possible: Vec<Possible<'_, '_>> = supposed.into_iter().map(|set| Possible::new(facts, set)).collect();
+    let shows_it = |possible: &Possible<'_, '_>| {
+        let counted = |read: OpView| possible.origins(reader, read).is_some();
+        counted(first) && counted(second) && !possible.has_one_origin(reader, first.key)
+    };
+    possible.iter().all(|possible| possible.failed.is_some())
+        && first.value != second.value
+        && possible.iter().any(shows_it)
+}
+
+/// Whether an operation reads a single key: what a range read finds may change.
+fn is_item_read(op: &OpView) -> bool {
+    op.kind.is_read() && !op.in_range
 }
 
 /// Who may have taken effect: the greatest set of transactions that did not abort in which everybody has each read
@@ -90,6 +123,8 @@ struct Possible<'a, 'h> {
     /// Who wrote a value to a key, and whether finally, one entry for each write that did not abort.
     writes: FxHashMap<(Key, Value), Vec<(Txn, bool)>>,
     set: Vec<bool>,
+    /// Writers of free reads that are supposed to have taken effect; the other ones are not in the set.
+    supposed: FxHashSet<Txn>,
     /// A read of one that committed and is not in the set.
     failed: Option<Op>,
 }
@@ -102,7 +137,7 @@ struct From {
 }
 
 impl<'a, 'h> Possible<'a, 'h> {
-    fn new(facts: &'a Facts<'h>) -> Self {
+    fn new(facts: &'a Facts<'h>, supposed: FxHashSet<Txn>) -> Self {
         let history = facts.history;
         let mut writes: FxHashMap<(Key, Value), Vec<(Txn, bool)>> = FxHashMap::default();
         let live = |&txn: &Txn| history.outcome(txn) != Outcome::Aborted;
@@ -112,7 +147,10 @@ impl<'a, 'h> Possible<'a, 'h> {
             }
         }
         let set = history.txns().map(|txn| live(&txn)).collect();
-        let mut possible = Possible { facts, writes, set, failed: None };
+        let mut possible = Possible { facts, writes, set, supposed, failed: None };
+        for txn in possible.free_writers().0 {
+            possible.set[txn.index()] = possible.supposed.contains(&txn);
+        }
         loop {
             let fails = |txn: &Txn| possible.set[txn.index()] && possible.failure(*txn).is_some();
             let failing: Vec<Txn> = history.txns().filter(fails).collect();
@@ -152,8 +190,7 @@ impl<'a, 'h> Possible<'a, 'h> {
     /// Whether one who took effect wrote what was read, if anybody can have; of a list, as many as it holds.
     fn is_explained(&self, reader: Txn, read: OpView) -> bool {
         if read.kind == OpKind::ReadList {
-            let part = self.facts.external_part(read, reader).unwrap_or_default();
-            let part = part.strip_prefix(self.facts.initial_elements(read.key)).unwrap_or(part);
+            let part = self.facts.shown(read, reader);
             let mut held: FxHashMap<Value, usize> = FxHashMap::default();
             for &element in part {
                 *held.entry(element).or_default() += 1;
@@ -170,7 +207,9 @@ impl<'a, 'h> Possible<'a, 'h> {
 
     /// Whom a read that counts may be from; none when it is of nobody else.
     fn origins(&self, reader: Txn, read: OpView) -> Option<From> {
-        self.any_origins(reader, read).filter(|from| !self.is_free(from))
+        let took_effect = |node: &Node| matches!(node, Node::Txn(txn) if self.supposed.contains(txn));
+        self.any_origins(reader, read)
+            .filter(|from| !self.is_free(from) || from.nodes.iter().any(took_effect))
     }
 
     /// Whom a read may be from, be it that it counts or not.
@@ -203,8 +242,7 @@ impl<'a, 'h> Possible<'a, 'h> {
         (!from.nodes.is_empty()).then_some(from)
     }
 
-    /// Whether a wrong read, which nobody has to explain, counts only if one of unknown outcome took effect. Such a
-    /// read shows no violation, and where there is one nothing is known to hold.
+    /// Whether a wrong read, which need not be explained, counts only if one of unknown outcome took effect.
     fn is_free(&self, from: &From) -> bool {
         let certain = |&node: &Node| match node {
             Node::Initial => true,
@@ -213,23 +251,30 @@ impl<'a, 'h> Possible<'a, 'h> {
         !from.must && !from.nodes.iter().any(certain)
     }
 
-    /// Such a read, where there is another of the same key.
-    fn free_read(&self) -> Option<Op> {
+    /// The writers of such reads, and one of the reads.
+    fn free_writers(&self) -> (Vec<Txn>, Option<Op>) {
         let history = self.facts.history;
-        let possible = history.txns().filter(|txn| self.set[txn.index()]);
-        let mut reads = possible.flat_map(|txn| history.ops_of(txn).map(move |op| (txn, op)));
-        let is_free = |(txn, op): &(Txn, OpView)| {
-            let others = history.ops_of(*txn).filter(|other| other.kind.is_read() && other.key == op.key);
-            op.kind == OpKind::Read
-                && self.any_origins(*txn, *op).is_some_and(|from| self.is_free(&from))
-                && others.filter(|other| self.any_origins(*txn, *other).is_some()).count() > 1
-        };
-        reads.find(is_free).map(|(_, op)| op.id)
+        let live = history.txns().filter(|&txn| history.outcome(txn) != Outcome::Aborted);
+        let reads = live.flat_map(|txn| history.ops_of(txn).map(move |op| (txn, op)));
+        let mut writers: Vec<Txn> = Vec::new();
+        let mut first = None;
+        for (txn, read) in reads.filter(|(_, op)| op.kind == OpKind::Read && is_item_read(op)) {
+            if let Some(from) = self.any_origins(txn, read).filter(|from| self.is_free(from)) {
+                first = first.or(Some(read.id));
+                writers.extend(from.nodes.iter().filter_map(|node| match *node {
+                    Node::Txn(txn) => Some(txn),
+                    Node::Initial => None,
+                }));
+            }
+        }
+        writers.sort_unstable();
+        writers.dedup();
+        (writers, first)
     }
 
     /// Whether all reads of a key by a transaction may be of one other that took effect.
     fn has_one_origin(&self, reader: Txn, key: Key) -> bool {
-        let of_key = |op: &OpView| op.kind.is_read() && op.key == key;
+        let of_key = |op: &OpView| is_item_read(op) && op.key == key;
         let reads: Vec<(OpView, From)> = self
             .facts
             .history

@@ -71,13 +71,17 @@ fn check_edge(given: &Given<'_, '_>, level: Level, edge: &Edge) -> Result<(), Re
             ensure(level != Level::AdyaPl1, || format!("{level} knows no reads"))?;
             check_read_from(given, edge.from, edge.to, *read)
         }
-        Why::Versions { read, index } => check_versions(given, edge, *read, *index as usize),
-        Why::Missing { read, append } => check_missing(given, edge, *read, *append),
+        Why::Versions { read, index } => check_versions(given, level, edge, *read, *index as usize),
+        Why::Missing { read, append } => check_missing(given, level, edge, *read, *append),
         Why::Overwritten { key } => match (edge.from, edge.to) {
             (Node::Txn(earlier), Node::Txn(later)) if given.is_overwritten(*key, earlier, later) => Ok(()),
             _ => Err(Refutation::new("that one overwrote the other is not assumed here")),
         },
-        Why::Misses { read } => check_misses(given, edge, *read),
+        Why::Misses { read } => {
+            let (view, _) = read_of(given, *read)?;
+            ensure(!view.in_range || level != Level::AdyaPl299, || format!("{level} lets ranges change"))?;
+            check_misses(given, edge, *read)
+        }
         Why::Forced { read, seen } => {
             ensure(has_axiom, || format!("{level} forces no edges"))?;
             check_forced(given, level, edge, *read, seen)
@@ -110,15 +114,15 @@ fn check_read_from(given: &Given<'_, '_>, from: Node, to: Node, read: Op) -> Res
     })
 }
 
-/// The external part of a list read from which versions may be learned. A list that is wrong by itself still
-/// tells in which order it holds what was appended once.
-fn external_part<'h>(given: &Given<'_, 'h>, read: Op) -> Result<(Key, &'h [Value]), Refutation> {
-    let (facts, (view, reader)) = (given.facts, read_of(given, read)?);
-    let tells = view.kind == OpKind::ReadList && facts.is_list(view.key);
-    match facts.external_part(view, reader) {
-        Some(part) if tells && view.value != Value::UNKNOWN => Ok((view.key, part)),
-        _ => Err(Refutation::new(format!("{} shows no versions", facts.text(read)))),
-    }
+/// The list that a read returned, from which versions may be learned. A list that is wrong by itself still
+/// tells in which order it holds what was appended once; to PL-1 it does if committed transactions can have made it.
+fn list_of<'h>(given: &Given<'_, 'h>, level: Level, read: Op) -> Result<(Key, &'h [Value]), Refutation> {
+    let (facts, (view, _)) = (given.facts, read_of(given, read)?);
+    let is_list = view.kind == OpKind::ReadList && facts.is_list(view.key) && view.value != Value::UNKNOWN;
+    ensure(is_list && (level.implies(Level::AdyaPl2) || facts.shows_writes(read)), || {
+        format!("{} shows no versions", facts.text(read))
+    })?;
+    Ok((view.key, facts.history.table().elements(view.value)))
 }
 
 /// Who made an element of a list that was appended once and stands there once.
@@ -134,25 +138,37 @@ fn appender(facts: &Facts<'_>, key: Key, part: &[Value], index: usize) -> Option
     once.then(|| Node::Txn(facts.history.txn_of(append)))
 }
 
-fn check_versions(given: &Given<'_, '_>, edge: &Edge, read: Op, index: usize) -> Result<(), Refutation> {
-    let (facts, (key, part)) = (given.facts, external_part(given, read)?);
-    let before = index.checked_sub(1).and_then(|before| appender(facts, key, part, before));
-    let fits = before == Some(edge.from) && appender(facts, key, part, index) == Some(edge.to);
+fn check_versions(
+    given: &Given<'_, '_>,
+    level: Level,
+    edge: &Edge,
+    read: Op,
+    index: usize,
+) -> Result<(), Refutation> {
+    let (facts, (key, list)) = (given.facts, list_of(given, level, read)?);
+    let before = index.checked_sub(1).and_then(|before| appender(facts, key, list, before));
+    let fits = before == Some(edge.from) && appender(facts, key, list, index) == Some(edge.to);
     ensure(fits && edge.from != edge.to, || {
         format!("{} does not show one after the other at {index}", facts.text(read))
     })
 }
 
-fn check_missing(given: &Given<'_, '_>, edge: &Edge, read: Op, append: Op) -> Result<(), Refutation> {
-    let (facts, (key, part)) = (given.facts, external_part(given, read)?);
-    let last = match part.len().checked_sub(1) {
-        Some(last) => appender(facts, key, part, last),
+fn check_missing(
+    given: &Given<'_, '_>,
+    level: Level,
+    edge: &Edge,
+    read: Op,
+    append: Op,
+) -> Result<(), Refutation> {
+    let (facts, (key, list)) = (given.facts, list_of(given, level, read)?);
+    let last = match list.len().checked_sub(1) {
+        Some(last) => appender(facts, key, list, last),
         None => Some(Node::Initial),
     };
     ensure(last == Some(edge.from), || format!("{} ends with another's append", facts.text(read)))?;
     ensure(append.index() < facts.history.op_count(), || format!("{append:?} is no operation"))?;
     let view = facts.history.op(append);
-    let appended = part.strip_prefix(facts.initial_elements(key)).unwrap_or(part);
+    let appended = list.strip_prefix(facts.initial_elements(key)).unwrap_or(list);
     let fits = view.kind == OpKind::Append
         && view.key == key
         && Node::Txn(facts.history.txn_of(append)) == edge.to

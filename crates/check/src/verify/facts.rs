@@ -23,6 +23,7 @@ use isoscope_history::notation::{OpText, ValueText};
 use isoscope_history::{Datum, History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
 use rustc_hash::FxHashMap;
 
+use super::lists;
 use crate::certificate::Node;
 
 /// Where a read has its value from.
@@ -142,6 +143,8 @@ pub(super) struct Facts<'h> {
     pub(super) appends: FxHashMap<(Key, Value), Appended>,
     sources: Vec<Source>,
     present: Vec<bool>,
+    /// Of which lists PL-1 knows the version order (`lists.rs`).
+    pub(super) readable: Vec<bool>,
 }
 
 const REGISTER: u8 = 1;
@@ -158,12 +161,23 @@ impl<'h> Facts<'h> {
             appends: FxHashMap::default(),
             sources: vec![Source::Nothing; history.op_count()],
             present: history.txns().map(|txn| history.outcome(txn) == Outcome::Committed).collect(),
+            readable: Vec::new(),
         };
         facts.collect_uses();
         facts.collect_writes();
         facts.resolve();
         facts.find_present();
+        facts.readable = lists::readable(&facts);
         facts
+    }
+
+    /// Whether a read shows an order of writes to PL-1: a committed transaction read a list that can be one.
+    pub(super) fn shows_writes(&self, read: Op) -> bool {
+        let (view, reader) = (self.history.op(read), self.history.txn_of(read));
+        view.kind == OpKind::ReadList
+            && view.value != Value::UNKNOWN
+            && self.history.outcome(reader) == Outcome::Committed
+            && self.readable[view.key.index()]
     }
 
     pub(super) fn is_present(&self, txn: Txn) -> bool {
@@ -184,6 +198,11 @@ impl<'h> Facts<'h> {
 
     pub(super) fn is_list(&self, key: Key) -> bool {
         self.uses[key.index()] == LIST
+    }
+
+    /// How often transactions that did not abort appended an element.
+    pub(super) fn times(&self, key: Key, element: Value) -> u32 {
+        self.appends.get(&(key, element)).map_or(0, |entry| entry.times)
     }
 
     /// Who appended an element, if it was appended once.
@@ -243,6 +262,13 @@ impl<'h> Facts<'h> {
             }
         }
         Some(list)
+    }
+
+    /// What a list shows of the appends of others; all of it where that cannot be told.
+    pub(super) fn shown(&self, read: OpView, reader: Txn) -> &'h [Value] {
+        let list = self.history.table().elements(read.value);
+        let part = self.external_part(read, reader).unwrap_or(list);
+        part.strip_prefix(self.initial_elements(read.key)).unwrap_or(part)
     }
 
     fn ops(&self) -> impl Iterator<Item = OpView> + use<'h> {
@@ -404,9 +430,10 @@ impl<'h> Facts<'h> {
                 _ => {}
             }
             if read.kind == OpKind::ReadList {
-                let part = self.external_part(read, reader).unwrap_or_default();
-                let part = part.strip_prefix(self.initial_elements(read.key)).unwrap_or(part);
-                let appends = part.iter().filter_map(|&element| self.only_append(read.key, element));
+                let appends = self
+                    .shown(read, reader)
+                    .iter()
+                    .filter_map(|&element| self.only_append(read.key, element));
                 writers.extend(appends.map(|append| self.history.txn_of(append)));
             }
         }

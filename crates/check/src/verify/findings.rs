@@ -40,7 +40,7 @@ fn check_finding(facts: &Facts<'_>, level: Level, finding: &Finding) -> Result<(
                 return Err(Refutation::new("neither sessions nor real time are needed"));
             }
             Evidence::Read { read, write } => check_read(facts, *anomaly, *read, *write)?,
-            Evidence::Pair { first, second } => check_pair(facts, *anomaly, *first, *second)?,
+            Evidence::Pair { first, second } => check_pair(facts, level, *anomaly, *first, *second)?,
         }
     }
     Ok(())
@@ -85,22 +85,29 @@ fn check_read(facts: &Facts<'_>, anomaly: Anomaly, read: Op, write: Option<Op>) 
     })
 }
 
-fn check_pair(facts: &Facts<'_>, anomaly: Anomaly, first: Op, second: Op) -> Result<(), Refutation> {
+fn check_pair(
+    facts: &Facts<'_>,
+    level: Level,
+    anomaly: Anomaly,
+    first: Op,
+    second: Op,
+) -> Result<(), Refutation> {
     let given = Given::nothing(facts);
     if anomaly == Anomaly::NonRepeatableRead {
+        let in_range = |op: Op| op.index() < facts.history.op_count() && facts.history.op(op).in_range;
+        ensure(level.implies(Level::ReadAtomic) || !in_range(first) && !in_range(second), || {
+            format!("{level} lets ranges change")
+        })?;
         return check_unrepeatable(facts, first, second);
     }
-    let (first, first_txn) = read_of(&given, first)?;
-    let (second, second_txn) = read_of(&given, second)?;
+    let (first, _) = read_of(&given, first)?;
+    let (second, _) = read_of(&given, second)?;
     ensure(first.key == second.key, || "two reads of different keys".to_owned())?;
     match anomaly {
         Anomaly::IncompatibleOrder => {
             let lists = [first, second].iter().all(|read| read.kind == OpKind::ReadList);
             ensure(lists && facts.is_list(first.key), || "not two reads of a list".to_owned())?;
-            let parts = (facts.external_part(first, first_txn), facts.external_part(second, second_txn));
-            let (Some(a), Some(b)) = parts else {
-                return Err(Refutation::new("a list does not end with its reader's own appends"));
-            };
+            let [a, b] = [first, second].map(|read| facts.history.table().elements(read.value));
             ensure(!a.starts_with(b) && !b.starts_with(a), || {
                 "one of the lists begins with the other".to_owned()
             })

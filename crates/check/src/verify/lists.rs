@@ -2,20 +2,31 @@
 //!
 //! Lists need no axiom of their own. Replaying all appends in commit order gives for each key one list, and
 //! the version that a transaction makes of it is a beginning that ends with its appends. So a list read says
-//! by its length whose version it is, even where one element was appended twice.
+//! by its length whose version it is, even where one element was appended twice. A read after own appends returns what
+//! these made: the version just before its transaction, and its appends so far.
+//!
+//! PL-1 has no such versions, only an order of writes. Where the lists that committed transactions read can be beginnings of one
+//! order of all appends, each transaction's appends must stand there together, in whatever order.
 //!
 //! Cost: one step for each append, and for each read one comparison of every element.
 
-use isoscope_history::{Key, Op, OpKind, Txn, Value};
+use isoscope_history::{History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
+use rustc_hash::FxHashMap;
 
-use super::facts::{Facts, Source};
+use super::facts::Facts;
 use super::order::Order;
 use super::{Refutation, ensure};
 use crate::certificate::Node;
 
-/// For each key, the elements of its list in the end. With the last one that a transaction appended stands
-/// who it was.
-pub(super) struct Lists(Vec<Vec<(Value, Option<Txn>)>>);
+/// An element of a list that an order makes: of whom, and whether it is the last that this transaction appended.
+struct Element {
+    value: Value,
+    from: Node,
+    is_last: bool,
+}
+
+/// For each key, the elements of its list in the end.
+pub(super) struct Lists(Vec<Vec<Element>>);
 
 impl Lists {
     /// Replays the appends of an order.
@@ -24,11 +35,13 @@ impl Lists {
         if !history.has_lists() {
             return Lists(Vec::new());
         }
-        let initial = |key| facts.initial_elements(key).iter().map(|&element| (element, None)).collect();
+        let there = |&value: &Value| Element { value, from: Node::Initial, is_last: true };
+        let initial = |key| facts.initial_elements(key).iter().map(there).collect();
         let mut lists: Vec<Vec<_>> = history.keys().map(initial).collect();
         for &txn in order.txns {
             for op in history.ops_of(txn).filter(|op| op.kind == OpKind::Append) {
-                lists[op.key.index()].push((op.value, op.last_write.then_some(txn)));
+                let element = Element { value: op.value, from: Node::Txn(txn), is_last: op.last_write };
+                lists[op.key.index()].push(element);
             }
         }
         Lists(lists)
@@ -37,70 +50,123 @@ impl Lists {
     /// Whose version a list is.
     fn writer(&self, facts: &Facts<'_>, key: Key, part: &[Value]) -> Option<Node> {
         let list = &self.0[key.index()];
-        let agrees = part.len() <= list.len() && part.iter().zip(list).all(|(&e, &(f, _))| e == f);
+        let agrees = part.len() <= list.len() && part.iter().zip(list).all(|(&e, f)| e == f.value);
         if !agrees {
             return None;
         }
         if part.len() == facts.initial_elements(key).len() {
             return Some(Node::Initial);
         }
-        list[part.len().checked_sub(1)?].1.map(Node::Txn)
+        let last = &list[part.len().checked_sub(1)?];
+        last.is_last.then_some(last.from)
     }
 
-    /// Whether the version that a list read returned holds nothing that the reader appended.
-    fn is_without(&self, facts: &Facts<'_>, reader: Txn, read: Op) -> bool {
-        let view = facts.history.op(read);
-        let length = facts.external_part(view, reader).map_or(0, <[Value]>::len);
-        self.0[view.key.index()][..length].iter().all(|&(_, txn)| txn != Some(reader))
+    /// Whether a read by a transaction that has appended to the list returned what was there when it did.
+    pub(super) fn extends(&self, facts: &Facts<'_>, read: OpView, reader: Txn) -> bool {
+        let length = facts.external_part(read, reader).map_or(usize::MAX, <[Value]>::len);
+        let next = self.0[read.key.index()].get(length);
+        read.external || next.is_some_and(|element| element.from == Node::Txn(reader))
     }
 
     /// Whose version a list read returned, without what its own transaction appended.
     pub(super) fn source(&self, facts: &Facts<'_>, read: Op) -> Result<Node, Refutation> {
-        let view = facts.history.op(read);
-        let part = facts.external_part(view, facts.history.txn_of(read));
+        let (view, reader) = (facts.history.op(read), facts.history.txn_of(read));
+        let part = facts.external_part(view, reader).filter(|_| self.extends(facts, view, reader));
         part.and_then(|part| self.writer(facts, view.key, part)).ok_or_else(|| {
             Refutation::new(format!("{} is not what the order makes of the list", facts.text(read)))
         })
     }
 }
 
-/// Whether somebody who is present read a list wrongly, or two of its key in contradiction.
-pub(super) fn contradict(facts: &Facts<'_>, key: Key) -> bool {
-    let reads = facts.present().flat_map(|txn| facts.history.ops_of(txn).map(move |op| (txn, op)));
-    let mut longest: &[Value] = &[];
-    for (txn, read) in reads.filter(|(_, op)| op.kind == OpKind::ReadList && op.key == key) {
-        let part = match facts.source(read.id) {
-            Source::Nothing => continue,
-            Source::Wrong => return true,
-            _ => facts.external_part(read, txn).unwrap_or_default(),
-        };
-        if !longest.starts_with(part) && !part.starts_with(longest) {
-            return true;
-        }
-        if part.len() > longest.len() {
-            longest = part;
-        }
+/// The lists of a key that committed transactions read.
+fn lists_of_keys<'h>(history: &'h History) -> FxHashMap<Key, Vec<(Op, &'h [Value])>> {
+    let mut lists: FxHashMap<Key, Vec<(Op, &[Value])>> = FxHashMap::default();
+    let is_list = |op: &OpView| op.kind == OpKind::ReadList && op.value != Value::UNKNOWN;
+    let committed = history.txns().filter(|&txn| history.outcome(txn) == Outcome::Committed);
+    for op in committed.flat_map(|txn| history.ops_of(txn)).filter(is_list) {
+        lists.entry(op.key).or_default().push((op.id, history.table().elements(op.value)));
     }
-    false
+    lists
 }
 
-/// PL-1: the order agrees with what lists show of the order of versions, unless they contradict each other.
-pub(super) fn check_versions(facts: &Facts<'_>, order: &Order<'_>) -> Result<(), Refutation> {
-    let lists = Lists::new(facts, order);
-    let contradicted: Vec<bool> =
-        facts.history.keys().map(|key| facts.is_list(key) && contradict(facts, key)).collect();
-    for &reader in order.txns.iter().filter(|&&txn| facts.is_present(txn)) {
-        for read in facts.history.ops_of(reader).filter(|op| op.kind == OpKind::ReadList) {
-            if facts.source(read.id) == Source::Nothing || contradicted[read.key.index()] {
-                continue;
-            }
-            let writer = lists.source(facts, read.id)?;
-            let fits = match facts.source(read.id) {
-                Source::From(from) => writer == from,
-                _ => lists.is_without(facts, reader, read.id),
-            };
-            ensure(fits, || format!("{} is not what the order makes of the list", facts.text(read.id)))?;
+/// Of which keys the lists that committed transactions read can be beginnings of one order of all appends.
+pub(super) fn readable(facts: &Facts<'_>) -> Vec<bool> {
+    let mut readable = vec![false; facts.history.key_count()];
+    for (key, mut lists) in lists_of_keys(facts.history) {
+        lists.sort_by_key(|(_, list)| list.len());
+        lists.dedup_by(|a, b| a.1 == b.1);
+        let in_turn = lists.windows(2).all(|pair| pair[1].1.starts_with(pair[0].1));
+        let can_be = |list: &[Value]| {
+            list.strip_prefix(facts.initial_elements(key)).is_some_and(|appended| {
+                holds_no_more(facts, key, appended) && has_no_gap(facts, key, appended)
+            })
+        };
+        readable[key.index()] = facts.is_list(key) && in_turn && lists.iter().all(|(_, list)| can_be(list));
+    }
+    readable
+}
+
+/// Whether a list holds no element more often than it was appended.
+fn holds_no_more(facts: &Facts<'_>, key: Key, appended: &[Value]) -> bool {
+    let mut held: FxHashMap<Value, u32> = FxHashMap::default();
+    appended.iter().for_each(|&element| *held.entry(element).or_default() += 1);
+    held.iter().all(|(&element, &times)| times <= facts.times(key, element))
+}
+
+/// Whether of the elements that were appended once, a list holds none without an earlier one of the same transaction.
+fn has_no_gap(facts: &Facts<'_>, key: Key, appended: &[Value]) -> bool {
+    let held: FxHashMap<Value, ()> = appended.iter().map(|&element| (element, ())).collect();
+    let writers = appended.iter().filter_map(|&element| facts.only_append(key, element));
+    let mut writers: Vec<Txn> = writers.map(|append| facts.history.txn_of(append)).collect();
+    writers.sort_unstable();
+    writers.dedup();
+    writers.into_iter().all(|txn| {
+        let appends = facts.history.ops_of(txn).filter(|op| op.kind == OpKind::Append && op.key == key);
+        let mut once = appends.map(|op| op.value).filter(|&element| facts.times(key, element) == 1);
+        let any_missing = once.any(|element| !held.contains_key(&element));
+        !any_missing || once.all(|element| !held.contains_key(&element))
+    })
+}
+
+/// PL-1: in every list that shows an order of writes, the appends of each transaction stand together, in the order
+/// given; only the last may be incomplete.
+pub(super) fn check_writes(facts: &Facts<'_>, order: &Order<'_>) -> Result<(), Refutation> {
+    let history = facts.history;
+    let mut writers: FxHashMap<Key, Vec<Vec<Value>>> = FxHashMap::default();
+    for &txn in order.txns {
+        let mut by_key: FxHashMap<Key, Vec<Value>> = FxHashMap::default();
+        for op in history.ops_of(txn).filter(|op| op.kind == OpKind::Append) {
+            by_key.entry(op.key).or_default().push(op.value);
+        }
+        for (key, appends) in by_key {
+            writers.entry(key).or_default().push(appends);
         }
     }
+    for (key, lists) in lists_of_keys(history).into_iter().filter(|(key, _)| facts.readable[key.index()]) {
+        let blocks = writers.get(&key).map_or(&[][..], Vec::as_slice);
+        // The others are beginnings of the longest.
+        let Some((read, list)) = lists.into_iter().max_by_key(|(_, list)| list.len()) else { continue };
+        let appended = list.strip_prefix(facts.initial_elements(key)).unwrap_or(list);
+        ensure(stands_in_blocks(appended, blocks), || {
+            format!("{} is not what the order makes of the list", facts.text(read))
+        })?;
+    }
     Ok(())
+}
+
+/// Whether a list holds all elements of the first blocks, one block after the other, and then some of the next.
+fn stands_in_blocks(mut list: &[Value], blocks: &[Vec<Value>]) -> bool {
+    for block in blocks {
+        let (here, rest) = list.split_at(block.len().min(list.len()));
+        let mut left = block.clone();
+        for element in here {
+            let Some(place) = left.iter().position(|other| other == element) else { return false };
+            left.swap_remove(place);
+        }
+        list = rest;
+        if list.is_empty() {
+            return true;
+        }
+    }
+    list.is_empty()
 }

@@ -3,10 +3,10 @@
 //!
 //! Definition (Framework 2 of levels.md, where PREFIX makes what is visible a beginning of the order). How
 //! many transactions each one sees is its *snapshot*; where the level is serializability or PL-2.99, it is
-//! all before it. Then
+//! all before it. PL-2.99 asks of what a range read found only that a writer of it comes before. Then
 //!
 //! - every external read returns what the last of these that wrote the key wrote, or a list of all they
-//!   appended;
+//!   appended; where a transaction has appended to the list itself, nobody before it in the order is missing there;
 //! - SESSION: the snapshot holds the earlier transactions of the session (PL-2.99 knows no sessions);
 //! - NOCONFLICT (snapshot isolation): it holds every earlier writer of a key that the transaction writes;
 //! - real time (strict levels): it holds all that had returned before the transaction was invoked.
@@ -18,6 +18,7 @@ use isoscope_history::{OpKind, OpView, Txn, Value};
 use isoscope_levels::Level;
 
 use super::facts::{Facts, Source};
+use super::lists::Lists;
 use super::order::Order;
 use super::{Refutation, ensure, realtime};
 use crate::certificate::Node;
@@ -63,7 +64,7 @@ impl<'a, 'h> View<'a, 'h> {
         if level.implies(Level::StrictSnapshot) {
             realtime::check(self.facts, self.order, self.sees)?;
         }
-        self.check_reads()
+        self.check_reads(level)
     }
 
     /// How many transactions one of the order sees.
@@ -101,20 +102,55 @@ impl<'a, 'h> View<'a, 'h> {
         Ok(())
     }
 
-    fn check_reads(&self) -> Result<(), Refutation> {
+    fn check_reads(&self, level: Level) -> Result<(), Refutation> {
         let mut readers: Vec<(u32, Txn)> =
             self.sees.iter().copied().zip(self.order.txns.iter().copied()).collect();
         readers.sort_by_key(|&(sees, _)| sees);
         let mut state = State::new(self.facts);
+        let lists = Lists::new(self.facts, self.order);
         let mut applied = 0;
         for (sees, reader) in readers {
             for &txn in &self.order.txns[applied..sees as usize] {
                 state.apply(txn);
             }
             applied = sees as usize;
-            self.facts.history.ops_of(reader).try_for_each(|op| state.check(op, reader))?;
+            for op in self.facts.history.ops_of(reader) {
+                if op.in_range && level == Level::AdyaPl299 {
+                    self.check_ranged(op, reader)?;
+                    continue;
+                }
+                state.check(op, reader)?;
+                let is_list = op.kind == OpKind::ReadList && op.value != Value::UNKNOWN;
+                ensure(!is_list || lists.extends(self.facts, op, reader), || {
+                    format!("{} misses what came before its transaction's appends", self.facts.text(op.id))
+                })?;
+            }
         }
         Ok(())
+    }
+}
+
+impl View<'_, '_> {
+    /// A read in a range, where others may come between: one of its possible writers is before its reader.
+    fn check_ranged(&self, read: OpView, reader: Txn) -> Result<(), Refutation> {
+        let facts = self.facts;
+        let place = self.order.position(Node::Txn(reader));
+        let is_before = |node: Node| self.order.holds(node) && self.order.position(node) < place;
+        let fine = match facts.source(read.id) {
+            Source::Nothing | Source::Own => true,
+            Source::Wrong => false,
+            Source::From(node) => is_before(node),
+            Source::Ambiguous => {
+                let wrote = |&&txn: &&Txn| {
+                    let mut finals =
+                        facts.history.ops_of(txn).filter(|op| op.last_write && op.key == read.key);
+                    txn != reader && finals.any(|op| op.value == read.value) && is_before(Node::Txn(txn))
+                };
+                facts.history.is_initial(read.key, read.value)
+                    || self.order.txns.iter().any(|txn| wrote(&txn))
+            }
+        };
+        ensure(fine, || format!("{} is from no transaction before it", facts.text(read.id)))
     }
 }
 

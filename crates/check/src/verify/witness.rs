@@ -32,7 +32,7 @@ pub(super) fn check(facts: &Facts<'_>, level: Level, witness: &Witness) -> Resul
     };
     let order = Order::new(facts, txns)?;
     if level == Level::AdyaPl1 {
-        return lists::check_versions(facts, &order);
+        return lists::check_writes(facts, &order);
     }
     check_supported(facts, txns.iter().copied())?;
     match level {

@@ -1,9 +1,10 @@
 //! A violation in all worlds, checked: is every answer to every question gone through, and is the level violated in the
 //! history that the answers make?
 //!
-//! An element of a list that a present transaction read, beyond those that were there initially and before its own, is one
-//! of the appends of this value to the key that did not abort. Whoever explains the history has one there, and the same
-//! one in all lists of the key that begin alike; so when the append and these elements get a value that nobody else has, the
+//! An element of a list that a present transaction read, beyond those that were there initially, is one
+//! of the appends of this value to the key that did not abort. Every explanation of the history has one there, and the same
+//! one in all lists of the key that begin alike. Of equal elements that one transaction appended, it is the first that does not
+//! stand earlier in the list: appends of one transaction keep their order, and to PL-1 they are all the same. So when the append and these elements get a value of their own, the
 //! explanation is one of the new history too. A transaction of unknown outcome took effect, or it did not; one that did may
 //! have done so at any time after its invocation.
 //!
@@ -12,11 +13,11 @@
 //!
 //! Cost: a copy of the history for each node.
 
-use isoscope_history::{History, Op, OpKind, OpView, Outcome, Txn, Value};
+use isoscope_history::{History, Op, OpKind, OpView, Outcome, Value};
 use isoscope_levels::Level;
 
-use super::facts::{Facts, Source};
-use super::{Refutation, ensure, findings, lists};
+use super::facts::Facts;
+use super::{Refutation, ensure, findings};
 use crate::certificate::{Finding, Question, World, Worlds};
 
 /// Checks a proof, and that it is named after its last leaf.
@@ -40,10 +41,11 @@ pub(super) fn check(
             made[number].take().ok_or_else(|| Refutation::new(format!("world {number} is not reached")))?;
         let mut here = Facts::new(&history);
         here.trusts_timestamps = facts.trusts_timestamps;
+        // Of which keys PL-1 reads the lists does not depend on what is open.
+        here.readable.clone_from(&facts.readable);
         let about = |refutation: Refutation| refutation.about(format!("world {number}"));
         match case {
             World::Violated(finding) => check_leaf(&here, level, finding).map_err(about)?,
-            World::Unfit { read } => check_unfit(facts, &here, level, *read).map_err(about)?,
             World::Open { question, cases } => {
                 let answers = answers(&here, level, question).map_err(about)?;
                 ensure(cases.len() == answers.len(), || {
@@ -65,29 +67,6 @@ fn check_leaf(facts: &Facts<'_>, level: Level, finding: &Finding) -> Result<(), 
     findings::check(facts, level, std::slice::from_ref(finding))
 }
 
-/// A list that is right by itself in the history, and not in a world: PL-1, which takes no list for wrong, learns that it is
-/// none, and where lists have to be right it is none anyway.
-fn check_unfit(facts: &Facts<'_>, here: &Facts<'_>, level: Level, read: Op) -> Result<(), Refutation> {
-    ensure(level.implies(Level::AdyaPl1), || format!("{level} knows no lists"))?;
-    ensure(read.index() < facts.history.op_count(), || format!("{read:?} is no operation"))?;
-    let (view, txn) = (facts.history.op(read), facts.history.txn_of(read));
-    let is_list = view.kind == OpKind::ReadList && here.is_present(txn);
-    let becomes_wrong = facts.source(read) != Source::Wrong && here.source(read) == Source::Wrong;
-    ensure(is_list && (becomes_wrong || is_contradicted(facts, here, view)), || {
-        format!("{} is as it was", facts.text(read))
-    })
-}
-
-/// Whether two lists that are right by themselves, of one key and of present transactions, contradict each other, and did not
-/// when fewer were present.
-fn is_contradicted(facts: &Facts<'_>, here: &Facts<'_>, list: OpView) -> bool {
-    let of_key = |op: &OpView| op.kind == OpKind::ReadList && op.key == list.key;
-    let mut lists = here.present().flat_map(|txn| facts.history.ops_of(txn).filter(of_key));
-    lists.all(|op| facts.source(op.id) != Source::Wrong)
-        && lists::contradict(here, list.key)
-        && !lists::contradict(facts, list.key)
-}
-
 /// The histories that the answers to a question make.
 fn answers(facts: &Facts<'_>, level: Level, question: &Question) -> Result<Vec<History>, Refutation> {
     let history = facts.history;
@@ -104,14 +83,14 @@ fn answers(facts: &Facts<'_>, level: Level, question: &Question) -> Result<Vec<H
         }
         Question::Element { read, index, appends } => {
             let until = check_element(facts, *read, *index as usize, appends)?;
-            let counts = level != Level::AdyaPl1 || !lists::contradict(facts, history.key_of(*read));
-            ensure(counts, || format!("the lists of {} contradict each other", facts.text(*read)))?;
+            let counts = level != Level::AdyaPl1 || facts.shows_writes(*read);
+            ensure(counts, || format!("{} says nothing to {level}", facts.text(*read)))?;
             Ok(appends.iter().map(|&append| with_element(facts, *read, &until, append)).collect())
         }
     }
 }
 
-/// The list up to an element, of which all appends that it may be must be named.
+/// The list up to an element, of which all appends that it may be must be named: of each transaction the first.
 fn check_element(
     facts: &Facts<'_>,
     read: Op,
@@ -123,20 +102,21 @@ fn check_element(
     let (view, reader) = (history.op(read), history.txn_of(read));
     let counts = view.kind == OpKind::ReadList && facts.is_list(view.key) && facts.is_present(reader);
     ensure(counts, || format!("{} shows no list", facts.text(read)))?;
-    let part = facts.external_part(view, reader).filter(|part| index < part.len());
-    let part = part.filter(|part| part.starts_with(facts.initial_elements(view.key)));
-    let part = part.filter(|_| index >= facts.initial_elements(view.key).len());
-    let Some(part) = part else {
-        return Err(Refutation::new(format!("{} has no element of others at {index}", facts.text(read))));
-    };
-    let fits = |op: &OpView| op.kind == OpKind::Append && op.key == view.key && op.value == part[index];
+    let (list, initial) = (history.table().elements(view.value), facts.initial_elements(view.key));
+    ensure(list.starts_with(initial) && (initial.len()..list.len()).contains(&index), || {
+        format!("{} has no appended element at {index}", facts.text(read))
+    })?;
+    let fits = |op: &OpView| op.kind == OpKind::Append && op.key == view.key && op.value == list[index];
+    ensure(!list[initial.len()..index].contains(&list[index]), || {
+        format!("the element of {} at {index} stands there earlier, too", facts.text(read))
+    })?;
     let live = history.txns().filter(|&txn| history.outcome(txn) != Outcome::Aborted);
-    let mut all: Vec<Op> = live.flat_map(|txn| history.ops_of(txn)).filter(fits).map(|op| op.id).collect();
+    let mut all: Vec<Op> = live.filter_map(|txn| history.ops_of(txn).find(fits)).map(|op| op.id).collect();
     let mut named = appends.to_vec();
     all.sort_unstable();
     named.sort_unstable();
     ensure(all == named, || format!("not all appends of what is at {index} are named"))?;
-    Ok(part[..=index].to_vec())
+    Ok(list[..=index].to_vec())
 }
 
 /// A history in which an append is the last of the elements with which lists of its key begin, and no other.
@@ -146,30 +126,16 @@ fn with_element(facts: &Facts<'_>, read: Op, until: &[Value], append: Op) -> His
     let mut edit = history.edit();
     let index = until.len() - 1;
     let unique = edit.twin(until[index]);
-    let is_list = |op: &OpView| op.kind == OpKind::ReadList && op.key == key;
-    for (txn, list) in
-        history.txns().flat_map(|txn| history.ops_of(txn).filter(is_list).map(move |op| (txn, op)))
-    {
-        let Some(part) = facts.external_part(list, txn) else { continue };
-        let mut elements = history.table().elements(list.value).to_vec();
-        if part.starts_with(until) {
-            elements[index] = unique;
-        }
-        if let Some(own) = place_among_own(history, txn, list, append) {
-            elements[part.len() + own] = unique;
-        }
+    let elements = |list: OpView| history.table().elements(list.value);
+    let begins_alike =
+        |op: &OpView| op.kind == OpKind::ReadList && op.key == key && elements(*op).starts_with(until);
+    for list in history.txns().flat_map(|txn| history.ops_of(txn)).filter(begins_alike) {
+        let mut elements = elements(list).to_vec();
+        elements[index] = unique;
         edit.set_list(list.id, &elements);
     }
     edit.set_appended(append, unique);
     edit.finish()
-}
-
-/// If an append is its reader's own, how many the reader had appended before it.
-fn place_among_own(history: &History, reader: Txn, list: OpView, append: Op) -> Option<usize> {
-    let own = history
-        .ops_of(reader)
-        .filter(|op| op.id < list.id && op.key == list.key && op.kind == OpKind::Append);
-    own.map(|op| op.id).collect::<Vec<_>>().iter().position(|&op| op == append)
 }
 
 /// Whether a list holds an element that was appended more than once.

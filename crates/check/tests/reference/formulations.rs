@@ -530,7 +530,8 @@ impl Execution<'_> {
             Level::AdyaPl299 => is_complete[last],
             Level::Serializable => is_complete[last] && session.is_some(),
             Level::StrictSerializable => is_complete[last] && session.is_some() && real_time.is_some(),
-            Level::Prefix => complete_from(&[session]),
+            // Own appends follow those of all before, whatever snapshot a transaction reads from.
+            Level::Prefix => complete_from(&[session]) && self.extends_lists(txn, &self.states[last]),
             Level::Snapshot => complete_from(&[session, conflict]),
             _ => complete_from(&[session, conflict, real_time]),
         };
@@ -561,6 +562,27 @@ impl Execution<'_> {
             }
         }
         is_right
+    }
+}
+
+impl Execution<'_> {
+    /// Whether lists that a transaction reads after its own appends are those of a state, and its appends.
+    fn extends_lists(&self, txn: Txn, state: &[Content]) -> bool {
+        let mut state = state.to_vec();
+        self.history.ops_of(txn).all(|op| {
+            let content = &mut state[op.key.index()];
+            let before = || self.history.ops_of(txn).take_while(|earlier| earlier.id < op.id);
+            let appended = || before().any(|o| o.kind == OpKind::Append && o.key == op.key);
+            match op.kind {
+                OpKind::Append => content.appended.push(op.value),
+                OpKind::ReadList if op.value != Value::UNKNOWN && appended() => {
+                    let initial = self.history.table().elements(self.history.initial(op.key));
+                    return *self.history.table().elements(op.value) == [initial, &content.appended].concat();
+                }
+                _ => {}
+            }
+            true
+        })
     }
 }
 

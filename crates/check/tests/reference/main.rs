@@ -5,5 +5,6 @@ mod certificates;
 mod compare;
 mod exhaustive;
 mod formulations;
+mod pl1;
 mod plan;
 mod random;

@@ -14,6 +14,10 @@ pub(crate) enum Step {
     ReadNil(usize),
     Append(usize, u32),
     ReadList(usize, Vec<u32>),
+    /// Reads a list, and nobody learned what.
+    ReadListUnlearned(usize),
+    /// Reads the registers from one to another: what it found of each, nothing where it was absent.
+    Range(usize, usize, Vec<Option<u32>>),
 }
 
 /// A transaction of the session of that number.
@@ -52,11 +56,53 @@ pub(crate) fn build(plan: &[Plan]) -> History {
                 Step::Delete(key) => txn.delete(KEYS[*key]),
                 Step::Append(key, value) => txn.append(KEYS[*key], *value),
                 Step::ReadList(key, list) => txn.read_list(KEYS[*key], list.iter().copied()),
+                Step::ReadListUnlearned(key) => txn.read_list_unlearned(KEYS[*key]),
+                Step::Range(low, high, found) => {
+                    let rows = KEYS[*low..=*high].iter().zip(found);
+                    let live = rows.filter_map(|(&key, &value)| Some((key, value?)));
+                    txn.range(KEYS[*low], KEYS[*high], live)
+                }
             };
         }
         txn.outcome(*outcome);
     }
-    b.finish()
+    let history = b.finish();
+    match history.expand_ranges().expect("few operations") {
+        Some(expanded) => {
+            check_expanded(plan, &expanded);
+            expanded
+        }
+        None => history,
+    }
+}
+
+/// Checks that range reads have become reads of all keys in the range that the history knows.
+fn check_expanded(plan: &[Plan], expanded: &History) {
+    let steps = || plan.iter().flat_map(|txn| &txn.steps);
+    let is_known = |key: usize| {
+        steps().any(|step| match step {
+            Step::Range(low, high, found) => (*low..=*high).contains(&key) && found[key - low].is_some(),
+            Step::Read(k, _) | Step::ReadNil(k) | Step::Write(k, _) | Step::Insert(k, _) => *k == key,
+            Step::Delete(k) | Step::Append(k, _) | Step::ReadList(k, _) | Step::ReadListUnlearned(k) => {
+                *k == key
+            }
+        }) || steps().any(|step| matches!(step, Step::Range(low, ..) if *low == key))
+    };
+    let mut expected: Vec<String> = Vec::new();
+    for step in steps() {
+        if let Step::Range(low, high, found) = step {
+            for key in (*low..=*high).filter(|&key| is_known(key)) {
+                let value = found[key - low].map_or("nil".to_owned(), |value| value.to_string());
+                expected.push(format!("r({},{value})", KEYS[key]));
+            }
+        }
+    }
+    let ops = expanded.txns().flat_map(|txn| expanded.ops_of(txn)).filter(|op| op.in_range);
+    let mut found: Vec<String> =
+        ops.map(|op| isoscope_history::notation::OpText(expanded, op.id).to_string()).collect();
+    expected.sort();
+    found.sort();
+    assert_eq!(found, expected);
 }
 
 /// Takes away transactions, then operations, then what the clock says, as long as the complaint stays; gives the last complaint.

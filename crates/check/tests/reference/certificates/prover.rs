@@ -141,7 +141,8 @@ impl Prover<'_> {
                     Some(Node::Txn(writer)) => vec![writer],
                     _ => Vec::new(),
                 };
-                let part = self.part(read).filter(|_| read.kind == OpKind::ReadList).unwrap_or_default();
+                let list = self.history.table().elements(read.value).to_vec();
+                let part = self.part(read).filter(|_| read.kind == OpKind::ReadList).unwrap_or(list);
                 found.extend(self.live().filter(|&other| {
                     let mut ops = self.history.ops_of(other);
                     ops.any(|op| op.kind == OpKind::Append && op.key == read.key && part.contains(&op.value))
@@ -239,21 +240,22 @@ impl Prover<'_> {
             let wrote = |op: OpView| op.kind == OpKind::Append && op.key == read.key && op.value == value;
             self.live().find(|&txn| self.history.ops_of(txn).any(wrote))
         };
-        for (i, pair) in part.windows(2).enumerate() {
+        let list = self.history.table().elements(read.value);
+        for (i, pair) in list.windows(2).enumerate() {
             if let (Some(t), Some(s)) = (appender(pair[0]), appender(pair[1])) {
                 add(t, s, Why::Versions { read: read.id, index: i as u32 + 1 });
             }
         }
-        let last = part.last().and_then(|&element| appender(element));
+        let last = list.last().and_then(|&element| appender(element));
         for &txn in present {
             for append in
                 self.history.ops_of(txn).filter(|op| op.kind == OpKind::Append && op.key == read.key)
             {
                 if !part.contains(&append.value) {
                     add(reader, txn, Why::Misses { read: read.id });
-                    if let Some(last) = last {
-                        add(last, txn, Why::Missing { read: read.id, append: append.id });
-                    }
+                }
+                if let Some(last) = last.filter(|_| !list.contains(&append.value)) {
+                    add(last, txn, Why::Missing { read: read.id, append: append.id });
                 }
             }
         }

@@ -105,8 +105,8 @@ fn pairs_of_reads_must_contradict_each_other() {
         violated(Level::AdyaPl2, vec![finding(Anomaly::IncompatibleOrder, pair(first, second))])
     };
     accept(&history, &order((8, 0), (9, 0)));
-    refuse(&history, &order((8, 0), (10, 1)), "one of the lists begins with the other");
-    refuse(&history, &order((8, 0), (11, 1)), "reader's own appends");
+    accept(&history, &order((8, 0), (10, 1)));
+    refuse(&history, &order((8, 0), (11, 1)), "one of the lists begins with the other");
     refuse(&history, &order((3, 0), (3, 1)), "not two reads of a list");
     let other = violated(Level::Causal, vec![finding(Anomaly::FracturedRead, pair((3, 0), (3, 1)))]);
     refuse(&history, &other, "two reads do not show it");

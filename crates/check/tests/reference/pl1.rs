@@ -1,0 +1,136 @@
+//! The reference for PL-1: is there an order of the appends to each list, in which no two transactions overwrite each other?
+//!
+//! The version order of a list is an order of all appends to it by those present. The lists that committed transactions read are
+//! beginnings of it: each element is one append of that value. A list says nothing where the lists of its key cannot be such
+//! beginnings: they contradict each other, lack what is there initially, hold what was not appended or hold it too often, or hold
+//! an append of a transaction without an earlier one (as far as both elements were appended once). What others of
+//! unknown outcome read says nothing either.
+//!
+//! All sets of present transactions and all ways to tell appends of one value apart are tried.
+
+use isoscope_history::{History, Key, OpKind, OpView, Outcome, Txn, Value};
+
+use crate::axioms::presences;
+
+/// Pairs of transactions, the first of which writes a key before the second.
+type Edges = Vec<(Txn, Txn)>;
+
+/// An order of the present transactions that agrees with some version orders, if there is one.
+pub(crate) fn order(history: &History) -> Option<Vec<Txn>> {
+    presences(history).find_map(|txns| first(&all_edges(history, &txns), &[], &|edges| sorted(&txns, edges)))
+}
+
+/// Whether a given order of the transactions that are present in it agrees with some version orders.
+pub(crate) fn accepts(history: &History, order: &[Txn]) -> bool {
+    let mut present = order.to_vec();
+    present.sort_unstable();
+    let place = |txn: Txn| order.iter().position(|&other| other == txn);
+    let agrees = |edges: &[(Txn, Txn)]| edges.iter().all(|&(a, b)| place(a) < place(b)).then_some(());
+    presences(history).any(|txns| txns == present)
+        && first(&all_edges(history, &present), &[], &agrees).is_some()
+}
+
+/// Tries all combinations of one set of edges for each key.
+fn first<T>(
+    keys: &[Vec<Edges>],
+    chosen: &[(Txn, Txn)],
+    accept: &dyn Fn(&[(Txn, Txn)]) -> Option<T>,
+) -> Option<T> {
+    let Some((key, rest)) = keys.split_first() else { return accept(chosen) };
+    key.iter().find_map(|edges| first(rest, &[chosen, edges].concat(), accept))
+}
+
+/// A topological order.
+fn sorted(txns: &[Txn], edges: &[(Txn, Txn)]) -> Option<Vec<Txn>> {
+    let mut order: Vec<Txn> = Vec::new();
+    while order.len() < txns.len() {
+        let is_next =
+            |txn: &&Txn| !order.contains(txn) && edges.iter().all(|(a, b)| b != *txn || order.contains(a));
+        order.push(*txns.iter().find(is_next)?);
+    }
+    Some(order)
+}
+
+/// For each key whose lists say something, the edges of each way to tell appends apart.
+fn all_edges(history: &History, txns: &[Txn]) -> Vec<Vec<Edges>> {
+    let lists = history.keys().filter_map(|key| Some((key, version_order(history, key)?)));
+    lists
+        .map(|(key, list)| {
+            let mut found = Vec::new();
+            let appends: Vec<(Txn, Value)> = txns
+                .iter()
+                .flat_map(|&txn| appends(history, txn, key).into_iter().map(move |value| (txn, value)))
+                .collect();
+            assign(&list, &appends, &mut Vec::new(), &mut found);
+            found
+        })
+        .collect()
+}
+
+/// The edges of all ways to tell of which append each element of a list is.
+fn assign(list: &[Value], appends: &[(Txn, Value)], taken: &mut Vec<usize>, found: &mut Vec<Edges>) {
+    if let Some(&element) = list.get(taken.len()) {
+        for i in (0..appends.len()).filter(|&i| appends[i].1 == element) {
+            // Equal appends of one transaction are the same to everybody.
+            let is_first = (0..i).all(|j| appends[j] != appends[i] || taken.contains(&j));
+            if !taken.contains(&i) && is_first {
+                taken.push(i);
+                assign(list, appends, taken, found);
+                taken.pop();
+            }
+        }
+        return;
+    }
+    let left = (0..appends.len()).filter(|i| !taken.contains(i));
+    let shown = taken.iter().copied();
+    let mut edges: Edges = taken.windows(2).map(|pair| (appends[pair[0]].0, appends[pair[1]].0)).collect();
+    edges.extend(
+        shown
+            .last()
+            .into_iter()
+            .flat_map(|last| left.clone().map(move |i| (last, i)))
+            .map(|(last, i)| (appends[last].0, appends[i].0)),
+    );
+    edges.retain(|(a, b)| a != b);
+    edges.sort_unstable();
+    edges.dedup();
+    if !found.contains(&edges) {
+        found.push(edges);
+    }
+}
+
+/// What the longest list of a key that a committed transaction read holds beyond the initial elements, if all of them are
+/// beginnings of one order of appends.
+fn version_order(history: &History, key: Key) -> Option<Vec<Value>> {
+    let initial = history.table().elements(history.initial(key));
+    let is_list = |op: &OpView| op.kind == OpKind::ReadList && op.key == key && op.value != Value::UNKNOWN;
+    let committed = history.txns().filter(|&txn| history.outcome(txn) == Outcome::Committed);
+    let reads = committed.flat_map(|txn| history.ops_of(txn)).filter(is_list);
+    let lists = reads.map(|op| history.table().elements(op.value).strip_prefix(initial));
+    let lists: Vec<&[Value]> = lists.collect::<Option<_>>()?;
+    let longest = *lists.iter().max_by_key(|list| list.len())?;
+    let sound = |list: &&[Value]| longest.starts_with(list) && can_be_appended(history, key, list);
+    lists.iter().all(sound).then(|| longest.to_vec())
+}
+
+/// Whether a list holds no element more often than it was appended, and no append without an earlier one.
+fn can_be_appended(history: &History, key: Key, list: &[Value]) -> bool {
+    let live: Vec<Vec<Value>> = history
+        .txns()
+        .filter(|&txn| history.outcome(txn) != Outcome::Aborted)
+        .map(|txn| appends(history, txn, key))
+        .collect();
+    let count = |values: &[Value], value: Value| values.iter().filter(|&&other| other == value).count();
+    let appended = |value: Value| live.iter().map(|values| count(values, value)).sum::<usize>();
+    let has_gap = |values: &Vec<Value>| {
+        let once: Vec<Value> = values.iter().copied().filter(|&value| appended(value) == 1).collect();
+        (0..once.len()).any(|i| list.contains(&once[i]) && once[..i].iter().any(|e| !list.contains(e)))
+    };
+    list.iter().all(|&value| count(list, value) <= appended(value)) && !live.iter().any(has_gap)
+}
+
+/// What a transaction appends to a list.
+fn appends(history: &History, txn: Txn, key: Key) -> Vec<Value> {
+    let is_append = |op: &OpView| op.kind == OpKind::Append && op.key == key;
+    history.ops_of(txn).filter(is_append).map(|op| op.value).collect()
+}

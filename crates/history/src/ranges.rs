@@ -1,0 +1,202 @@
+//! Range reads as reads of single keys.
+//!
+//! A key's absence is a value: an insert writes another one over it, a delete writes it, a read that finds nothing returns
+//! it. So a range read is a read of every key in the range: of those it found, and as absent of all others. What this says of
+//! keys that are absent in the whole history (they are not there initially, and no transaction writes them) goes without
+//! saying and is left out.
+//!
+//! Keys lie in a range by their names: numbers by size, texts and keywords letter by letter; names of different kinds are not
+//! compared. The reads of one range stand where the range read stands, in the order of their keys, and carry
+//! [`OpView::in_range`](crate::OpView).
+
+use std::cmp::Ordering;
+
+use rustc_hash::FxHashMap;
+
+use crate::draft::Limit;
+use crate::history::{History, OpKind, OpTag, RangeRow};
+use crate::ids::Key;
+use crate::index;
+use crate::value::{Datum, Value, Values};
+
+impl History {
+    /// A copy in which range reads are reads of single keys; `None` when there are no range reads.
+    pub fn expand_ranges(&self) -> Result<Option<History>, Limit> {
+        let is_range = |tag: &OpTag| tag.kind() == OpKind::RangeRead;
+        if self.ranges.is_empty() || !self.tags.iter().any(is_range) {
+            return Ok(None);
+        }
+        let mut history = self.clone();
+        let names = Names::new(&mut history);
+        let most = u64::from(u32::MAX) - 1;
+        let (mut tags, mut keys, mut values, mut at) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut txn_ops = vec![0];
+        for txn in self.txns() {
+            for op in self.op_range(txn) {
+                match self.ranges.get(self.values[op].as_small().unwrap_or(u32::MAX) as usize) {
+                    Some(row) if is_range(&self.tags[op]) => {
+                        for (key, value) in names.read(&history, row) {
+                            let kind =
+                                if names.is_list[key.index()] { OpKind::ReadList } else { OpKind::Read };
+                            tags.push(OpTag(kind as u8 | OpTag::IN_RANGE));
+                            keys.push(key);
+                            values.push(value);
+                            at.push(self.at[op]);
+                        }
+                    }
+                    _ => {
+                        tags.push(self.tags[op].unmarked());
+                        keys.push(self.keys[op]);
+                        values.push(self.values[op]);
+                        at.push(self.at[op]);
+                    }
+                }
+            }
+            if tags.len() as u64 > most {
+                return Err(Limit { what: "reads of keys in ranges", most });
+            }
+            txn_ops.push(tags.len() as u32);
+        }
+        (history.tags, history.keys, history.values, history.at) = (tags, keys, values, at);
+        (history.txn_ops, history.ranges) = (txn_ops, Vec::new());
+        history.writers.take();
+        index::build(&mut history);
+        Ok(Some(history))
+    }
+}
+
+/// The keys of a history by their names.
+struct Names {
+    of: FxHashMap<Value, Key>,
+    is_list: Vec<bool>,
+    /// Those that are not absent all the time, by name.
+    sorted: Vec<Key>,
+}
+
+impl Names {
+    /// Names the keys of a history, those included that only range reads returned, which it gets to know by this.
+    fn new(history: &mut History) -> Names {
+        let mut of: FxHashMap<Value, Key> =
+            history.key_name.iter().zip(0..).map(|(&name, i)| (name, Key(i))).collect();
+        let rows = history.ranges.iter().flat_map(|row| row.live.iter().chain(&row.dead));
+        for &(name, _) in rows {
+            of.entry(name).or_insert_with(|| {
+                history.key_name.push(name);
+                Key(history.key_name.len() as u32 - 1)
+            });
+        }
+        let known = history.key_writers.len() - 1;
+        let last = history.key_writers[known];
+        history.key_writers.resize(history.key_name.len() + 1, last);
+        if !history.initial_of.is_empty() {
+            history.initial_of.resize(history.key_name.len(), history.initial);
+        }
+        let mut is_list = vec![false; history.key_count()];
+        for (tag, key) in history.tags.iter().zip(&history.keys) {
+            is_list[key.index()] |= matches!(tag.kind(), OpKind::Append | OpKind::ReadList);
+        }
+        let is_written = |key: Key| history.key_writers[key.index()] < history.key_writers[key.index() + 1];
+        let name = |key: Key| history.key_name[key.index()];
+        let mut sorted: Vec<Key> =
+            history.keys().filter(|&key| is_written(key) || history.initial(key) != Value::NIL).collect();
+        sorted.sort_by(|&a, &b| total_order(&history.table, name(a), name(b)));
+        Names { of, is_list, sorted }
+    }
+
+    /// What a range read says of single keys, by name.
+    fn read(&self, history: &History, row: &RangeRow) -> Vec<(Key, Value)> {
+        let name = |key: Key| history.key_name[key.index()];
+        let table = &history.table;
+        let from = self.sorted.partition_point(|&key| total_order(table, name(key), row.low).is_lt());
+        let to = self.sorted.partition_point(|&key| total_order(table, name(key), row.high).is_le());
+        let kind = |value: Value| rank(table.datum(value));
+        let compared = kind(row.low) == kind(row.high) && from < to;
+        let found: FxHashMap<Key, Value> =
+            row.live.iter().chain(&row.dead).map(|&(name, value)| (self.of[&name], value)).collect();
+        let others = self.sorted[if compared { from..to } else { 0..0 }].iter().copied();
+        let others = others.filter(|key| !found.contains_key(key)).map(|key| (key, Value::NIL));
+        let mut reads: Vec<(Key, Value)> =
+            others.chain(found.iter().map(|(&key, &value)| (key, value))).collect();
+        reads.sort_by(|a, b| total_order(table, name(a.0), name(b.0)).then(a.0.cmp(&b.0)));
+        reads
+    }
+}
+
+/// Names of one kind lie beside each other.
+fn rank(datum: Datum<'_>) -> u8 {
+    match datum {
+        Datum::Nil | Datum::Unknown => 0,
+        Datum::Bool(_) => 1,
+        Datum::Int(_) | Datum::Nat(_) | Datum::Float(_) => 2,
+        Datum::Text(_) => 3,
+        Datum::Keyword(_) => 4,
+        Datum::List(_) => 5,
+    }
+}
+
+/// Names by kind, and inside of one kind by size or by letters.
+fn total_order(table: &Values, a: Value, b: Value) -> Ordering {
+    let (a, b) = (table.datum(a), table.datum(b));
+    let whole = |datum: Datum<'_>| match datum {
+        Datum::Int(n) => Some(i128::from(n)),
+        Datum::Nat(n) => Some(i128::from(n)),
+        _ => None,
+    };
+    let real = |datum: Datum<'_>| match datum {
+        Datum::Float(x) => x,
+        other => whole(other).unwrap_or(0) as f64,
+    };
+    match (a, b) {
+        (Datum::Bool(a), Datum::Bool(b)) => a.cmp(&b),
+        (Datum::Text(a), Datum::Text(b)) | (Datum::Keyword(a), Datum::Keyword(b)) => a.cmp(b),
+        (Datum::List(a), Datum::List(b)) => a.cmp(b),
+        (a, b) if rank(a) == 2 && rank(b) == 2 => match (whole(a), whole(b)) {
+            (Some(a), Some(b)) => a.cmp(&b),
+            _ => real(a).total_cmp(&real(b)),
+        },
+        (a, b) => rank(a).cmp(&rank(b)),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
+mod tests {
+    use crate::notation::{parse, print};
+
+    fn expanded(text: &str) -> String {
+        print(&parse(text).unwrap().expand_ranges().unwrap().unwrap())
+    }
+
+    #[test]
+    fn a_range_read_is_a_read_of_every_key_in_the_range() {
+        assert_eq!(
+            expanded("init=nil  T1: i(2,1) i(10,1) i(7,1)  T2: range(2,9,{2=1}) r(10,1)"),
+            "init=nil  T1: i(2,1) i(10,1) i(7,1)  T2: r(2,1) r(7,nil) r(10,1)"
+        );
+        // Keys that are there initially, tombstones, and rows of keys nobody wrote.
+        assert_eq!(
+            expanded("init=nil  init(b)=5  T1: d(c,9)  T2: range(a,z,{d=1},{c=9})  T3: range(b,b,{b=5})"),
+            "init=nil  init(b)=5  T1: d(c,9)  T2: r(b,nil) r(c,9) r(d,1)  T3: r(b,5)"
+        );
+        // A range that holds nothing, and one whose bounds cannot be compared.
+        assert_eq!(
+            expanded("init=nil  T1: i(1,1) range(5,3,{})  T2: range(0,x,{1=1})"),
+            "init=nil  T1: i(1,1)  T2: r(1,1)"
+        );
+    }
+
+    #[test]
+    fn without_range_reads_there_is_nothing_to_expand() {
+        assert!(parse("T1: w(x,1)  T2: r(x,1)").unwrap().expand_ranges().unwrap().is_none());
+    }
+
+    #[test]
+    fn reads_in_ranges_say_so_and_know_own_writes() {
+        let history = parse("init=nil  T1: i(1,1) range(1,3,{1=1})  T2: i(2,1) r(1,nil)").unwrap();
+        let history = history.expand_ranges().unwrap().unwrap();
+        let flags: Vec<(bool, bool)> =
+            history.txns().flat_map(|txn| history.ops_of(txn)).map(|op| (op.in_range, op.external)).collect();
+        let expected = [(false, false), (true, false), (true, true), (false, false), (false, true)];
+        assert_eq!(flags, expected);
+    }
+}

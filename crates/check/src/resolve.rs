@@ -149,7 +149,8 @@ impl Resolved {
 
     /// Resolves a copy of this history in which something is settled that is open here.
     pub(crate) fn in_world(&self, history: &History, watch: &dyn Watch) -> Result<Resolved, Limit> {
-        Resolved::with_readable(history, self.writes.as_ref().map(|writes| &writes.readable[..]), watch)
+        let readable = self.writes.as_ref().map(|writes| &writes.readable[..]);
+        Resolved::with_readable(history, readable, watch)
     }
 
     fn with_readable(

@@ -122,6 +122,15 @@ impl Names {
     }
 }
 
+impl Values {
+    /// The order of two names of keys. `None` where they are of different kinds, or of a kind that has no order.
+    pub fn compare(&self, one: Value, other: Value) -> Option<Ordering> {
+        let kind = rank(self.datum(one));
+        let has_order = (1..=4).contains(&kind) && kind == rank(self.datum(other));
+        has_order.then(|| total_order(self, one, other))
+    }
+}
+
 /// Names of one kind lie beside each other.
 fn rank(datum: Datum<'_>) -> u8 {
     match datum {

@@ -6,7 +6,6 @@
 //! list read has a row of its own, because nobody compares them by identity and hashing them would cost
 //! more than storing them. (And a copy of a history may hold twins, `edit.rs`.)
 
-use std::cmp::Ordering;
 use std::hash::{BuildHasher, Hash};
 
 use hashbrown::HashTable;
@@ -238,22 +237,6 @@ impl Values {
         }
     }
 
-    /// The order of two names of keys: integers by size, texts and keywords letter by letter. `None` where they are of
-    /// different kinds, or of a kind that has no order.
-    pub fn compare(&self, one: Value, other: Value) -> Option<Ordering> {
-        let number = |datum: Datum<'_>| match datum {
-            Datum::Int(n) => Some(i128::from(n)),
-            Datum::Nat(n) => Some(i128::from(n)),
-            _ => None,
-        };
-        match (self.datum(one), self.datum(other)) {
-            (Datum::Text(one), Datum::Text(other)) | (Datum::Keyword(one), Datum::Keyword(other)) => {
-                Some(one.cmp(other))
-            }
-            (one, other) => Some(number(one)?.cmp(&number(other)?)),
-        }
-    }
-
     /// A value that looks like another and is equal to none: a row of its own, as lists have.
     pub(crate) fn twin(&mut self, value: Value) -> Value {
         let cell = match value.as_small() {
@@ -382,6 +365,8 @@ fn hash_cell(cell: Cell, text: &str, elements: &[Value]) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::cmp::Ordering;
+
     use super::*;
 
     #[test]

@@ -494,5 +494,5 @@ fn stale_reads_are_listed_beside_what_weaker_levels_find() {
     assert!(verify(&history, &judgement).is_ok(), "{judgement:?}");
     let Verdict::Violated(findings) = judgement.verdict else { panic!("{text}") };
     let names: Vec<Anomaly> = findings.iter().map(|finding| finding.anomaly).collect();
-    assert_eq!(names, [Anomaly::FracturedRead, Anomaly::StaleRead]);
+    assert_eq!(names, [Anomaly::NonMonotonicRead, Anomaly::StaleRead]);
 }

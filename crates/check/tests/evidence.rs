@@ -459,3 +459,40 @@ fn no_name_of_a_random_history_claims_too_much() {
     }
     assert!(met.len() > 12, "{met:?}");
 }
+
+/// A stale read is told by the one that overwrote the version first, however long the chain of versions after it.
+#[test]
+fn a_stale_read_is_two_steps() {
+    let chain = (0..40).map(|i| format!("T{i}@{}-{}: r(x,{i}) w(x,{})", 2 * i, 2 * i + 1, i + 1));
+    let text = chain.chain(["T99@90-91: r(x,1)".to_owned()]).collect::<Vec<_>>().join("\n");
+    let blind = "T0@0-1: w(x,1)  T1@2-3: w(x,2)  T2@4-5: w(x,3)  T99@6-7: r(x,1)";
+    for text in [text.as_str(), blind] {
+        let history = notation::parse(text).unwrap();
+        for level in [Level::StrictSnapshot, Level::StrictSerializable] {
+            let judgement = Checker::new(&history, Options::default()).check(level);
+            assert!(verify(&history, &judgement).is_ok(), "{judgement:?}");
+            let Verdict::Violated(findings) = judgement.verdict else { panic!("{text}") };
+            let [finding] = &findings[..] else { panic!("{findings:?}") };
+            assert_eq!((finding.anomaly, finding.count, finding.at_least), (Anomaly::StaleRead, 1, false));
+            let Evidence::Cycle(edges) = &finding.instances[0].evidence else { panic!("{findings:?}") };
+            assert_eq!(edges.len(), 2);
+            assert_eq!((edges[0].from, &edges[0].why), (Node::Txn(isoscope_history::Txn(1)), &Why::RealTime));
+        }
+        assert!(matches!(
+            Checker::new(&history, Options::default()).check(Level::Serializable).verdict,
+            Verdict::Holds(_)
+        ));
+    }
+}
+
+/// Stale reads are listed at strict levels although a weaker level fails, too.
+#[test]
+fn stale_reads_are_listed_beside_what_weaker_levels_find() {
+    let text = "T1@0-1: w(x,1) w(y,1)  T2@0-9: r(x,1) r(y,0)  T3@2-3: r(x,0)";
+    let history = notation::parse(text).unwrap();
+    let judgement = Checker::new(&history, Options::default()).check(Level::StrictSerializable);
+    assert!(verify(&history, &judgement).is_ok(), "{judgement:?}");
+    let Verdict::Violated(findings) = judgement.verdict else { panic!("{text}") };
+    let names: Vec<Anomaly> = findings.iter().map(|finding| finding.anomaly).collect();
+    assert_eq!(names, [Anomaly::NonMonotonicRead, Anomaly::StaleRead]);
+}

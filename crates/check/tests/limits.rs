@@ -1,11 +1,11 @@
 //! Limits are respected wherever time goes: inside a round of saturation, a schedule, a search, a proof.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use isoscope_check::{Checker, Limit, Options, Stage, Unknown, Verdict, Watch, verify};
 use isoscope_history::{History, notation};
-use isoscope_levels::Level;
+use isoscope_levels::{Anomaly, Level};
 use isoscope_workload::{Duplication, Shape, Spec, run};
 
 /// Says after so many questions that time is up, and counts how often it is asked again.
@@ -132,4 +132,46 @@ fn a_proof_that_is_interrupted_is_none() {
             assert!(verify(&history, &judgement).is_ok(), "{level} after {patience}: {judgement:?}");
         }
     }
+}
+
+/// Says that time is up until it is told otherwise.
+struct Impatient(AtomicBool);
+
+impl Watch for Impatient {
+    fn limit(&self) -> Option<Limit> {
+        self.0.load(Ordering::Relaxed).then_some(Limit::Time)
+    }
+}
+
+/// What ran out of time is asked again, and not remembered as unknown.
+#[test]
+fn a_level_that_ran_out_of_time_is_decided_with_more_of_it() {
+    let history = hard();
+    for level in Level::ALL {
+        let watch = Impatient(AtomicBool::new(true));
+        let mut checker = Checker::watched(&history, Options::default(), &watch);
+        let first = checker.check(level).verdict;
+        watch.0.store(false, Ordering::Relaxed);
+        let second = checker.check(level).verdict;
+        assert!(!matches!(second, Verdict::Unknown(Unknown::Limit(Limit::Time))), "{level}: {first:?}");
+    }
+}
+
+/// Where values repeat, a lost update that refutes snapshot isolation refutes parallel snapshot isolation, too, and no search
+/// is needed for either.
+#[test]
+fn lost_updates_serve_every_level_that_forbids_them() {
+    let text = "T1: r(x,1) w(x,2)  T2: r(x,1) w(x,3)  T3: w(x,1)  T4: w(y,1)  T5: w(y,1)  T6: r(y,1) w(y,2)";
+    let history = notation::parse(text).unwrap();
+    let mut checker = Checker::new(&history, Options::default());
+    for level in [Level::Snapshot, Level::ParallelSnapshot, Level::AdyaPl299, Level::Serializable] {
+        let judgement = checker.check(level);
+        assert!(verify(&history, &judgement).is_ok(), "{level}: {judgement:?}");
+        let Verdict::Violated(findings) = &judgement.verdict else { panic!("{level}: {judgement:?}") };
+        assert!(
+            findings.iter().any(|finding| finding.anomaly == Anomaly::LostUpdate),
+            "{level}: {findings:?}"
+        );
+    }
+    assert!(matches!(checker.check(Level::Prefix).verdict, Verdict::Holds(_)));
 }

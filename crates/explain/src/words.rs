@@ -231,8 +231,8 @@ fn span(nanoseconds: i64) -> String {
     let seconds = nanoseconds as f64 / 1e9;
     match nanoseconds {
         ..1_000 => format!("{nanoseconds} ns"),
-        ..1_000_000 => format!("{:.1} µs", seconds * 1e6),
-        ..1_000_000_000 => format!("{:.1} ms", seconds * 1e3),
+        1_000..1_000_000 => format!("{:.1} µs", seconds * 1e6),
+        1_000_000..1_000_000_000 => format!("{:.1} ms", seconds * 1e3),
         _ => format!("{seconds:.1} s"),
     }
 }

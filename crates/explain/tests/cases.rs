@@ -406,3 +406,16 @@ fn proofs_point_at_operations() {
     let ops = teller.operations(Anomaly::LostUpdate, &instance.evidence);
     assert_eq!(ops, [Op(1), Op(3), Op(2), Op(0)]);
 }
+
+#[test]
+fn a_stale_read_has_an_age() {
+    let cycle = || vec![rt(0, 1), rw(1, 0, 1)];
+    assert_eq!(
+        headline("T1@0-1: w(x,1)  T2@480-481: r(x,0)", Anomaly::StaleRead, cycle()),
+        "T2 read x=0, a version that was overwritten 479 events before it began: T1 wrote x=1 and had returned."
+    );
+    assert_eq!(
+        headline("T1: w(x,1)  T2: r(x,0)", Anomaly::StaleRead, cycle()),
+        "T2 read x=0, a version that was overwritten before it began: T1 wrote x=1 and had returned."
+    );
+}

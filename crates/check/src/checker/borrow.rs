@@ -17,6 +17,9 @@ const FIRST_TURN: u64 = 1_000;
 const PER_OPERATION: u64 = 20;
 const NEXT_TURN: u64 = 4;
 
+/// Decides a level, given what a violation of a stronger one shows of it.
+type Decide<'d> = dyn FnMut(&Checker<'_>, &dyn Watch, Option<Violation>) -> Option<Answer> + 'd;
+
 /// What came of trying a stronger level.
 enum Tried {
     Holds(Witness),
@@ -31,7 +34,7 @@ impl Checker<'_> {
         &mut self,
         level: Level,
         stronger: Option<Level>,
-        decide: &mut dyn FnMut(&Self, &dyn Watch, Option<Violation>) -> Option<Answer>,
+        decide: &mut Decide<'_>,
     ) -> Option<Answer> {
         let (watch, mut served) = (self.watch, None);
         let mut patience = FIRST_TURN + PER_OPERATION * self.history.op_count() as u64;

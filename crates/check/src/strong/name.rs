@@ -100,9 +100,8 @@ fn farthest(level: Level) -> Through {
     match Rules::of(level, false) {
         Some(Rules { real_time: true, .. }) => Through::RealTime,
         Some(Rules { sessions: true, .. }) => Through::Sessions,
-        Some(_) => Through::Dependencies,
         None if level.implies(Level::ReadCommitted) => Through::Sessions,
-        None => Through::Dependencies,
+        _ => Through::Dependencies,
     }
 }
 
@@ -168,7 +167,9 @@ fn with_last(proof: Proof, last: usize) -> Proof {
     let mut parents = vec![None; proof.cases.len()];
     for (node, case) in proof.cases.iter().enumerate() {
         if let Case::Split { cases, .. } = case {
-            cases.iter().for_each(|&child| parents[child as usize] = Some(node));
+            for &child in cases {
+                parents[child as usize] = Some(node);
+            }
         }
     }
     let mut way = vec![false; proof.cases.len()];

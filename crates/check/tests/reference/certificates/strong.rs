@@ -12,11 +12,25 @@ use super::{E, Y, accept, edges, finding, read, refuse, violated};
 /// forbid it.
 type StrongCycle = (&'static str, Anomaly, Through, Vec<E>, &'static [Level]);
 
+/// The levels from read committed up, and Adya's repeatable read.
+const FROM_COMMITTED: &[Level] = &[
+    Level::ReadCommitted,
+    Level::ReadAtomic,
+    Level::Causal,
+    Level::Prefix,
+    Level::ParallelSnapshot,
+    Level::Snapshot,
+    Level::StrictSnapshot,
+    Level::Serializable,
+    Level::StrictSerializable,
+    Level::AdyaPl299,
+];
+
 /// Cycles with anti-dependencies or real time.
 fn strong_cycles() -> Vec<StrongCycle> {
     use Level::{
-        AdyaPl299, Causal, ParallelSnapshot, Prefix, ReadAtomic, ReadCommitted, Serializable, Snapshot,
-        StrictSerializable, StrictSnapshot,
+        AdyaPl299, Causal, ParallelSnapshot, Prefix, ReadAtomic, Serializable, Snapshot, StrictSerializable,
+        StrictSnapshot,
     };
     use Through::{Dependencies, RealTime, Sessions};
     use Y::{Rt, Rw, So, Versions, Wr};
@@ -56,18 +70,6 @@ fn strong_cycles() -> Vec<StrongCycle> {
         StrictSerializable,
         AdyaPl299,
     ];
-    let from_committed: &[Level] = &[
-        ReadCommitted,
-        ReadAtomic,
-        Causal,
-        Prefix,
-        ParallelSnapshot,
-        Snapshot,
-        StrictSnapshot,
-        Serializable,
-        StrictSerializable,
-        AdyaPl299,
-    ];
     let half = || vec![E(1, 2, Wr((2, 1))), E(2, 1, Rw((2, 0)))];
     let chain = || vec![E(1, 2, Wr((2, 0))), E(2, 3, Wr((3, 0))), E(3, 1, Rw((3, 1)))];
     vec![
@@ -94,7 +96,7 @@ fn strong_cycles() -> Vec<StrongCycle> {
             Anomaly::NonMonotonicRead,
             Dependencies,
             vec![E(2, 1, Rw((2, 1))), E(1, 2, Wr((2, 0)))],
-            from_committed,
+            FROM_COMMITTED,
         ),
         (causal, Anomaly::CausalityViolation, Dependencies, chain(), from_causal),
         (

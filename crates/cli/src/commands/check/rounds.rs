@@ -107,3 +107,48 @@ pub(super) fn ask(
 fn is_out_of_time(judgement: &Judgement) -> bool {
     matches!(judgement.verdict, Verdict::Unknown(Unknown::Limit(Limit::Time)))
 }
+
+#[cfg(test)]
+mod tests {
+    use isoscope_check::Options;
+    use isoscope_history::notation;
+
+    use super::*;
+
+    /// One that never ends a search.
+    struct Patient;
+
+    impl Watch for Patient {}
+
+    #[test]
+    fn a_slice_ends_and_the_next_one_begins() {
+        let slices = Slices::new(&Patient, Some(Duration::from_secs(3600)));
+        slices.begin(Some(Duration::ZERO));
+        assert_eq!(slices.limit(), Some(Limit::Time));
+        slices.begin(Some(Duration::from_secs(3600)));
+        assert_eq!(slices.limit(), None);
+        slices.begin(None);
+        assert_eq!(slices.limit(), None);
+    }
+
+    #[test]
+    fn every_level_is_asked_until_it_is_decided() {
+        let history =
+            notation::parse("T1: r(x,0) w(x,1)  T2: r(x,0) w(x,2)").unwrap_or_else(|e| panic!("{e}"));
+        for total in [None, Some(Duration::from_secs(3600))] {
+            let slices = Slices::new(&Patient, total);
+            let mut checker = Checker::watched(&history, Options::default(), &slices);
+            let mut questions = Vec::new();
+            let asked = ask(&mut checker, &slices, &Level::ALL, &|_| {}, &mut |j| questions.push(j.level));
+            assert_eq!(asked.len(), Level::ALL.len());
+            assert!(questions.is_sorted_by_key(|&level| Reverse(level)), "{questions:?}");
+            assert!(asked.iter().all(|asked| !matches!(asked.judgement.verdict, Verdict::Unknown(_))));
+        }
+        // Without any time all rounds are gone through, and nothing is asked more often than that.
+        let slices = Slices::new(&Patient, Some(Duration::ZERO));
+        let mut checker = Checker::watched(&history, Options::default(), &slices);
+        let mut questions = 0;
+        ask(&mut checker, &slices, &[Level::Serializable], &|_| {}, &mut |_| questions += 1);
+        assert!((1..=ROUNDS.len()).contains(&questions), "{questions}");
+    }
+}

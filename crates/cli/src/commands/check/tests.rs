@@ -603,3 +603,21 @@ fn junit_escapes_what_xml_cannot_hold() {
 ";
     assert_eq!(suites.render(), expected);
 }
+
+/// A count that may be too low says so in every style.
+#[test]
+fn a_lower_bound_is_said_to_be_one() {
+    let Verdict::Violated(mut findings) = fractured_read() else { panic!() };
+    findings[0].at_least = true;
+    let report = report(FRACTURED, vec![(Level::ReadAtomic, Verdict::Violated(findings))], true);
+    let full = plain(&full::render(&report));
+    assert!(full.contains("order): at least 12 in 3 components, the shortest shown"), "{full}");
+    assert!(full.contains("; at least 12 anomalies of 1 kind"), "{full}");
+    assert!(plain(&concise::render("h", Ok(&report))).contains("(at least 12 fractured-read)"));
+    let json = json::render("h", Ok(&report));
+    assert_eq!(json["levels"][0]["anomalies"][0]["count_is_lower_bound"], true);
+    assert!(elle::render("h", Ok(&report)).contains(":at-least {:fractured-read 12}"));
+    let mut suites = junit::Suites::default();
+    suites.add("h", Ok(&report));
+    assert!(suites.render().contains("fractured-read: at least 12, of which 1 are shown"));
+}

@@ -82,7 +82,7 @@ pub(crate) fn find(history: &History, resolved: &Resolved, relations: Relations)
             .take(TRIES)
             .filter_map(|(_, edge)| close(&tracer, edge, relations, within, &mut trail));
         let cycle = cycles.min_by_key(|cycle| (through(cycle), cycle.len()))?;
-        let (anomaly, through) = (name(&cycle, relations), through(&cycle));
+        let (anomaly, through) = (name(history, resolved, &cycle, relations), through(&cycle));
         Some(Cycle {
             anomaly,
             through,
@@ -143,7 +143,11 @@ fn through(cycle: &[Edge]) -> Through {
 }
 
 /// What a cycle without forced edges is called.
-fn name(cycle: &[Edge], relations: Relations) -> Anomaly {
+fn name(history: &History, resolved: &Resolved, cycle: &[Edge], relations: Relations) -> Anomaly {
+    let shows_writes = |edge: &Edge| match edge.why {
+        Why::Versions { read, .. } | Why::Missing { read, .. } => resolved.shows_writes(history, read),
+        _ => true,
+    };
     let causal = |edge: &Edge| matches!(edge.why, Why::Session | Why::ReadFrom { .. });
     let missing = |edge: &Edge| matches!(edge.why, Why::Missing { .. });
     if cycle.iter().all(causal) {
@@ -151,7 +155,7 @@ fn name(cycle: &[Edge], relations: Relations) -> Anomaly {
     } else if relations.reads() && cycle.iter().any(missing) {
         // That an append came later than a list that lacks it is what the circle refutes: it was lost.
         Anomaly::LostAppend
-    } else if !cycle.iter().any(causal) {
+    } else if !cycle.iter().any(causal) && cycle.iter().all(shows_writes) {
         Anomaly::DirtyWrite
     } else {
         Anomaly::CircularInformationFlow

@@ -25,7 +25,7 @@ mod wrong;
 
 use std::ops::Range;
 
-use isoscope_history::{History, Key, Op, Session, Txn, Value};
+use isoscope_history::{History, Key, Op, Outcome, Session, Txn, Value};
 use isoscope_levels::Anomaly;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
@@ -205,6 +205,12 @@ impl Resolved {
     /// What lists say to PL-1 about the order of versions.
     pub(crate) fn writes(&self) -> &[VersionEdge] {
         self.writes.as_ref().map_or(&self.versions, |writes| &writes.versions)
+    }
+
+    /// Whether a list shows the order of writes to PL-1.
+    pub(crate) fn shows_writes(&self, history: &History, read: Op) -> bool {
+        let committed = history.outcome(history.txn_of(read)) == Outcome::Committed;
+        committed && self.writes.as_ref().is_none_or(|writes| writes.readable[history.key_of(read).index()])
     }
 
     /// Of lists that say something to PL-1, the first elements that were appended more than once.

@@ -57,6 +57,8 @@ pub enum Anomaly {
     WriteSkew,
     /// A transaction reads a version that was overwritten before it began.
     StaleRead,
+    /// G2: transactions read ranges that others change, so that each would have to come before another.
+    Phantom,
 }
 
 /// What Elle appends to the keyword of a cycle that goes along a session.
@@ -84,7 +86,7 @@ struct Row {
 
 impl Anomaly {
     /// All anomalies, those of weaker levels first.
-    pub const ALL: [Anomaly; 24] = [
+    pub const ALL: [Anomaly; 25] = [
         Anomaly::ThinAirRead,
         Anomaly::AbortedRead,
         Anomaly::FutureRead,
@@ -109,6 +111,7 @@ impl Anomaly {
         Anomaly::SnapshotSkew,
         Anomaly::WriteSkew,
         Anomaly::StaleRead,
+        Anomaly::Phantom,
     ];
 
     const fn row(self) -> &'static Row {

@@ -114,7 +114,7 @@ impl Checker<'_> {
     /// What a violation of another level shows of this one.
     fn served(&self, level: Level, violation: Violation) -> Option<Violation> {
         let serves = |scenario: &Scenario| {
-            strong::refutes(level, &scenario.proof) && {
+            strong::refutes(self.history, &self.resolved, level, &scenario.proof) && {
                 let (name, _) = strong::named(self.history, &self.resolved, level, scenario.proof.clone());
                 name.is_some_and(|name| level.forbids(name.anomaly))
             }

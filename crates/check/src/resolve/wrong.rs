@@ -236,6 +236,7 @@ fn origin_of_wrong(
     reader: Txn,
 ) -> Option<Origin> {
     let initial = read.value == history.initial(read.key);
+    let is_present = |txn: &Txn| present[txn.index()];
     let mut last = writers(writes.last, reader);
     if let ([txn], false) = (last.as_slice(), initial)
         && !present[txn.index()]
@@ -248,9 +249,12 @@ fn origin_of_wrong(
         ([], false) => match writers(writes.intermediate, reader).as_slice() {
             [] => None,
             [txn] => present[txn.index()].then_some(Origin::Overwritten(Some(*txn))),
-            _ => Some(Origin::Overwritten(None)),
+            several => several.iter().any(is_present).then_some(Origin::Overwritten(None)),
         },
-        _ => Some(Origin::Final(Link::AMBIGUOUS)),
+        // If none of them took effect, the read is of nobody: `cut.rs` finds out.
+        (several, initial) => {
+            (initial || several.iter().any(is_present)).then_some(Origin::Final(Link::AMBIGUOUS))
+        }
     }
 }
 

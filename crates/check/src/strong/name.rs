@@ -73,11 +73,12 @@ pub(crate) fn named(
     let candidates = || {
         cycles(&proof).rev().flat_map(|(main, cycle)| {
             let special = special(history, resolved, level, cycle);
-            let anomalies = special.into_iter().chain([by_shape(level, cycle)]);
+            let anomalies = special.into_iter().chain(by_shape(history, level, cycle));
             anomalies.map(move |anomaly| Name { anomaly, through, main })
         })
     };
-    let found = candidates().find(|name| is_right(level, name.anomaly, through, &proof)).or_else(|| {
+    let is_right = |name: &Name| is_right(history, resolved, level, name.anomaly, through, &proof);
+    let found = candidates().find(is_right).or_else(|| {
         // Some cycles are those of long forks and others those of read skews: only both rules together forbid the whole.
         candidates().next().map(|last| Name { anomaly: Anomaly::SnapshotSkew, ..last })
     });
@@ -89,10 +90,20 @@ pub(crate) fn named(
 }
 
 /// Whether a proof refutes every level weaker than one that forbids an anomaly of a form.
-fn is_right(level: Level, anomaly: Anomaly, through: Through, proof: &Proof) -> bool {
+fn is_right(
+    history: &History,
+    resolved: &Resolved,
+    level: Level,
+    anomaly: Anomaly,
+    through: Through,
+    proof: &Proof,
+) -> bool {
     let asked =
         |weaker: &Level| level.implies(*weaker) && weaker.forbids(anomaly) && through <= farthest(*weaker);
-    Level::ALL.into_iter().filter(asked).all(|weaker| weaker == level || refutes(weaker, proof))
+    Level::ALL
+        .into_iter()
+        .filter(asked)
+        .all(|weaker| weaker == level || refutes(history, resolved, weaker, proof))
 }
 
 /// The most that a level knows besides reads and writes.
@@ -106,8 +117,18 @@ fn farthest(level: Level) -> Through {
 }
 
 /// Whether a proof shows that a level is violated: all its cycles are ones that the level forbids.
-pub(crate) fn refutes(level: Level, proof: &Proof) -> bool {
-    cycles(proof).next().is_some() && cycles(proof).all(|(_, cycle)| forbids(level, cycle))
+pub(crate) fn refutes(history: &History, resolved: &Resolved, level: Level, proof: &Proof) -> bool {
+    let counts = |edge: &Edge| match edge.why {
+        // PL-1 knows no lists but those that show it the order of writes.
+        Why::Versions { read, .. } | Why::Missing { read, .. } if level == Level::AdyaPl1 => {
+            resolved.shows_writes(history, read)
+        }
+        // PL-2.99 lets ranges change.
+        Why::Misses { read } if level == Level::AdyaPl299 => !history.op(read).in_range,
+        _ => true,
+    };
+    let forbidden = |cycle: &[Edge]| cycle.iter().all(counts) && forbids(level, cycle);
+    cycles(proof).next().is_some() && cycles(proof).all(|(_, cycle)| forbidden(cycle))
 }
 
 /// Whether a proof is one of weak levels: some order in it is forced by what a reader must have seen.
@@ -217,8 +238,17 @@ fn special(history: &History, resolved: &Resolved, level: Level, cycle: &[Edge])
     }
 }
 
-/// What a cycle is called where a level forbids it.
-fn by_shape(level: Level, cycle: &[Edge]) -> Anomaly {
+/// What a cycle may be called where a level forbids it, the simplest first.
+fn by_shape(history: &History, level: Level, cycle: &[Edge]) -> Vec<Anomaly> {
+    let main = main_shape(level, cycle);
+    // Overwrites in a circle are information in a circle, where the writes themselves do not show it.
+    let wider = (main == Anomaly::DirtyWrite).then_some(Anomaly::CircularInformationFlow);
+    let in_range = |edge: &Edge| matches!(edge.why, Why::Misses { read } if history.op(read).in_range);
+    let phantom = level.forbids(Anomaly::Phantom) && cycle.iter().any(in_range);
+    [Some(main), wider, phantom.then_some(Anomaly::Phantom)].into_iter().flatten().collect()
+}
+
+fn main_shape(level: Level, cycle: &[Edge]) -> Anomaly {
     let sorts: Vec<Sort> = cycle.iter().map(sort).collect();
     let count = |wanted: Sort| sorts.iter().filter(|&&sort| sort == wanted).count();
     let before = |i: usize| sorts[(i + sorts.len() - 1) % sorts.len()];

@@ -90,7 +90,7 @@ pub(super) fn fits(given: &Given<'_, '_>, anomaly: Anomaly, edges: &[Edge]) -> b
     match anomaly {
         Anomaly::CyclicCausality => ww + rw == 0,
         Anomaly::DirtyWrite => ww == edges.len() && forced.is_none(),
-        Anomaly::CircularInformationFlow => rw == 0 && 0 < ww && ww < edges.len() && forced.is_none(),
+        Anomaly::CircularInformationFlow => rw == 0 && 0 < ww && forced.is_none(),
         Anomaly::LostAppend => rw == 0 && edges.iter().any(|edge| matches!(edge.why, Why::Missing { .. })),
         Anomaly::NonMonotonicRead => match (forced, skewed_pair(edges)) {
             (Some((read, Seen::Read(seen))), _) | (_, Some((Why::ReadFrom { read: seen }, read))) => {
@@ -115,6 +115,9 @@ pub(super) fn fits(given: &Given<'_, '_>, anomaly: Anomaly, edges: &[Edge]) -> b
         Anomaly::LongFork => follows_reads && (rw >= 2 || rw == 1 && ww > 0),
         Anomaly::SnapshotSkew => rw >= 2 && !adjacent && !follows_reads,
         Anomaly::WriteSkew => rw >= 2 && adjacent,
+        Anomaly::Phantom => edges
+            .iter()
+            .any(|edge| matches!(edge.why, Why::Misses { read } if given.facts.history.op(read).in_range)),
         _ => false,
     }
 }

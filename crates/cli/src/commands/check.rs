@@ -24,7 +24,7 @@ use isoscope_formats::{Failure, Problem, Reading, Severity};
 use isoscope_history::History;
 use isoscope_levels::Level;
 
-use crate::args::{CheckArgs, CheckStyle, JudgeArgs};
+use crate::args::{CheckArgs, CheckStyle, JudgeArgs, UnknownOrder};
 use crate::commands::open;
 use crate::exit::Exit;
 use crate::terminal::{Terminal, Unit};
@@ -35,7 +35,7 @@ use watch::{Onlooker, Staged};
 
 pub(crate) use concise::verdicts;
 pub(crate) use full::{anomalies, lattice, title_of};
-pub(crate) use report::{Judged, Report};
+pub(crate) use report::{Figures, Judged, Report};
 pub(crate) use watch::{Limits, TimeLimit, room};
 
 pub(crate) fn run(args: &CheckArgs, terminal: &Terminal) -> Exit {
@@ -65,10 +65,12 @@ pub(crate) fn run(args: &CheckArgs, terminal: &Terminal) -> Exit {
 /// Judges a history at the levels asked for. Fails when a certificate does not convince the verifier.
 pub(crate) fn check(
     file: &Path,
-    reading: Reading,
+    mut reading: Reading,
     args: &JudgeArgs,
     terminal: &Terminal,
 ) -> Result<Report, Failure> {
+    let figures = Figures::of(&reading.history);
+    reading.history = to_be_judged(reading.history, args.unknown)?;
     let levels: Vec<Level> = match args.level.as_slice() {
         [] => Level::ALL.into(),
         named => each_once(named),
@@ -84,11 +86,11 @@ pub(crate) fn check(
     let started = Instant::now();
     let judged = judge(&reading.history, &levels, options, limits, terminal);
     let seconds = started.elapsed().as_secs_f64();
-    let operations = reading.history.op_count() as u64;
+    let operations = figures.operations as u64;
     terminal.detail(&format!("checked {} in {seconds:.3} s", words::counted(operations, "operation")));
     let (file, named) = (file.display().to_string(), !args.level.is_empty());
     let without_sessions = Vec::new();
-    let mut report = Report { file, reading, judged, without_sessions, named, limits, seconds };
+    let mut report = Report { file, reading, figures, judged, without_sessions, named, limits, seconds };
     if args.format == CheckStyle::Elle {
         judge_without_sessions(&mut report, options, args.certify, terminal)?;
     }
@@ -96,6 +98,23 @@ pub(crate) fn check(
         certify(&mut report, trust_timestamps, terminal)?;
     }
     Ok(report)
+}
+
+/// What the checker is asked about: range reads are reads of every key in the range, and where transactions of unknown outcome may
+/// take effect late, their sessions do not order them.
+fn to_be_judged(history: History, unknown: UnknownOrder) -> Result<History, Failure> {
+    let history = match unknown {
+        UnknownOrder::Late => history.with_late_unknown().unwrap_or(history),
+        UnknownOrder::InOrder => history,
+    };
+    match history.expand_ranges() {
+        Ok(expanded) => Ok(expanded.unwrap_or(history)),
+        Err(limit) => {
+            let message = format!("the history has more than {} {}", limit.most, limit.what);
+            let problem = Problem { severity: Severity::Error, place: None, message, help: None };
+            Err(Failure { format: None, problems: vec![problem], no_room: false })
+        }
+    }
 }
 
 /// Judges anew, without the order of sessions, the levels of which it is open whether they fail without it. Elle has

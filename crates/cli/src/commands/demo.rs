@@ -13,7 +13,7 @@ use isoscope_levels::{Anomaly, Level};
 use isoscope_workload::{Injection, Spec, run as run_workload};
 
 use crate::args::DemoArgs;
-use crate::commands::check::{self, Limits, Report};
+use crate::commands::check::{self, Figures, Limits, Report};
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, FRAME, Terminal, WARNING, styled};
 use crate::words::{counted, value};
@@ -99,6 +99,7 @@ fn judge(text: &str, terminal: &Terminal) -> Result<Report, String> {
     let judged = check::judge(&reading.history, &Level::ALL, options, Limits::default(), terminal);
     Ok(Report {
         file: NAME.to_owned(),
+        figures: Figures::of(&reading.history),
         reading,
         judged,
         without_sessions: Vec::new(),

@@ -12,8 +12,8 @@ use super::{Anomaly, Row};
 use crate::Anomaly::{
     AbortedRead, CausalityViolation, CircularInformationFlow, ConflictingCommitOrder, CyclicCausality,
     DirtyWrite, DuplicateElements, FracturedRead, FutureRead, IncompatibleOrder, IntermediateRead, LongFork,
-    LostAppend, LostUpdate, NonMonotonicRead, NonRepeatableRead, NotMyLastWrite, NotMyOwnWrite, ReadSkew,
-    SnapshotSkew, StaleRead, StaleSessionRead, ThinAirRead, WriteSkew,
+    LostAppend, LostUpdate, NonMonotonicRead, NonRepeatableRead, NotMyLastWrite, NotMyOwnWrite, Phantom,
+    ReadSkew, SnapshotSkew, StaleRead, StaleSessionRead, ThinAirRead, WriteSkew,
 };
 use crate::Level::{
     AdyaPl1, AdyaPl2, AdyaPl299, Causal, CutIsolation, ParallelSnapshot, Prefix, ReadAtomic, ReadCommitted,
@@ -668,5 +668,29 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         ],
         sources: &[cite(ELLE, "real-time edges"), cite(ADYA, "chapter 4, G-single")],
         see_also: &[StaleSessionRead, ReadSkew],
+    },
+    Row {
+        anomaly: Phantom,
+        name: "phantom",
+        about: "a range changes after it was read",
+        aliases: &["G2", "P3", "phantom-read"],
+        called: &[
+            called("Elle", ":G2; with sessions :G2-process, with real time :G2-realtime"),
+            called("ANSI SQL", "phantom"),
+        ],
+        elle: Some("G2"),
+        definition: "A transaction reads a range of keys, and another one inserts, deletes or changes a key in it, so that \
+                     the first must come before the second; and yet it must come after it, or after others for \
+                     which the same is true. A cycle of dependencies in which a range read misses a write.",
+        cause: "Locks and checks that know the rows that were found, and not the gaps between them.",
+        forbidden_from: &[Serializable],
+        examples: &[Example {
+            notation: "init=nil  T1: range(1,9,{}) i(3,1)  T2: range(1,9,{}) i(5,1)",
+            story: "Each finds the range empty and inserts a row that the other should have found.",
+            holds: &[Snapshot, AdyaPl299],
+            violated: &[Serializable],
+        }],
+        sources: &[cite(ADYA, "chapter 3, G2"), cite(BERENSON, "P3")],
+        see_also: &[WriteSkew, ReadSkew],
     },
 ];

@@ -279,6 +279,7 @@ fn the_examples_of_the_catalogue_get_their_verdicts() {
     let of_levels = Level::ALL.into_iter().flat_map(Level::examples);
     for example in of_levels.chain(Anomaly::ALL.into_iter().flat_map(Anomaly::examples)) {
         let history = parse(example.notation).unwrap();
+        let history = history.expand_ranges().unwrap().unwrap_or(history);
         for level in Store::LEVELS {
             let holds = satisfies(&history, level);
             assert_eq!(example.satisfies(level), Some(holds), "{level} of {}", example.notation);

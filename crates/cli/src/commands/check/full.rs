@@ -38,9 +38,9 @@ fn title(report: &Report) -> String {
     let some = if committed == txns { String::new() } else { format!(" ({} committed)", count(committed)) };
     let figures = format!(
         "{}, {}{some}, {}",
-        counted(history.session_count() as u64, "session"),
+        counted(report.figures.sessions as u64, "session"),
         counted(txns, "transaction"),
-        counted(history.op_count() as u64, "operation"),
+        counted(report.figures.operations as u64, "operation"),
     );
     format!("{}  {}\n\n", styled(BOLD, visible(&report.file)), styled(DIM, figures))
 }

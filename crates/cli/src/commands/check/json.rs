@@ -40,9 +40,9 @@ pub(crate) fn render(file: &str, outcome: Result<&Report, &Failure>) -> Json {
             json!({
                 "file": file,
                 "format": report.reading.format.name(),
-                "sessions": history.session_count(),
+                "sessions": report.figures.sessions,
                 "transactions": history.txn_count(),
-                "operations": history.op_count(),
+                "operations": report.figures.operations,
                 "seconds": report.seconds,
                 "levels": levels(report),
                 "problems": ProblemJson::list(&report.reading.warnings),

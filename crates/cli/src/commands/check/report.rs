@@ -18,11 +18,26 @@ pub(crate) struct Judged {
     pub(crate) certified: bool,
 }
 
+/// How much a file holds, as it was read.
+#[derive(Clone, Copy)]
+pub(crate) struct Figures {
+    pub(crate) sessions: usize,
+    pub(crate) operations: usize,
+}
+
+impl Figures {
+    pub(crate) fn of(history: &History) -> Figures {
+        Figures { sessions: history.session_count(), operations: history.op_count() }
+    }
+}
+
 /// The verdicts on one file.
 pub(crate) struct Report {
     /// The file as the user named it.
     pub(crate) file: String,
+    /// What was read; its history is the one that was judged, with range reads as reads of single keys.
     pub(crate) reading: Reading,
+    pub(crate) figures: Figures,
     /// In the order the levels were asked for; weaker ones first when none was named.
     pub(crate) judged: Vec<Judged>,
     /// Levels judged once more without the order of sessions, for the styles that tell the two apart.

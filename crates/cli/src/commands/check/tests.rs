@@ -11,7 +11,7 @@ use isoscope_history::{Key, Op, Txn};
 use isoscope_levels::{Anomaly, Level};
 
 use super::watch::Staged;
-use super::{Judged, Limits, Report, TimeLimit, concise, elle, full, json, junit};
+use super::{Figures, Judged, Limits, Report, TimeLimit, concise, elle, full, json, junit};
 use crate::exit::Exit;
 
 const FRACTURED: &str = "T1: w(x,2)\nT5: r(x,2) w(x,9) w(y,3)\nT7: r(y,3) r(x,2)\n";
@@ -24,7 +24,8 @@ fn report(text: &str, verdicts: Vec<(Level, Verdict)>, named: bool) -> Report {
     });
     let limits = Limits::default();
     let (file, judged, without_sessions) = ("h".to_owned(), judged.collect(), Vec::new());
-    Report { file, reading, judged, without_sessions, named, limits, seconds: 0.0 }
+    let figures = Figures::of(&reading.history);
+    Report { file, reading, figures, judged, without_sessions, named, limits, seconds: 0.0 }
 }
 
 fn fractured_read() -> Verdict {

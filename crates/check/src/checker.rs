@@ -212,6 +212,8 @@ impl<'h> Checker<'h> {
                 Some((Verdict::Holds(witness), _)) if other.implies(level) => {
                     return Some((Verdict::Holds(self.weakened(witness, level)), None));
                 }
+                Some((Verdict::Violated(findings), _))
+                    if level.implies(other) && claims_more(level, other, findings) => {}
                 Some((violated @ Verdict::Violated(_), implied_by)) if level.implies(other) => {
                     let weak = level.engine() != Engine::Solver;
                     // Weak levels have anomalies of their own to show.
@@ -631,6 +633,19 @@ fn size(evidence: &Evidence) -> usize {
         Evidence::Cases(proof) => proof.cases.iter().map(edges).sum(),
         Evidence::Read { .. } | Evidence::Pair { .. } | Evidence::Worlds(_) => 1,
     }
+}
+
+/// Whether what violates a level in all worlds, and cannot be named anew, has a name that claims more about another level: a level
+/// between the two forbids it.
+fn claims_more(level: Level, weaker: Level, findings: &[Finding]) -> bool {
+    let in_worlds = |finding: &&Finding| {
+        finding.instances.iter().any(|instance| matches!(instance.evidence, Evidence::Worlds(_)))
+    };
+    let between = |other: &Level| *other != level && level.implies(*other) && !weaker.implies(*other);
+    findings
+        .iter()
+        .filter(in_worlds)
+        .any(|finding| Level::ALL.into_iter().filter(between).any(|other| other.forbids(finding.anomaly)))
 }
 
 /// A read of one transaction, and a read of the same key from another one.

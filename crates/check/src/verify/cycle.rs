@@ -208,7 +208,7 @@ fn is_read_and_overwritten(given: &Given<'_, '_>, key: Key, version: Txn, writer
     let history = given.facts.history;
     let (mut open, mut met) = (vec![writer], FxHashSet::from_iter([writer]));
     while let Some(writer) = open.pop() {
-        let reads = history.ops_of(writer).filter(|op| op.kind.is_read() && op.external && op.key == key);
+        let reads = history.ops_of(writer).filter(|op| op.kind.is_read() && op.key == key);
         for before in reads.filter_map(|read| given.source(read.id)) {
             match before {
                 Node::Txn(before) if before == version => return true,

@@ -90,7 +90,9 @@ pub(super) fn fits(given: &Given<'_, '_>, anomaly: Anomaly, edges: &[Edge]) -> b
     match anomaly {
         Anomaly::CyclicCausality => ww + rw == 0,
         Anomaly::DirtyWrite => ww == edges.len() && forced.is_none(),
-        Anomaly::CircularInformationFlow => rw == 0 && 0 < ww && forced.is_none(),
+        Anomaly::CircularInformationFlow => {
+            rw == 0 && 0 < ww && forced.is_none() && (ww < edges.len() || !all_show_writes(given, edges))
+        }
         Anomaly::LostAppend => rw == 0 && edges.iter().any(|edge| matches!(edge.why, Why::Missing { .. })),
         Anomaly::NonMonotonicRead => match (forced, skewed_pair(edges)) {
             (Some((read, Seen::Read(seen))), _) | (_, Some((Why::ReadFrom { read: seen }, read))) => {
@@ -120,6 +122,14 @@ pub(super) fn fits(given: &Given<'_, '_>, anomaly: Anomaly, edges: &[Edge]) -> b
             .any(|edge| matches!(edge.why, Why::Misses { read } if given.facts.history.op(read).in_range)),
         _ => false,
     }
+}
+
+/// Whether all lists that a cycle stands on show the order of writes to PL-1.
+fn all_show_writes(given: &Given<'_, '_>, edges: &[Edge]) -> bool {
+    edges.iter().all(|edge| match edge.why {
+        Why::Versions { read, .. } | Why::Missing { read, .. } => given.facts.shows_writes(read),
+        _ => true,
+    })
 }
 
 /// Of a cycle of two edges of which one is an `rw`: why the other one is there, and the read of the `rw`.

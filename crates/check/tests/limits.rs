@@ -148,8 +148,9 @@ impl Watch for Impatient {
 fn a_level_that_ran_out_of_time_is_decided_with_more_of_it() {
     let history = hard();
     for level in Level::ALL {
-        let watch = Impatient(AtomicBool::new(true));
+        let watch = Impatient(AtomicBool::new(false));
         let mut checker = Checker::watched(&history, Options::default(), &watch);
+        watch.0.store(true, Ordering::Relaxed);
         let first = checker.check(level).verdict;
         watch.0.store(false, Ordering::Relaxed);
         let second = checker.check(level).verdict;

@@ -227,6 +227,7 @@ pub struct Annotation {
 
 /// One operation, gathered from the columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own about the operation")]
 pub struct OpView {
     /// Its id.
     pub id: Op,

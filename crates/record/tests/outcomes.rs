@@ -24,7 +24,7 @@ struct Orders<'a> {
     database: &'a Fake,
     connection: Box<dyn Connection>,
     /// For each transaction, statements after its write.
-    orders: &'a [Vec<String>],
+    said: &'a [Vec<String>],
     /// Whether transactions roll back by themselves.
     rolls_back: bool,
 }
@@ -48,10 +48,10 @@ impl Client for Orders<'_> {
         record.step(Step::Read(x()), Seen::Value(found));
         self.connection.execute(Statement::plain(&format!("write x {value}")))?;
         record.step(Step::Write(x(), value), Seen::Done);
-        for order in self.orders.get(number as usize).into_iter().flatten() {
+        for order in self.said.get(number as usize).into_iter().flatten() {
             self.connection.execute(Statement::plain(order))?;
         }
-        Ok(!self.rolls_back || self.orders.get(number as usize).is_none_or(Vec::is_empty))
+        Ok(!self.rolls_back || self.said.get(number as usize).is_none_or(Vec::is_empty))
     }
 
     fn commit(&mut self) -> Result<Stamps, Failure> {
@@ -68,17 +68,17 @@ impl Client for Orders<'_> {
     }
 }
 
-/// Runs a session of as many transactions as there are orders, and one that only looks at what they left.
-fn recorded(orders: &[Vec<String>], rolls_back: bool, retries: u32) -> (History, Monitor) {
+/// Runs a session of as many transactions as there are said, and one that only looks at what they left.
+fn recorded(said: &[Vec<String>], rolls_back: bool, retries: u32) -> (History, Monitor) {
     let database = Fake::default();
     let connection = database.connect().unwrap();
-    let client = Orders { database: &database, connection, orders, rolls_back };
+    let client = Orders { database: &database, connection, said, rolls_back };
     let page = Page::default();
     let (workload, recorder) = (serde_json::Value::Null, serde_json::Value::Null);
     let header = Header { initial: None, initials: Vec::new(), workload, recorder };
     let sink: Sink = page.sink(&header, Duration::from_secs(1));
     let monitor = Monitor::new(1);
-    let limits = Limits { txns: Some(orders.len() as u64 + 1), retries, ..Limits::default() };
+    let limits = Limits { txns: Some(said.len() as u64 + 1), retries, ..Limits::default() };
     run(vec![Box::new(client)], &limits, &sink, &monitor).unwrap();
     sink.finish().unwrap();
     (page.history(), monitor)

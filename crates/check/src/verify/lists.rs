@@ -11,7 +11,7 @@
 //! Cost: one step for each append, and for each read one comparison of every element.
 
 use isoscope_history::{History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::facts::Facts;
 use super::order::Order;
@@ -79,7 +79,7 @@ impl Lists {
 }
 
 /// The lists of a key that committed transactions read.
-fn lists_of_keys<'h>(history: &'h History) -> FxHashMap<Key, Vec<(Op, &'h [Value])>> {
+fn lists_of_keys(history: &History) -> FxHashMap<Key, Vec<(Op, &[Value])>> {
     let mut lists: FxHashMap<Key, Vec<(Op, &[Value])>> = FxHashMap::default();
     let is_list = |op: &OpView| op.kind == OpKind::ReadList && op.value != Value::UNKNOWN;
     let committed = history.txns().filter(|&txn| history.outcome(txn) == Outcome::Committed);
@@ -109,13 +109,15 @@ pub(super) fn readable(facts: &Facts<'_>) -> Vec<bool> {
 /// Whether a list holds no element more often than it was appended.
 fn holds_no_more(facts: &Facts<'_>, key: Key, appended: &[Value]) -> bool {
     let mut held: FxHashMap<Value, u32> = FxHashMap::default();
-    appended.iter().for_each(|&element| *held.entry(element).or_default() += 1);
+    for &element in appended {
+        *held.entry(element).or_default() += 1;
+    }
     held.iter().all(|(&element, &times)| times <= facts.times(key, element))
 }
 
 /// Whether of the elements that were appended once, a list holds none without an earlier one of the same transaction.
 fn has_no_gap(facts: &Facts<'_>, key: Key, appended: &[Value]) -> bool {
-    let held: FxHashMap<Value, ()> = appended.iter().map(|&element| (element, ())).collect();
+    let held: FxHashSet<Value> = appended.iter().copied().collect();
     let writers = appended.iter().filter_map(|&element| facts.only_append(key, element));
     let mut writers: Vec<Txn> = writers.map(|append| facts.history.txn_of(append)).collect();
     writers.sort_unstable();
@@ -123,8 +125,8 @@ fn has_no_gap(facts: &Facts<'_>, key: Key, appended: &[Value]) -> bool {
     writers.into_iter().all(|txn| {
         let appends = facts.history.ops_of(txn).filter(|op| op.kind == OpKind::Append && op.key == key);
         let mut once = appends.map(|op| op.value).filter(|&element| facts.times(key, element) == 1);
-        let any_missing = once.any(|element| !held.contains_key(&element));
-        !any_missing || once.all(|element| !held.contains_key(&element))
+        let any_missing = once.any(|element| !held.contains(&element));
+        !any_missing || once.all(|element| !held.contains(&element))
     })
 }
 

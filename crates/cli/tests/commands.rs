@@ -387,7 +387,7 @@ fn levels_speak_json() {
     let json: serde_json::Value =
         serde_json::from_str(&isoscope(d.path(), "levels --format json").out).unwrap();
     let (levels, anomalies) = (json["levels"].as_array().unwrap(), json["anomalies"].as_array().unwrap());
-    assert_eq!((levels.len(), anomalies.len()), (13, 24));
+    assert_eq!((levels.len(), anomalies.len()), (13, 25));
     let si = levels.iter().find(|level| level["level"] == "snapshot-isolation").unwrap();
     assert_eq!((&si["short"], &si["engine"]), (&"si".into(), &"solver".into()));
     assert_eq!(si["covers"], serde_json::json!(["prefix", "parallel-snapshot-isolation"]));
@@ -406,8 +406,12 @@ fn every_topic_is_explained() {
     assert_eq!(all.code, 0);
     let topics = all.out.lines().filter_map(|line| line.split_whitespace().next());
     let topics: Vec<&str> = topics.filter(|name| name.contains('-') || *name == "causal").collect();
-    assert_eq!(topics.len(), 13 + 24 - 2, "`serializable` and `prefix` have no hyphen: {topics:?}");
-    for topic in topics.into_iter().chain(["serializable", "prefix"]) {
+    assert_eq!(
+        topics.len(),
+        13 + 25 - 3,
+        "`serializable`, `prefix` and `phantom` have no hyphen: {topics:?}"
+    );
+    for topic in topics.into_iter().chain(["serializable", "prefix", "phantom"]) {
         let run = isoscope(d.path(), &format!("explain {topic}"));
         assert_eq!((run.code, run.err.as_str()), (0, ""), "{topic}");
         assert!(run.out.starts_with(topic) && run.out.contains("    session 1   T1"), "{}", run.out);

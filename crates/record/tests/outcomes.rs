@@ -68,7 +68,7 @@ impl Client for Orders<'_> {
     }
 }
 
-/// Runs a session of as many transactions as there are said, and one that only looks at what they left.
+/// Runs a session of as many transactions as there are orders, and one that only looks at what they left.
 fn recorded(said: &[Vec<String>], rolls_back: bool, retries: u32) -> (History, Monitor) {
     let database = Fake::default();
     let connection = database.connect().unwrap();

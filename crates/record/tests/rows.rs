@@ -66,7 +66,7 @@ fn replay(history: &History, inserts_overwrite: bool) -> usize {
                     assert!(before.is_none() || inserts_overwrite || !is_committed, "{txn:?} inserts {key}");
                 }
                 OpKind::Delete => {
-                    assert!(mine.remove(&key).is_some(), "{txn:?} deletes {key}, which is not there")
+                    assert!(mine.remove(&key).is_some(), "{txn:?} deletes {key}, which is not there");
                 }
                 OpKind::RangeRead => {
                     let row = history.range(op.id).unwrap();

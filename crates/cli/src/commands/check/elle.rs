@@ -1,8 +1,8 @@
 //! The report as EDN, of the shape of the map that Elle's checkers return, for scripts made for it.
 //!
 //! `:valid?` is `true`, `false` or `:unknown`; `:anomaly-types` and `:anomalies` name what was found; `:not`
-//! holds the weakest models that are violated and `:also-not` the stronger ones, under Elle's names. `:file` and
-//! `:explanation` are ours.
+//! holds the weakest models that are violated and `:also-not` the stronger ones, under Elle's names. `:file`,
+//! `:explanation` and `:at-least`, the counts that may be too low, are ours.
 
 mod models;
 mod ops;
@@ -36,7 +36,7 @@ pub(crate) fn render(file: &str, outcome: Result<&Report, &Failure>) -> String {
         _ => ":unknown",
     };
     let mut fields = vec![format!(":file {file}"), format!(":valid? {valid}")];
-    let shape::Anomalies(mut anomalies) = shape::Anomalies::of(report);
+    let shape::Anomalies { by_kind: mut anomalies, at_least } = shape::Anomalies::of(report);
     let nothing = report.nothing_to_check().then(|| (":empty-transaction-graph".to_owned(), Vec::new()));
     anomalies.extend(nothing);
     if !anomalies.is_empty() {
@@ -46,6 +46,10 @@ pub(crate) fn render(file: &str, outcome: Result<&Report, &Failure>) -> String {
             maps => format!("{kind} [{}]", maps.join(" ")),
         });
         fields.push(format!(":anomalies {{{}}}", each.collect::<Vec<_>>().join(", ")));
+    }
+    if !at_least.is_empty() {
+        let counts: Vec<String> = at_least.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
+        fields.push(format!(":at-least {{{}}}", counts.join(", ")));
     }
     let (not, also_not) = models::violated(report);
     fields.push(format!(":not #{{{}}}", keywords(&not)));

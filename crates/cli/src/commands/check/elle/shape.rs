@@ -19,7 +19,11 @@ use crate::commands::check::report::{Report, elle_name};
 
 /// All occurrences by keyword, each once.
 #[derive(Default)]
-pub(super) struct Anomalies(pub(super) BTreeMap<String, Vec<String>>);
+pub(super) struct Anomalies {
+    pub(super) by_kind: BTreeMap<String, Vec<String>>,
+    /// How many there are of those of which there may be more.
+    pub(super) at_least: BTreeMap<String, u64>,
+}
 
 impl Anomalies {
     /// What a report found. A finding that several levels share is listed once.
@@ -34,12 +38,15 @@ impl Anomalies {
         let mut lost = Lost::default();
         let with = findings.iter().flat_map(|(_, findings)| findings.iter().copied());
         for finding in with.chain(report.findings_without_sessions()) {
-            for instance in &finding.instances {
+            for (i, instance) in finding.instances.iter().enumerate() {
+                let open = if i == 0 && finding.at_least { finding.count } else { 0 };
                 if finding.anomaly == Anomaly::LostUpdate && lost.add(history, &instance.evidence) {
+                    anomalies.count(":lost-update", open);
                     continue;
                 }
                 let explanation = text(&teller.story(finding.anomaly, instance).headline);
                 let (kind, map) = occurrence(history, finding, instance, &explanation);
+                anomalies.count(&kind, open);
                 anomalies.add(kind, map);
                 if let Some(map) = dirty_update(history, finding.anomaly, &instance.evidence) {
                     anomalies.add(":dirty-update".to_owned(), map);
@@ -52,8 +59,15 @@ impl Anomalies {
         anomalies
     }
 
+    /// Notes that there are at least so many of a kind.
+    fn count(&mut self, kind: &str, at_least: u64) {
+        if at_least > 0 {
+            *self.at_least.entry(kind.to_owned()).or_default() += at_least;
+        }
+    }
+
     fn add(&mut self, kind: String, map: String) {
-        let maps = self.0.entry(kind).or_default();
+        let maps = self.by_kind.entry(kind).or_default();
         if !maps.contains(&map) {
             maps.push(map);
         }

@@ -30,12 +30,11 @@ pub(crate) fn accepts(history: &History, order: &[Txn]) -> bool {
         && first(&all_edges(history, &present), &[], &agrees).is_some()
 }
 
+/// What becomes of some edges, if they are fine.
+type Accept<'a, T> = &'a dyn Fn(&[(Txn, Txn)]) -> Option<T>;
+
 /// Tries all combinations of one set of edges for each key.
-fn first<T>(
-    keys: &[Vec<Edges>],
-    chosen: &[(Txn, Txn)],
-    accept: &dyn Fn(&[(Txn, Txn)]) -> Option<T>,
-) -> Option<T> {
+fn first<T>(keys: &[Vec<Edges>], chosen: &[(Txn, Txn)], accept: Accept<'_, T>) -> Option<T> {
     let Some((key, rest)) = keys.split_first() else { return accept(chosen) };
     key.iter().find_map(|edges| first(rest, &[chosen, edges].concat(), accept))
 }

@@ -18,6 +18,7 @@ use crate::plan::{Plan, Step};
 
 /// What kind of history is drawn.
 #[derive(Clone, Copy)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a feature of its own")]
 pub(crate) struct Kind {
     pub(crate) txns: usize,
     pub(crate) steps: usize,

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use isoscope_check::{Checker, Options, Unknown, Verdict, Verifier};
 use isoscope_formats::{Input, ReadOptions, read};
 use isoscope_levels::Level::{
-    self, AdyaPl1, AdyaPl2, AdyaPl299, Causal, CutIsolation, ReadAtomic, ReadCommitted, Serializable,
-    Snapshot, StrictSnapshot,
+    self, AdyaPl1, AdyaPl2, AdyaPl299, Causal, CutIsolation, ParallelSnapshot, Prefix, ReadAtomic,
+    ReadCommitted, Serializable, Snapshot, StrictSerializable, StrictSnapshot,
 };
 
 fn corpus() -> Option<PathBuf> {
@@ -170,6 +170,51 @@ fn samples_of_jepsen_are_what_they_are_known_to_be() {
     ] {
         expect(&corpus.join("jepsen").join(file), known);
     }
+}
+
+/// Histories that were once judged wrongly, and such from real clusters.
+#[test]
+fn histories_found_in_the_field_get_their_verdicts() {
+    let Some(corpus) = corpus() else { return };
+    for (file, holds, violated) in [
+        ("found/own-append-incompatible.edn", &[CutIsolation, AdyaPl1][..], &[AdyaPl2][..]),
+        ("found/own-append-pl1.edn", &[CutIsolation], &[AdyaPl1]),
+        ("found/nat2.jsonl", &[StrictSerializable], &[]),
+        ("found/m1.jsonl", &[CutIsolation, AdyaPl1], &[AdyaPl2]),
+        ("found/m2.jsonl", &[AdyaPl299], &[ReadCommitted]),
+        ("found/d24.jsonl", &[Prefix], &[AdyaPl299, ParallelSnapshot]),
+        ("found/hard1.jsonl", &[Causal], &[AdyaPl299, Prefix, ParallelSnapshot]),
+        ("found/stale-read-chain.notation", &[Serializable], &[StrictSnapshot]),
+        ("found/misnamed-G0.edn", &[Prefix, ParallelSnapshot], &[AdyaPl299, Snapshot]),
+        ("found/false-read-committed.edn", &[AdyaPl299], &[ReadCommitted]),
+        ("found/false-serializable.edn", &[AdyaPl299, Prefix, ParallelSnapshot], &[Snapshot]),
+        ("found/info-session.edn", &[ReadCommitted], &[ReadAtomic]),
+        ("field/galera-rmw-stay.json.gz", &[Prefix], &[AdyaPl299, ParallelSnapshot]),
+        ("field/galera-rmw-hop.json.gz", &[CutIsolation, ReadCommitted], &[ReadAtomic, AdyaPl299]),
+        ("field/galera-append-hop.json.gz", &[CutIsolation, ReadCommitted], &[ReadAtomic]),
+        ("field/galera-part-rmw-si-dirty-hop.json.gz", &[CutIsolation, ReadCommitted], &[ReadAtomic]),
+        ("field/galera-killall-flush0.json.gz", &[CutIsolation, AdyaPl1], &[AdyaPl2]),
+        ("field/galera-append-pause-si-sync.fixed.json.gz", &[StrictSnapshot], &[AdyaPl299]),
+        ("field/galera-min-psi-g0.notation", &[Prefix, AdyaPl299], &[ParallelSnapshot]),
+        ("field/pg-fork-remote_apply-rr.json.gz", &[ParallelSnapshot], &[Prefix]),
+        ("field/pg-min-strict-label.notation", &[Serializable], &[StrictSnapshot]),
+        ("field/min-turso-busy-applied.json", &[AdyaPl1], &[AdyaPl2]),
+        ("field/min-surreal-lost-update.json", &[Prefix], &[ParallelSnapshot]),
+        ("field/min-lost-append.json", &[CutIsolation], &[AdyaPl2]),
+    ] {
+        expect(&corpus.join(file), Known { holds, violated });
+    }
+}
+
+/// An unknown transaction that may take effect late is not ordered by its session.
+#[test]
+fn late_unknown_transactions_are_not_ordered_by_their_session() {
+    let history = isoscope_history::notation::parse("T1?: a(x,1) ; T2: r(x,[])  T3: r(x,[1])").unwrap();
+    let holds = |history: &isoscope_history::History| {
+        let verdict = Checker::new(history, Options::default()).check(Serializable).verdict;
+        matches!(verdict, Verdict::Holds(_))
+    };
+    assert!(!holds(&history) && holds(&history.with_late_unknown().unwrap()));
 }
 
 #[test]

@@ -505,9 +505,9 @@ impl History {
     /// Whether a value is what its key holds before any transaction. An empty list is, unless the key begins
     /// with a list that is not empty.
     pub fn is_initial(&self, key: Key, value: Value) -> bool {
-        let is_list =
-            |value, empty| matches!(self.table.datum(value), Datum::List(e) if e.is_empty() == empty);
-        value == self.initial(key) || (is_list(value, true) && !is_list(self.initial(key), false))
+        // Lists are equal when their elements are.
+        let is_same = |list: &[Value]| self.table.elements(self.initial(key)) == list;
+        value == self.initial(key) || matches!(self.table.datum(value), Datum::List(list) if is_same(list))
     }
 
     /// When each transaction was invoked and returned, as places in the order of all such events of the

@@ -542,6 +542,34 @@ million! {
     million_of_all_kinds_5: REPEATED_RANGES, 1_900_000..2_000_000;
 }
 
+/// What lists hold before any transaction changes no verdict.
+#[test]
+fn initial_elements_change_nothing() {
+    for seed in 0..6_000 {
+        let mut dice = Dice::new(seed);
+        let kind = [LISTS, WILD_LISTS, WILD_UNIQUE][dice.below(3)];
+        let history = crate::plan::build(&draw(Kind { txns: 4, ..kind }, &mut dice));
+        let text = isoscope_history::notation::print(&history);
+        let begun = text.replace("[]", "[77]").replace("[", "[77 ").replace("[77 77]", "[77]");
+        let begun = format!("init(x)=[77]  init(y)=[77]  init(z)=[77]  {begun}");
+        // Registers are not lists.
+        let is_list = |key: &str| text.contains(&format!("a({key},")) || text.contains(&format!("({key},["));
+        let registers = ["x", "y", "z"].into_iter().filter(|key| !is_list(key));
+        let begun = registers.fold(begun, |text, key| text.replace(&format!("init({key})=[77]  "), ""));
+        let begun = isoscope_history::notation::parse(&begun).expect("it is a history");
+        let verdicts = |history: &History| {
+            let mut checker = isoscope_check::Checker::new(history, isoscope_check::Options::default());
+            LEVELS.map(|level| {
+                let judgement = checker.check(level);
+                let verified = verify(history, &judgement);
+                assert!(verified.is_ok(), "seed {seed}: {level}: {verified:?}\n{history:?}");
+                std::mem::discriminant(&judgement.verdict)
+            })
+        };
+        assert_eq!(verdicts(&history), verdicts(&begun), "seed {seed}\n{history:?}\n{begun:?}");
+    }
+}
+
 /// The draws are worth something only if each level is often satisfied and often violated, and if what lies between
 /// two neighbouring levels is met again and again.
 #[test]

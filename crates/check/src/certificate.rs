@@ -143,12 +143,23 @@ pub struct Worlds {
 }
 
 impl Worlds {
-    /// The violation that the whole is named after: that of the last leaf.
+    /// The violation that the whole is named after.
     pub fn main(&self) -> Option<&Finding> {
-        self.cases.iter().rev().find_map(|case| match case {
-            World::Violated(finding) => Some(finding),
-            World::Open { .. } => None,
-        })
+        self.main_leaf().map(|(_, finding)| finding)
+    }
+
+    /// The leaf that the whole is named after, with its number: the last that shows a cycle, or where none does the last. A read
+    /// that is wrong in one world often says no more than that this world is not the real one.
+    pub fn main_leaf(&self) -> Option<(usize, &Finding)> {
+        let is_cycle =
+            |instance: &Instance| matches!(instance.evidence, Evidence::Cycle(_) | Evidence::Cases(_));
+        let leaves = || {
+            self.cases.iter().enumerate().rev().filter_map(|(node, case)| match case {
+                World::Violated(finding) => Some((node, finding)),
+                World::Open { .. } => None,
+            })
+        };
+        leaves().find(|(_, finding)| finding.instances.iter().any(is_cycle)).or_else(|| leaves().next())
     }
 
     /// How many leaves there are.

@@ -10,7 +10,7 @@ const MOST: usize = 8;
 
 impl Teller<'_> {
     pub(crate) fn world_clauses(&self, worlds: &Worlds) -> Vec<Clause> {
-        let Some((node, main)) = leaves(worlds).last() else { return Vec::new() };
+        let Some((node, main)) = worlds.main_leaf() else { return Vec::new() };
         let supposed = self.supposed(worlds, node);
         let told = supposed.len().min(MOST);
         let mut clauses: Vec<Clause> = supposed[..told]
@@ -39,11 +39,11 @@ impl Teller<'_> {
 
     pub(crate) fn world_headline(&self, worlds: &Worlds) -> String {
         let cases = worlds.leaves();
-        let Some((_, main)) = leaves(worlds).last() else { return String::new() };
+        let Some((_, main)) = worlds.main_leaf() else { return String::new() };
         let story = main.instances.first().map(|instance| self.story(main.anomaly, instance).headline);
         let story = story.unwrap_or_default();
         format!(
-            "what lists leave open can be so in {cases} ways, and all are anomalies. In the last one: {story}"
+            "the list reads can be explained in {cases} ways, and each is an anomaly. In one of them: {story}"
         )
     }
 

@@ -20,7 +20,7 @@ use super::facts::Facts;
 use super::{Refutation, ensure, findings};
 use crate::certificate::{Finding, Question, World, Worlds};
 
-/// Checks a proof, and that it is named after its last leaf.
+/// Checks a proof, and that it is named after its main leaf.
 pub(super) fn check(
     facts: &Facts<'_>,
     level: Level,
@@ -30,7 +30,7 @@ pub(super) fn check(
     let named = worlds.main().is_some_and(|main| {
         (main.anomaly, main.against, main.through) == (finding.anomaly, finding.against, finding.through)
     });
-    ensure(named, || "it is called by another name in the last world".to_owned())?;
+    ensure(named, || "it is called by another name in its main world".to_owned())?;
     let mut made: Vec<Option<History>> = vec![None; worlds.cases.len()];
     if let Some(root) = made.first_mut() {
         *root = Some(facts.history.clone());

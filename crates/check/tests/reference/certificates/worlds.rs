@@ -141,15 +141,15 @@ fn a_leaf_is_a_violation_in_its_world() {
     let root = element(&harmless, 0, &BOTH, &[1, 2]);
     let one = missed(&harmless, 1);
     refuse(&harmless, &whoever(Level::Causal, vec![root, one.clone(), one]), "world 2: fractured-read");
-    // It is named after its last leaf, which the level must forbid.
+    // It is named after its main leaf, which the level must forbid.
     let cases = vec![element(&history, 0, &BOTH, &[1, 2]), missed(&history, 1), other.clone()];
     let evidence = || Evidence::Worlds(Worlds { cases: cases.clone() });
     let named = violated(Level::Causal, vec![finding(Anomaly::FracturedRead, evidence())]);
-    refuse(&history, &named, "another name in the last world");
+    refuse(&history, &named, "another name in its main world");
     let named = violated(Level::Causal, vec![finding(Anomaly::CausalityViolation, evidence())]);
-    refuse(&history, &named, "another name in the last world");
+    refuse(&history, &named, "another name in its main world");
     refuse(&history, &whoever(Level::ReadCommitted, cases.clone()), "does not forbid it");
-    refuse(&history, &whoever(Level::Causal, Vec::new()), "another name in the last world");
+    refuse(&history, &whoever(Level::Causal, Vec::new()), "another name in its main world");
 }
 
 #[test]

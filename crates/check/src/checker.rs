@@ -209,7 +209,9 @@ impl<'h> Checker<'h> {
     fn known(&self, level: Level) -> Option<(Verdict, Option<Level>)> {
         for other in Level::ALL.into_iter().filter(|&other| other != level) {
             match self.answers.get(&other) {
-                Some((Verdict::Holds(witness), _)) if other.implies(level) => {
+                Some((Verdict::Holds(witness), _))
+                    if other.implies(level) && !self.hides_sources(other, level) =>
+                {
                     return Some((Verdict::Holds(self.weakened(witness, level)), None));
                 }
                 Some((Verdict::Violated(findings), _))
@@ -224,6 +226,16 @@ impl<'h> Checker<'h> {
             }
         }
         None
+    }
+
+    /// Whether what shows that one level holds does not say whom the reads are from that another asks about: at PL-2.99 others
+    /// may come between a range read and its writer.
+    fn hides_sources(&self, holds: Level, level: Level) -> bool {
+        let any_range = || self.history.txns().flat_map(|txn| self.history.ops_of(txn)).any(|op| op.in_range);
+        holds == Level::AdyaPl299
+            && strong::names_sources(level)
+            && self.resolved.ambiguous.is_some()
+            && any_range()
     }
 
     fn weakened(&self, witness: &Witness, level: Level) -> Witness {

@@ -227,14 +227,15 @@ pub(crate) struct JudgeArgs {
     #[arg(long)]
     pub(crate) trust_timestamps: bool,
     /// When a transaction of unknown outcome takes effect that is not the last of its session
-    #[arg(long, value_name = "WHEN", default_value = "late")]
+    #[arg(long, value_name = "WHEN", default_value = "in-order")]
     pub(crate) unknown: UnknownOrder,
 }
 
 /// When a transaction of unknown outcome takes effect, if it does.
 #[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UnknownOrder {
-    /// At any time: its commit may still be on its way while its session goes on
+    /// At any time: its commit may still be on its way while its session goes on. Its order after earlier transactions of its
+    /// session is not checked then
     Late,
     /// Before the next transaction of its session
     InOrder,

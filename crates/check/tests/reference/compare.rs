@@ -29,7 +29,12 @@ pub(crate) fn compare(history: &History) -> Result<(), String> {
     let expected = axioms::judge(history, &LEVELS);
     let mut checker = Checker::new(history, Options::default());
     let verifier = Verifier::new(history);
-    for (&level, expected) in LEVELS.iter().zip(&expected) {
+    let mut asked: Vec<(&Level, &Option<Explanation>)> = LEVELS.iter().zip(&expected).collect();
+    // What one level's answer says about another depends on which was asked first.
+    if history.op_count().is_multiple_of(2) {
+        asked.reverse();
+    }
+    for (&level, expected) in asked {
         let judgement = checker.check(level);
         verifier
             .verify(&judgement)
@@ -170,6 +175,8 @@ fn histories_once_judged_wrongly() {
         // An element of an unknown transaction shows that it committed, in a wrong list too.
         "T1?: a(y,3)  T2: a(y,4) r(y,[3])",
         "T1?: a(z,1)  T2: a(z,2)  T3: a(z,7) r(z,[1 2])",
+        // An order for PL-2.99 does not say whom range reads are from.
+        "init=nil  T1: i(3,1)  T3: d(3)  T4: range(1,9,{}) r(3,1)",
         // Lists that end with own appends are versions.
         "T1: a(x,1)  T2: r(x,[1])  T3: a(x,2) r(x,[2])",
         "T1: a(x,1) ; T3: a(x,2) r(x,[2])",
@@ -179,6 +186,7 @@ fn histories_once_judged_wrongly() {
         "T1: w(z,1) ; T3: r(z,0)  T2: w(z,2) w(z,0) ; T5: w(z,0) r(y,0)  T4: w(z,1) w(y,1) w(z,2) ; T6: r(z,0)",
     ] {
         let history = notation::parse(text).unwrap();
+        let history = history.expand_ranges().unwrap().unwrap_or(history);
         complaints.extend(compare(&history).err().map(|complaint| format!("{text}\n    {complaint}\n")));
     }
     assert!(complaints.is_empty(), "\n{}", complaints.concat());

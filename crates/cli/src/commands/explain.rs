@@ -151,7 +151,12 @@ fn sessions(notation: &str) -> String {
         out += &format!("    {name}   {}\n", session.replace(" ; ", "  ;  "));
     }
     for setting in settings {
-        let meaning = setting.replace("init=nil", "keys begin as empty lists");
+        let begin = if notation.contains(" a(") {
+            "keys begin as empty lists"
+        } else {
+            "keys are absent at first (init=nil)"
+        };
+        let meaning = setting.replace("init=nil", begin);
         out += &format!("    {}\n", styled(DIM, meaning));
     }
     out

@@ -246,8 +246,10 @@ impl TestResult<'_> {
                     continue;
                 }
                 told.push(anomaly);
-                let same = findings.iter().filter(|finding| finding.anomaly == anomaly);
-                text.push_str(&self.anomaly(level, anomaly, same.map(|finding| finding.count).sum()));
+                let same = || findings.iter().filter(|finding| finding.anomaly == anomaly);
+                let count = same().map(|finding| finding.count).sum();
+                let at_least = same().any(|finding| finding.at_least);
+                text.push_str(&self.anomaly(level, anomaly, count, at_least));
                 if let Some(instance) = finding.instances.first() {
                     text.push_str(&wrap(&teller.story(anomaly, instance).headline, 4, WIDTH));
                 }
@@ -262,7 +264,7 @@ impl TestResult<'_> {
     }
 
     /// `lost update, 522 times (parallel-snapshot-isolation forbids it, which is not promised)`.
-    fn anomaly(&self, level: Level, anomaly: Anomaly, count: u64) -> String {
+    fn anomaly(&self, level: Level, anomaly: Anomaly, count: u64, at_least: bool) -> String {
         let matters = match self.kept {
             Kept::Asked(_) => true,
             Kept::Promise(promise, _) => promise.implies(level),
@@ -270,8 +272,9 @@ impl TestResult<'_> {
         let (mark, promised) =
             if matters { (styled(ERROR, "✗"), "") } else { (styled(DIM, "·"), ", which is not promised") };
         let times = if count == 1 { "once".to_owned() } else { counted(count, "time") };
+        let bound = if at_least { "at least " } else { "" };
         let title = styled(BOLD, check::title_of(anomaly));
-        format!("\n  {mark} {title}, {times} ({level} forbids it{promised})\n")
+        format!("\n  {mark} {title}, {bound}{times} ({level} forbids it{promised})\n")
     }
 }
 

@@ -341,7 +341,9 @@ fn a_recording_that_is_killed_leaves_a_sound_file_and_nothing_else() {
         child.kill().unwrap();
         child.wait().unwrap();
         let run = isoscope(d.path(), "check --level ser h.jsonl");
-        assert_eq!(run.code, 0, "{database:?}: {}{}", run.out, run.err);
+        // A slow database may have done too little to be judged.
+        let too_little = run.code == 2 && run.out.contains("there is nothing to judge");
+        assert!(run.code == 0 || too_little, "{database:?}: {}{}", run.out, run.err);
         assert!(run.err.contains("the recording was cut off"), "{database:?}: {}", run.err);
         if database[0] == "--start" {
             let place = scratch.path().canonicalize().unwrap();

@@ -78,9 +78,13 @@ fn a_recording_cut_off_at_any_byte_accuses_nobody() {
     }
 }
 
-/// The cut is what saves it: the same files taken as they are do accuse.
+/// The cut is what saves it: the same files taken as they are do accuse. How sessions interleave differs from one recording to the
+/// next, so several are tried.
 #[test]
 fn without_marks_a_recording_cut_off_would_accuse() {
-    let text = recording(Kind::Register, 200, false).replace(",\"marks\":true", "");
-    assert!(text.match_indices('\n').any(|(end, _)| is_violated(&cut(&text[..=end]))));
+    let accuses = || {
+        let text = recording(Kind::Register, 200, false).replace(",\"marks\":true", "");
+        text.match_indices('\n').any(|(end, _)| is_violated(&cut(&text[..=end])))
+    };
+    assert!((0..50).any(|_| accuses()));
 }

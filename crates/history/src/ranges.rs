@@ -2,8 +2,8 @@
 //!
 //! A key's absence is a value: an insert writes another one over it, a delete writes it, a read that finds nothing returns
 //! it. So a range read is a read of every key in the range: of those it found, and as absent of all others. What this says of
-//! keys that are absent in the whole history (they are not there initially, and no transaction writes them) goes without
-//! saying and is left out.
+//! keys that are absent in the whole history (they are not there initially, and no transaction writes them) is trivially true and
+//! is left out.
 //!
 //! Keys lie in a range by their names: numbers by size, texts and keywords letter by letter; names of different kinds are not
 //! compared. The reads of one range stand where the range read stands, in the order of their keys, and carry

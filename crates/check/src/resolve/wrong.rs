@@ -251,7 +251,7 @@ fn origin_of_wrong(
             [txn] => present[txn.index()].then_some(Origin::Overwritten(Some(*txn))),
             several => several.iter().any(is_present).then_some(Origin::Overwritten(None)),
         },
-        // If none of them took effect, the read is of nobody: `cut.rs` finds out.
+        // It depends on the outcomes whether the read counts: `cut.rs` decides.
         (several, initial) => {
             (initial || several.iter().any(is_present)).then_some(Origin::Final(Link::AMBIGUOUS))
         }

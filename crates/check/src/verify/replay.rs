@@ -6,7 +6,7 @@
 //! all before it. PL-2.99 asks of what a range read found only that a writer of it comes before. Then
 //!
 //! - every external read returns what the last of these that wrote the key wrote, or a list of all they
-//!   appended; where a transaction has appended to the list itself, nobody before it in the order is missing there;
+//!   appended; where a transaction has appended to the list itself, it holds the appends of all transactions before it;
 //! - SESSION: the snapshot holds the earlier transactions of the session (PL-2.99 knows no sessions);
 //! - NOCONFLICT (snapshot isolation): it holds every earlier writer of a key that the transaction writes;
 //! - real time (strict levels): it holds all that had returned before the transaction was invoked.

@@ -175,6 +175,11 @@ fn histories_once_judged_wrongly() {
         // An element of an unknown transaction shows that it committed, in a wrong list too.
         "T1?: a(y,3)  T2: a(y,4) r(y,[3])",
         "T1?: a(z,1)  T2: a(z,2)  T3: a(z,7) r(z,[1 2])",
+        "T1: w(y,1) r(y,0) r(y,2) ; T3?: i(y,2)  T2?: i(y,2)",
+        "T1?: i(y,1) a(z,2) i(y,2)  T2: r(z,[2]) a(z,2) r(y,1) r(y,0)",
+        "T1: w(x,2) r(x,3) r(x,0)  T2: w(x,0)  T3?: w(x,3) w(x,3) ; T4: w(x,0) w(x,1) w(x,0)  T5?: w(x,1) w(x,2) r(x,3)",
+        // What a transaction of unknown outcome read in a range counts if it took effect.
+        "T1?: range(x,z,{y=0 z=0}) d(y)  T2: range(y,z,{z=0}) ; T3: d(x) i(z,2) d(y)",
         // An order for PL-2.99 does not say whom range reads are from.
         "init=nil  T1: i(3,1)  T3: d(3)  T4: range(1,9,{}) r(3,1)",
         // Lists that end with own appends are versions.

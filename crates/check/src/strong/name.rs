@@ -272,9 +272,12 @@ fn is_stale_read(cycle: &[Edge]) -> bool {
     missed(one) && other.why == Why::RealTime || missed(other) && one.why == Why::RealTime
 }
 
-/// Whether two transactions read the same version of a key and both overwrite it.
+/// Whether two transactions read the same version of a key and both overwrite it, so that one misses the other.
 fn is_lost_update(history: &History, resolved: &Resolved, cycle: &[Edge]) -> bool {
     let [one, other] = cycle else { return false };
+    if sort(one) != Sort::Missed && sort(other) != Sort::Missed {
+        return false;
+    }
     let (Node::Txn(a), Node::Txn(b)) = (one.from, one.to) else { return false };
     let keys = [one, other].map(|edge| match edge.why {
         Why::Overwritten { key } => Some(key),

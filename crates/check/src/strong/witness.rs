@@ -94,7 +94,10 @@ pub(crate) fn weaken(history: &History, resolved: &Resolved, witness: &Witness, 
             Witness { order: Some(order.clone()), snapshots: Some(snapshots()), ..Witness::default() }
         }
         Some(rules) if rules.misses => Witness::order(order.clone()),
-        _ if resolved.ambiguous.is_none() => Witness::order(order.clone()),
+        // What is known of ambiguous reads is known of the transactions that certainly took effect.
+        _ if resolved.ambiguous.is_none() && order.iter().all(|txn| resolved.present[txn.index()]) => {
+            Witness::order(order.clone())
+        }
         _ if witness.snapshots.is_none() && !witness.sources.is_empty() => {
             Witness { snapshots: None, ..witness.clone() }
         }

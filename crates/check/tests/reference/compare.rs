@@ -180,6 +180,10 @@ fn histories_once_judged_wrongly() {
         "T1: w(x,2) r(x,3) r(x,0)  T2: w(x,0)  T3?: w(x,3) w(x,3) ; T4: w(x,0) w(x,1) w(x,0)  T5?: w(x,1) w(x,2) r(x,3)",
         // What a transaction of unknown outcome read in a range counts if it took effect.
         "T1?: range(x,z,{y=0 z=0}) d(y)  T2: range(y,z,{z=0}) ; T3: d(x) i(z,2) d(y)",
+        // A transaction that took effect in some world only may have ambiguous reads of registers.
+        "T1: i(y,3) r(x,0)  T2?: a(z,1) r(z,[1]) r(y,3)  T3: w(y,3) w(x,1) ; T5: a(z,1) r(z,[1 2 2 1 1]) w(x,1)  T4: a(z,2) a(z,2) i(x,2) a(z,1)",
+        // Two versions that follow each other are no lost update.
+        "T1: a(z,1) a(z,1)  T2?: r(z,[1 1]) a(z,2) a(z,3)  T3?: r(z,[1 1]) a(z,3) ; T4: a(z,1) r(z,[1 1 2 3 3 1])",
         // An order for PL-2.99 does not say whom range reads are from.
         "init=nil  T1: i(3,1)  T3: d(3)  T4: range(1,9,{}) r(3,1)",
         // Lists that end with own appends are versions.

@@ -21,7 +21,7 @@ use crate::decide::decide;
 use crate::resolve::{self, Resolved, Tally};
 use crate::strong::{self, Answer, Scenario, Violation};
 use crate::trace::Relations;
-use crate::watch::{Nobody, Watch};
+use crate::watch::{Nobody, Stage, Watch};
 use crate::worlds;
 
 /// How much to report.
@@ -103,14 +103,20 @@ impl<'h> Checker<'h> {
         if let Some(limit) = self.watch.limit() {
             return (Verdict::Unknown(Unknown::Limit(limit)), None);
         }
+        if let Some(base) = level.with_sessions() {
+            return (self.without_sessions(level, base), None);
+        }
         if let Some(answer) = self.by_worlds(level) {
             return answer;
         }
         if level.engine() != Engine::Solver {
             return (self.weak(level), None);
         }
-        for weaker in [Level::Causal, Level::AdyaPl2, Level::CutIsolation] {
+        for weaker in [Level::Causal, Level::ReadAtomic, Level::AdyaPl2, Level::CutIsolation] {
+            // What is causal is read atomic.
+            let implied = weaker == Level::ReadAtomic && level.implies(Level::Causal);
             if level.implies(weaker)
+                && !implied
                 && let Some(violated) = self.plain_violation(weaker)
             {
                 return self.with_listed(level, violated, weaker);
@@ -125,9 +131,12 @@ impl<'h> Checker<'h> {
         // A stronger level is often decided sooner.
         let first = match level {
             Level::ParallelSnapshot => Some(Level::Snapshot),
-            Level::AdyaPl299 => Some(Level::Serializable),
+            Level::AdyaPl299 | Level::UpdateSerializable => Some(Level::Serializable),
             _ => None,
         };
+        if let Some(witness) = self.easier(level) {
+            return (Verdict::Holds(witness), None);
+        }
         let answer = self.in_turns(level, first, &mut |checker, watch, served| {
             let Checker { history, resolved, options, every_scenario, .. } = checker;
             let borrow = || served.clone().or_else(|| checker.borrowed(level));
@@ -142,6 +151,31 @@ impl<'h> Checker<'h> {
             )
         });
         (self.answered(level, answer), None)
+    }
+
+    /// What shows that a level holds which little can be concluded about, if a stronger one does that saturation decides.
+    fn easier(&mut self, level: Level) -> Option<Witness> {
+        let stronger = match level {
+            Level::UpdateAtomic => Level::ParallelSnapshot,
+            Level::CursorStability | Level::MonotonicView => Level::ConsistentView,
+            _ => return None,
+        };
+        match self.check(stronger).verdict {
+            Verdict::Holds(witness) => Some(self.weakened(&witness, level)),
+            _ => None,
+        }
+    }
+
+    /// The verdict for a level that is another one without sessions.
+    fn without_sessions(&mut self, level: Level, base: Level) -> Verdict {
+        if let Verdict::Holds(witness) = self.check(base).verdict {
+            return Verdict::Holds(self.weakened(&witness, level));
+        }
+        let apart = self.history.apart();
+        let watch = Renamed { watch: self.watch, level };
+        let Checker { options, ignores_open, every_scenario, .. } = *self;
+        let checker = Checker::ignoring(&apart, self.resolved.clone(), options, &watch);
+        Checker { ignores_open, every_scenario, ..checker }.check(base).verdict
     }
 
     /// The violation of a weaker level, and the lost updates and stale reads beside it: of all that only stronger levels
@@ -331,6 +365,7 @@ impl<'h> Checker<'h> {
     fn plain(&mut self, level: Level) -> Verdict {
         match axiom_of(level) {
             Some(axiom) => self.by_axiom(level, axiom),
+            None if level.implies(Level::StrongSessionPl1) => self.ordered(level),
             None => self.without_axiom(level),
         }
     }
@@ -403,6 +438,19 @@ impl<'h> Checker<'h> {
         violated(findings)
     }
 
+    /// PL-1 and PL-2 in an order that agrees with sessions or real time.
+    fn ordered(&self, level: Level) -> Verdict {
+        let mut findings = self.inside_transactions(level);
+        let trust = self.options.trust_timestamps;
+        let answer = strong::ordered(self.history, &self.resolved, level, trust, self.watch);
+        match self.answered(level, answer) {
+            Verdict::Violated(cycles) => findings.extend(cycles),
+            verdict if findings.is_empty() => return verdict,
+            _ => {}
+        }
+        violated(findings)
+    }
+
     /// The commit order of a level that is known to hold.
     fn order_of(&self, level: Level) -> Option<Arc<[Txn]>> {
         match self.answers.get(&level)? {
@@ -424,24 +472,26 @@ impl<'h> Checker<'h> {
             return if depends || uncertain.is_some() { self.cut() } else { Verdict::Holds(witness) };
         }
         // Who wrote what was read does not matter to the order of writes, unless lists show it.
-        if level == Level::AdyaPl1 || ambiguous.is_none() {
+        if !level.implies(Level::AdyaPl2) || ambiguous.is_none() {
             return Verdict::Holds(witness);
         }
         if let Some(violation) = self.borrowed(level) {
             return self.by_proofs(level, violation);
         }
+        let stronger = if level.has_real_time() { Level::StrictSerializable } else { Level::Serializable };
         let mut leaves: Vec<(Anomaly, Option<Against>)> = Vec::new();
-        let answer = self.in_turns(level, Some(Level::Serializable), &mut |checker, watch, served| {
+        let answer = self.in_turns(level, Some(stronger), &mut |checker, watch, served| {
             if let Some(violation) = served {
                 return Some(Answer::Violated(violation));
             }
-            let (history, keep) = (checker.history, checker.keep);
+            let Checker { history, options, .. } = *checker;
             let mut leaf = |resolved: &Resolved| {
-                let leaf = Checker::of(history, resolved.clone(), keep, watch).leaf(level)?;
+                let leaf = Checker::ignoring(history, resolved.clone(), options, watch).leaf(level)?;
                 leaves.push((leaf.anomaly, leaf.against));
                 Some(leaf)
             };
-            let answer = strong::decide_weak(history, &checker.resolved, level, watch, &mut leaf);
+            let trust = options.trust_timestamps;
+            let answer = strong::decide_weak(history, &checker.resolved, level, trust, watch, &mut leaf);
             if !matches!(answer, Some(Answer::Violated(_))) {
                 leaves.clear();
             }
@@ -478,13 +528,7 @@ impl<'h> Checker<'h> {
         }
     }
 
-    /// A checker of a history whose reads are resolved.
-    fn of(history: &'h History, resolved: Resolved, keep: usize, watch: &'h dyn Watch) -> Checker<'h> {
-        let options = Options { max_anomalies: keep, ..Options::default() };
-        Checker::ignoring(history, resolved, options, watch)
-    }
-
-    /// One that ignores what lists leave open.
+    /// A checker of a history whose reads are resolved, which ignores what lists leave open.
     fn ignoring(
         history: &'h History,
         resolved: Resolved,
@@ -510,7 +554,7 @@ impl<'h> Checker<'h> {
     fn leaf(&mut self, level: Level) -> Option<strong::Leaf> {
         let Verdict::Violated(findings) = self.plain(level) else { return None };
         let leaves = findings.into_iter().flat_map(|finding| {
-            let (anomaly, against) = (finding.anomaly, finding.against);
+            let Finding { anomaly, against, .. } = finding;
             finding.instances.into_iter().filter_map(move |instance| match instance.evidence {
                 Evidence::Cycle(cycle) => Some(strong::Leaf { cycle, anomaly, against }),
                 _ => None,
@@ -553,11 +597,11 @@ impl<'h> Checker<'h> {
     /// The anomalies a level forbids that no order has to do with.
     fn inside_transactions(&self, level: Level) -> Vec<Finding> {
         let mut findings = Vec::new();
-        if !matches!(level, Level::CutIsolation | Level::AdyaPl1) {
+        if level.implies(Level::AdyaPl2) {
             findings.extend(self.wrong_reads());
             findings.extend(self.pairs(Anomaly::IncompatibleOrder, &self.resolved.incompatible));
         }
-        if !matches!(level, Level::AdyaPl1 | Level::AdyaPl2 | Level::ReadCommitted) {
+        if level.implies(Level::CutIsolation) {
             let Resolved { unrepeatable, changed_ranges, .. } = &self.resolved;
             let ranges = if level.implies(Level::ReadAtomic) { &changed_ranges[..] } else { &[] };
             findings.extend(self.pairs(Anomaly::NonRepeatableRead, &[unrepeatable, ranges].concat()));
@@ -644,6 +688,22 @@ fn size(evidence: &Evidence) -> usize {
         Evidence::Cycle(edges) => edges.len(),
         Evidence::Cases(proof) => proof.cases.iter().map(edges).sum(),
         Evidence::Read { .. } | Evidence::Pair { .. } | Evidence::Worlds(_) => 1,
+    }
+}
+
+/// Puts the stages of another level to the one that was asked for.
+struct Renamed<'w> {
+    watch: &'w dyn Watch,
+    level: Level,
+}
+
+impl Watch for Renamed<'_> {
+    fn limit(&self) -> Option<Limit> {
+        self.watch.limit()
+    }
+
+    fn stage(&self, _: Level, stage: &Stage) {
+        self.watch.stage(self.level, stage);
     }
 }
 

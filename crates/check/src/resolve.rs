@@ -207,6 +207,11 @@ impl Resolved {
         self.writes.as_ref().map_or(&self.versions, |writes| &writes.versions)
     }
 
+    /// The same where lists say no more of versions than they show to PL-1.
+    pub(crate) fn of_writes(&self) -> Resolved {
+        Resolved { versions: self.writes().to_vec(), ..self.clone() }
+    }
+
     /// Whether a list shows the order of writes to PL-1.
     pub(crate) fn shows_writes(&self, history: &History, read: Op) -> bool {
         let committed = history.outcome(history.txn_of(read)) == Outcome::Committed;

@@ -23,6 +23,7 @@ mod linearise;
 mod lost;
 mod name;
 mod needed;
+mod ordered;
 mod others;
 mod problem;
 mod reach;
@@ -45,6 +46,7 @@ use cases::Cases;
 use direct::Direct;
 use events::{Events, Rules};
 pub(crate) use name::{is_forced, named, needs, refutes, with_last_cycle};
+pub(crate) use ordered::ordered;
 pub(crate) use others::Patience;
 use problem::Problem;
 pub(crate) use problem::optional_lists;
@@ -129,7 +131,8 @@ fn problem_of<'a>(
     level: Level,
     watch: &dyn Watch,
 ) -> Result<Problem<'a>, Limit> {
-    let problem = Problem::new(history, resolved, false, watch)?;
+    // Monotonic view asks what was read before each read.
+    let problem = Problem::new(history, resolved, level == Level::MonotonicView, watch)?;
     Ok(if level == Level::AdyaPl299 { problem.sparing_ranges() } else { problem })
 }
 
@@ -179,6 +182,10 @@ fn attempt(
     }
     let direct = Direct::find(original, &events, &known, watch);
     stage("facts", vec![("violations", direct.scenarios.len() as u64)]);
+    if !rules.saturates() {
+        let search = Search { original, problem: original, events: &events, known: &known, watch };
+        return search.unsaturated(level, direct, order, borrow);
+    }
     let mut problem = original.clone();
     let outcome = saturate::saturate(&mut problem, &events, &mut known, watch);
     stage(
@@ -273,11 +280,34 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
+    /// Where reachability says little about a level: a cycle of what is certain, or a search.
+    fn unsaturated(
+        &self,
+        level: Level,
+        direct: Direct,
+        order: Vec<u32>,
+        borrow: &dyn Fn() -> Option<Violation>,
+    ) -> (Answer, Ended) {
+        if order.len() < self.events.nodes as usize {
+            let prover = Prover::new(self.original, self.events, self.known, self.watch);
+            let more = prover.contradictions(&|event| direct.explains(event));
+            let more: Vec<Proof> = more.into_iter().filter(|proof| !direct.lost.explain(proof)).collect();
+            return (with_contradictions(direct, &prover, more), Ended::Early);
+        }
+        if !direct.scenarios.is_empty() {
+            return (Answer::Violated(direct.into()), Ended::Early);
+        }
+        if let Some(violation) = borrow() {
+            return (Answer::Violated(violation), Ended::Early);
+        }
+        (self.run(level, order), Ended::Searched)
+    }
+
     fn run(&self, level: Level, order: Vec<u32>) -> Answer {
         let Search { problem, events, known, watch, .. } = *self;
         let stage = |name, figures| watch.stage(level, &Stage { name, figures });
         let start = order.clone();
-        let axioms = if events.rules.misses {
+        let axioms = if events.rules.says_sources() {
             let (found, figures) = search::search(problem, events, &known.edges, order, watch);
             stage("search", figures);
             match found {
@@ -290,7 +320,7 @@ impl Search<'_> {
             }
         } else {
             let (found, figures) =
-                visible::search(problem, events, Sight::Parallel, &known.edges, order, watch);
+                visible::search(problem, events, events.rules.sight, &known.edges, order, watch);
             stage("search", figures);
             match found {
                 visible::Found::Order { order, sources } => {
@@ -323,17 +353,20 @@ pub(crate) fn decide_weak(
     history: &History,
     resolved: &Resolved,
     level: Level,
+    trust_timestamps: bool,
     watch: &dyn Watch,
     leaf: &mut dyn FnMut(&Resolved) -> Option<weak::Leaf>,
 ) -> Option<Answer> {
     let stage = |name, figures| watch.stage(level, &Stage { name, figures });
-    let (sight, sessions) = match level {
-        Level::AdyaPl2 => (Sight::Nothing, false),
-        Level::ReadCommitted => (Sight::Earlier, true),
-        Level::ReadAtomic => (Sight::Direct, true),
-        _ => (Sight::Causal, true),
+    let sight = match level {
+        Level::AdyaPl2 | Level::StrongSessionPl2 | Level::StrongPl2 => Sight::Nothing,
+        Level::ReadCommitted => Sight::Earlier,
+        Level::ReadAtomic => Sight::Direct,
+        _ => Sight::Causal,
     };
-    let rules = Rules { sessions, misses: false, ..Rules::of(Level::ParallelSnapshot, false)? };
+    let (sessions, real_time) = (level.has_sessions(), level.has_real_time());
+    let parallel = Rules::of(Level::ParallelSnapshot, trust_timestamps)?;
+    let rules = Rules { sessions, real_time, ..parallel };
     let every = matches!(sight, Sight::Nothing | Sight::Earlier);
     let problem = match Problem::new(history, resolved, every, watch) {
         Ok(problem) => problem,

@@ -10,10 +10,13 @@
 //!
 //! `facts.rs` says where every read has its value from, and `classify.rs` what is wrong with one. *Holds*:
 //! `witness.rs`, for an order (`order.rs`) with the writers of reads (`sources.rs`, `lists.rs`: then
-//! `direct.rs`, `causal.rs`) or with what each transaction sees (`replay.rs`, `realtime.rs`); cut isolation
+//! `direct.rs`, `causal.rs`, `seen.rs`) or with what each transaction sees (`replay.rs`, `realtime.rs`); cut isolation
 //! has none (`cut.rs`). *Violated*: `findings.rs`, cycles (`cycle.rs`, `shape.rs`), proofs by cases
 //! (`cases.rs`, `given.rs`), and all worlds of what lists leave open (`worlds.rs`). All take about linear time;
 //! their files say exactly.
+//!
+//! A level that is another one without sessions is checked as that one, of the history in which every transaction is a
+//! session of its own.
 
 mod cases;
 mod causal;
@@ -28,6 +31,7 @@ mod lists;
 mod order;
 mod realtime;
 mod replay;
+mod seen;
 mod shape;
 mod sources;
 mod witness;
@@ -36,6 +40,7 @@ mod worlds;
 use std::fmt;
 
 use isoscope_history::{History, Op, Value};
+use isoscope_levels::Level;
 
 use crate::certificate::{Judgement, Unknown, Verdict};
 use facts::{Facts, Source};
@@ -101,11 +106,23 @@ impl<'h> Verifier<'h> {
             let inherited = matches!(verdict, Verdict::Violated(_));
             ensure(inherited, || "only a violation is inherited".to_owned())?;
         }
-        match verdict {
-            Verdict::Holds(witness) => witness::check(facts, level, witness),
-            Verdict::Violated(findings) => findings::check(facts, level, findings),
-            Verdict::Unknown(unknown) => check_unknown(facts, unknown),
+        match level.with_sessions() {
+            Some(base) => {
+                let apart = facts.history.apart();
+                let mut facts = Facts::new(&apart);
+                facts.trusts_timestamps = self.facts.trusts_timestamps;
+                check(&facts, base, verdict)
+            }
+            None => check(facts, level, verdict),
         }
+    }
+}
+
+fn check(facts: &Facts<'_>, level: Level, verdict: &Verdict) -> Result<(), Refutation> {
+    match verdict {
+        Verdict::Holds(witness) => witness::check(facts, level, witness),
+        Verdict::Violated(findings) => findings::check(facts, level, findings),
+        Verdict::Unknown(unknown) => check_unknown(facts, unknown),
     }
 }
 

@@ -39,14 +39,15 @@ pub(crate) fn questions(history: &History, resolved: &Resolved, level: Level) ->
     if level == Level::CutIsolation {
         return Vec::new();
     }
-    let repeated = if level == Level::AdyaPl1 { resolved.repeated_writes() } else { &resolved.repeated };
+    let knows_reads = level.implies(Level::AdyaPl2);
+    let repeated = if knows_reads { &resolved.repeated } else { resolved.repeated_writes() };
     let mut questions: Vec<Question> = Vec::new();
     for repeated in repeated {
         let mut appends = repeated.appends.clone();
         appends.sort_by_key(|&append| seems_appended(history, append));
         questions.push(Question::Element { read: repeated.read, index: repeated.index, appends });
     }
-    if level != Level::AdyaPl1 {
+    if level.implies(Level::AdyaPl2) {
         questions.extend(optional_lists(history, resolved).into_iter().map(|txn| Question::Outcome { txn }));
     }
     questions

@@ -79,7 +79,12 @@ fn an_injected_anomaly_is_found_at_the_levels_that_forbid_it_and_no_other() {
             let history = run(&spec, &mut |_, _| {}).unwrap();
             for level in Level::ALL.into_iter().filter(|&level| level != Level::AdyaPl1) {
                 let verdict = holds(&history, level);
-                assert_eq!(verdict, Some(!level.forbids(anomaly)), "{anomaly} at {level}, {shape:?}");
+                // The finer levels forbid some forms of an anomaly and not others.
+                let open = !level.is_common() && !level.forbids(anomaly);
+                assert!(
+                    verdict.is_some() && open || verdict == Some(!level.forbids(anomaly)),
+                    "{anomaly} at {level}, {shape:?}: {verdict:?}"
+                );
             }
         }
     }

@@ -174,10 +174,12 @@ pub(crate) enum CheckStyle {
   isoscope check --level read-atomic history.txt     one level, for scripts: see the exit codes
   isoscope check --level rc,ra,cc --format jsonl store/*/history.edn
   isoscope check --level ser,si --timeout 5m --memory 4GB history.edn
+  isoscope check --level all history.edn             the finer levels of Adya and Elle, too
   zcat big.txt.gz | isoscope check --format concise -
 
-Without --level all levels are checked: the report tells the strongest that hold and the
-weakest that fail. `isoscope levels` lists the levels.
+Without --level the common levels are checked: the report tells the strongest that hold and the
+weakest that fail. `--level all` adds the finer levels of Adya, Elle and others. `isoscope levels`
+lists the levels.
 
 Levels above causal, and any level where several transactions wrote the value that was read, are
 NP-hard to decide. Most histories take seconds all the same; for the others there are limits: each
@@ -201,10 +203,11 @@ pub(crate) struct CheckArgs {
 /// Which levels to check, how far to go, and how to show the verdicts.
 #[derive(clap::Args, Debug)]
 pub(crate) struct JudgeArgs {
-    /// The levels to check, by name or short name [default: all, and where the boundary is]
+    /// The levels to check, by name or short name, or `all` [default: the common ones, and where the
+    /// boundary is]
     #[arg(short, long, value_name = "LEVEL", value_delimiter = ',', action = ArgAction::Append)]
     #[arg(value_parser = any_level(), hide_possible_values = true)]
-    pub(crate) level: Vec<Level>,
+    pub(crate) level: Vec<AskedLevel>,
     /// How to show the result
     #[arg(long, value_name = "STYLE", default_value = "full")]
     pub(crate) format: CheckStyle,
@@ -472,13 +475,31 @@ fn store_level() -> NameParser<Level> {
     NameParser { parse, names: || Store::LEVELS.map(Level::name).into() }
 }
 
-/// Takes every level by any of its names.
-fn any_level() -> NameParser<Level> {
-    let parse = |text: &str| {
-        Level::parse(text).map_err(|unknown| format!("{unknown}\n  `isoscope levels` lists the levels"))
-    };
-    NameParser { parse, names: || Level::ALL.map(Level::name).into() }
+/// What `--level` asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AskedLevel {
+    /// Every level of the catalogue.
+    All,
+    /// One level.
+    One(Level),
 }
+
+/// Takes every level by any of its names, and the word for all.
+fn any_level() -> NameParser<AskedLevel> {
+    let parse = |text: &str| {
+        if text.eq_ignore_ascii_case(ALL_LEVELS) {
+            return Ok(AskedLevel::All);
+        }
+        let level = Level::parse(text);
+        level
+            .map(AskedLevel::One)
+            .map_err(|unknown| format!("{unknown}\n  `isoscope levels` lists the levels"))
+    };
+    NameParser { parse, names: || std::iter::once(ALL_LEVELS).chain(Level::ALL.map(Level::name)).collect() }
+}
+
+/// What stands for every level.
+const ALL_LEVELS: &str = "all";
 
 /// Takes every name of the catalogue.
 fn any_topic() -> NameParser<Topic> {

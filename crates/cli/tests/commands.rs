@@ -376,7 +376,8 @@ fn levels_are_listed_and_drawn() {
     assert_eq!((run.code, run.err.as_str()), (0, ""));
     assert!(run.out.contains("                strict-serializable\n                 ╭"), "{}", run.out);
     assert!(run.out.contains("\nsnapshot-isolation           si       as prefix, and"), "{}", run.out);
-    assert!(run.out.contains("\nlost-update                psi, pl-2.99     two update"), "{}", run.out);
+    assert!(run.out.contains("\nconsistent-view                  pl-2+    as PL-2, and"), "{}", run.out);
+    assert!(run.out.contains("\nlost-update                pl-cs              two update"), "{}", run.out);
     assert!(run.out.lines().all(|line| line.chars().count() <= 100), "{}", run.out);
     assert!(!run.out.lines().any(|line| line.ends_with(' ')), "{}", run.out);
 }
@@ -387,15 +388,21 @@ fn levels_speak_json() {
     let json: serde_json::Value =
         serde_json::from_str(&isoscope(d.path(), "levels --format json").out).unwrap();
     let (levels, anomalies) = (json["levels"].as_array().unwrap(), json["anomalies"].as_array().unwrap());
-    assert_eq!((levels.len(), anomalies.len()), (13, 25));
+    assert_eq!((levels.len(), anomalies.len()), (25, 25));
     let si = levels.iter().find(|level| level["level"] == "snapshot-isolation").unwrap();
     assert_eq!((&si["short"], &si["engine"]), (&"si".into(), &"solver".into()));
-    assert_eq!(si["covers"], serde_json::json!(["prefix", "parallel-snapshot-isolation"]));
+    assert_eq!(si["covers"], serde_json::json!(["prefix", "parallel-snapshot-isolation", "adya-pl-si"]));
     let skew = anomalies.iter().find(|anomaly| anomaly["anomaly"] == "write-skew").unwrap();
-    assert_eq!(skew["forbidden_from"], serde_json::json!(["adya-pl-2.99"]));
+    assert_eq!(skew["forbidden_from"], serde_json::json!(["update-serializable", "adya-pl-2.99"]));
     assert_eq!(
         skew["examples"][0]["violated"],
-        serde_json::json!(["adya-pl-2.99", "serializable", "strict-serializable"])
+        serde_json::json!([
+            "adya-pl-2.99",
+            "update-serializable",
+            "adya-pl-3",
+            "serializable",
+            "strict-serializable"
+        ])
     );
 }
 
@@ -408,7 +415,7 @@ fn every_topic_is_explained() {
     let topics: Vec<&str> = topics.filter(|name| name.contains('-') || *name == "causal").collect();
     assert_eq!(
         topics.len(),
-        13 + 25 - 3,
+        25 + 25 - 3,
         "`serializable`, `prefix` and `phantom` have no hyphen: {topics:?}"
     );
     for topic in topics.into_iter().chain(["serializable", "prefix", "phantom"]) {

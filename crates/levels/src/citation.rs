@@ -46,7 +46,10 @@ pub(crate) const DAUDJEE_SALEM: &str =
 pub(crate) const DAUDJEE_SALEM_ORDER: &str =
     "Daudjee and Salem, Lazy Database Replication with Ordering Guarantees, ICDE 2004";
 pub(crate) const ELLE: &str = "Kingsbury and Alvaro, Elle: Inferring Isolation Anomalies from Experimental Observations, PVLDB 14(3) 2020";
+pub(crate) const ELLE_MODELS: &str =
+    "Elle, the table of consistency models of its source code (elle.consistency-model)";
 pub(crate) const FEKETE: &str = "Fekete et al., Making Snapshot Isolation Serializable, TODS 2005";
+pub(crate) const HANSDAH_PATNAIK: &str = "Hansdah and Patnaik, Update Serializability in Locking, ICDT 1986";
 pub(crate) const PAPADIMITRIOU: &str =
     "Papadimitriou, The Serializability of Concurrent Database Updates, JACM 1979";
 pub(crate) const PLUME: &str =

@@ -13,22 +13,46 @@ pub enum Level {
     CutIsolation,
     /// Writes of transactions are not interleaved (Adya's PL-1).
     AdyaPl1,
+    /// As PL-1, and the order of writes agrees with sessions.
+    StrongSessionPl1,
+    /// As PL-1, and the order of writes agrees with sessions and real time.
+    StrongPl1,
     /// Only final writes of committed transactions are read, without circular flow (Adya's PL-2).
     AdyaPl2,
+    /// As PL-2, and the order of dependencies agrees with sessions.
+    StrongSessionPl2,
+    /// As PL-2, and the order of dependencies agrees with sessions and real time.
+    StrongPl2,
+    /// As PL-2, and nobody writes a key between another's read and write of it (Adya's PL-CS).
+    CursorStability,
+    /// As PL-2, and no read goes back behind an earlier one of its transaction (Bailis et al.).
+    MonotonicAtomicView,
+    /// As monotonic atomic view, and neither behind what an earlier one depends on (Adya's PL-2L).
+    MonotonicView,
     /// As PL-2, and no anti-dependency cycle on items (Adya's PL-2.99, repeatable read).
     AdyaPl299,
+    /// As PL-2, and no cycle with one anti-dependency (Adya's PL-2+).
+    ConsistentView,
+    /// Transactions that write are serializable, and so is each of the others with them (Adya's PL-3U).
+    UpdateSerializable,
     /// Committed, final writes only, and no read goes back behind an earlier one of its transaction.
     ReadCommitted,
     /// A transaction sees all of another or nothing of it, and everything earlier of its own session.
     ReadAtomic,
+    /// As read atomic, and of two concurrent writers of one key only one commits.
+    UpdateAtomic,
     /// Who sees a transaction sees all that transaction saw.
     Causal,
     /// A transaction sees a prefix of the commit order.
     Prefix,
     /// As causal, and of two concurrent writers of one key only one commits.
     ParallelSnapshot,
+    /// Snapshot isolation without the order of sessions (Adya's PL-SI).
+    AdyaPlSi,
     /// As prefix, and of two concurrent writers of one key only one commits.
     Snapshot,
+    /// Serializable without the order of sessions (Adya's PL-3).
+    AdyaPl3,
     /// A transaction sees everything before it in the commit order.
     Serializable,
     /// Snapshot isolation in an order that agrees with real time.
@@ -154,7 +178,37 @@ struct Row {
 
 impl Level {
     /// All levels, each after those it implies.
-    pub const ALL: [Level; 13] = [
+    pub const ALL: [Level; 25] = [
+        Level::CutIsolation,
+        Level::AdyaPl1,
+        Level::StrongSessionPl1,
+        Level::StrongPl1,
+        Level::AdyaPl2,
+        Level::StrongSessionPl2,
+        Level::StrongPl2,
+        Level::CursorStability,
+        Level::MonotonicAtomicView,
+        Level::MonotonicView,
+        Level::AdyaPl299,
+        Level::ConsistentView,
+        Level::UpdateSerializable,
+        Level::ReadCommitted,
+        Level::ReadAtomic,
+        Level::UpdateAtomic,
+        Level::Causal,
+        Level::Prefix,
+        Level::ParallelSnapshot,
+        Level::AdyaPlSi,
+        Level::Snapshot,
+        Level::AdyaPl3,
+        Level::Serializable,
+        Level::StrictSnapshot,
+        Level::StrictSerializable,
+    ];
+
+    /// The levels that databases promise and people ask for, each after those it implies: what is decided when no
+    /// level is named. The others are the finer steps of the literature, mostly Adya's levels without sessions.
+    pub const COMMON: [Level; 13] = [
         Level::CutIsolation,
         Level::AdyaPl1,
         Level::AdyaPl2,
@@ -229,10 +283,51 @@ impl Level {
         self.row().sources
     }
 
+    /// Whether it is one of [`Level::COMMON`].
+    pub fn is_common(self) -> bool {
+        Level::COMMON.contains(&self)
+    }
+
+    /// Whether the level asks for an order that agrees with that of every session.
+    pub const fn has_sessions(self) -> bool {
+        self.implies(Level::StrongSessionPl1)
+    }
+
+    /// Whether the level asks for an order that agrees with real time.
+    pub const fn has_real_time(self) -> bool {
+        self.implies(Level::StrongPl1)
+    }
+
+    /// The level that asks for the same and for the order of sessions besides, if that is the whole difference. A
+    /// history satisfies this level exactly when it satisfies the other with every transaction in a session of
+    /// its own.
+    pub const fn with_sessions(self) -> Option<Level> {
+        match self {
+            Level::MonotonicAtomicView => Some(Level::ReadCommitted),
+            Level::ConsistentView => Some(Level::ParallelSnapshot),
+            Level::AdyaPlSi => Some(Level::Snapshot),
+            Level::AdyaPl3 => Some(Level::Serializable),
+            _ => None,
+        }
+    }
+
     /// Whether no history that satisfies the level shows the anomaly. Adya's levels leave out the order of
-    /// sessions: of an anomaly that can come from it, they forbid the forms that do not.
+    /// sessions: of an anomaly that can come from it, they forbid the forms that do not. Some levels forbid only
+    /// some forms: see [`Level::forbids_all`].
     pub fn forbids(self, anomaly: Anomaly) -> bool {
         anomaly.forbidden_from().iter().any(|&weakest| self.implies(weakest))
+    }
+
+    /// Whether the level forbids an anomaly in all its forms, sessions and real time apart. Update serializability
+    /// forbids a write skew with at most one transaction that only reads, update atomic a read skew of
+    /// two transactions, and monotonic view a read skew in which the reader met the other before it missed it.
+    pub fn forbids_all(self, anomaly: Anomaly) -> bool {
+        let all_from = |weakest: Level| match (weakest, anomaly) {
+            (Level::UpdateSerializable, Anomaly::WriteSkew) => Level::AdyaPl3,
+            (Level::UpdateAtomic | Level::MonotonicView, Anomaly::ReadSkew) => Level::ConsistentView,
+            _ => weakest,
+        };
+        anomaly.forbidden_from().iter().any(|&weakest| self.implies(all_from(weakest)))
     }
 }
 

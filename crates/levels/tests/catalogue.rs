@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use isoscope_history::notation;
-use isoscope_levels::{Anomaly, DRAWING, EDGES, Example, Level, Topic};
+use isoscope_levels::{Anomaly, DRAWING, EDGES, Edge, Example, Level, Topic};
 
 fn pairs() -> impl Iterator<Item = (Level, Level)> {
     Level::ALL.into_iter().flat_map(|a| Level::ALL.into_iter().map(move |b| (a, b)))
@@ -35,9 +35,13 @@ fn every_name_is_taken_once_and_finds_its_entry() {
             }
         }
     }
-    let short = "ci rc ra cc pc psi si ser sser ssi pl-1 pl-2 pl-2.99";
+    let short = "ci rc ra cc pc psi si ser sser ssi pl-1 pl-2 pl-2.99 ss-pl-1 s-pl-1 ss-pl-2 s-pl-2 pl-cs mav \
+                 pl-2l pl-2+ pl-3u ua pl-si pl-3";
     assert!(short.split(' ').all(|short| Level::parse(short).unwrap().short() == short));
     assert_eq!(Level::parse("Read Uncommitted"), Ok(Level::AdyaPl1));
+    assert_eq!(Level::parse(":forward-consistent-view"), Ok(Level::ConsistentView));
+    assert_eq!(Level::parse(":strong-session-serializable"), Ok(Level::Serializable));
+    assert_eq!(Level::parse("PL-2+"), Ok(Level::ConsistentView));
 }
 
 #[test]
@@ -103,21 +107,31 @@ fn implication_is_an_order_generated_by_the_edges() {
     }
 }
 
+/// Whether nothing but a predicate read separates two levels: adya-pl-2.99 is adya-pl-3 without the
+/// anti-dependencies of predicates. The one example with a range does not separate it from all of them.
+fn differ_in_predicates(a: Level, b: Level) -> bool {
+    a == Level::AdyaPl299 && Level::AdyaPl3.implies(b) && !a.implies(b)
+}
+
 /// The lattice has neither an edge too many nor one too few: for each pair without implication there is a
 /// history between them, and no history contradicts an implication.
 #[test]
 fn examples_separate_all_levels_that_do_not_imply_each_other() {
-    for (a, b) in pairs() {
+    let mut wrong = Vec::new();
+    for (a, b) in pairs().filter(|&(a, b)| !differ_in_predicates(a, b)) {
         let separated = examples().any(|e| e.satisfies(a) == Some(true) && e.satisfies(b) == Some(false));
-        assert_eq!(separated, !a.implies(b), "{a} and {b}");
+        if separated == a.implies(b) {
+            wrong.push(format!("{a} and {b}"));
+        }
     }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]
 fn the_first_example_of_a_level_is_forbidden_and_some_example_is_allowed_below() {
     for level in Level::ALL {
         assert!(level.examples().iter().all(|e| e.satisfies(level) == Some(false)), "{level}");
-        for weaker in level.covers() {
+        for weaker in level.covers().filter(|&weaker| !differ_in_predicates(weaker, level)) {
             assert!(level.examples().iter().any(|e| e.satisfies(weaker) == Some(true)), "{level}, {weaker}");
         }
     }
@@ -178,7 +192,7 @@ fn anomalies_are_forbidden_where_their_examples_are_violated() {
         for level in Level::ALL {
             let violated = |example: &Example| example.satisfies(level) == Some(false);
             let shown = match level {
-                Level::AdyaPl299 => anomaly.examples().iter().any(violated),
+                _ if !level.has_sessions() => anomaly.examples().iter().any(violated),
                 _ => violated(&anomaly.examples()[0]),
             };
             assert!(!level.forbids(anomaly) || shown, "{anomaly} at {level}");
@@ -190,13 +204,17 @@ fn anomalies_are_forbidden_where_their_examples_are_violated() {
 }
 
 #[test]
-fn the_drawing_shows_every_level_once_and_the_stronger_above() {
+fn the_drawing_shows_every_common_level_once_and_the_stronger_above() {
     let rows = |level: Level| -> Vec<usize> {
         let words = |line: &str| line.split([' ', '─']).any(|word| word == level.name());
         DRAWING.lines().enumerate().filter(|(_, line)| words(line)).map(|(row, _)| row).collect()
     };
-    assert!(Level::ALL.into_iter().all(|level| rows(level).len() == 1), "{DRAWING}");
-    assert!(EDGES.iter().all(|edge| rows(edge.stronger) < rows(edge.weaker)));
+    assert!(
+        Level::ALL.into_iter().all(|level| rows(level).len() == usize::from(level.is_common())),
+        "{DRAWING}"
+    );
+    let common = |edge: &&Edge| edge.stronger.is_common() && edge.weaker.is_common();
+    assert!(EDGES.iter().filter(common).all(|edge| rows(edge.stronger) < rows(edge.weaker)));
 }
 
 #[test]

@@ -98,7 +98,8 @@ impl Checker<'_> {
             else {
                 return finding;
             };
-            let (name, proof) = strong::named(self.history, &self.resolved, level, scenario.proof);
+            let base = level.with_sessions().unwrap_or(level);
+            let (name, proof) = strong::named(self.history, &self.resolved, base, scenario.proof);
             let Some(name) = name else { return finding };
             names.push((name.anomaly, name.through));
             instance.evidence = evidence(proof);

@@ -7,13 +7,14 @@
 //! Before that, the axioms that are not needed are left out: the search is repeated with each of them as an assumption, and the
 //! solver tells which of those fail together.
 
-use isoscope_history::Key;
+use isoscope_history::{Key, Txn};
 use isoscope_solve::{Answer, Lit, OrderSolver};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::problem::{INITIAL, OPEN};
 use super::refute::{By, Hop, Prover, Tree};
 use super::search::Axiom;
+use super::visible::Sight;
 
 /// More cases than this are not gone through.
 const MOST_CASES: usize = 200_000;
@@ -68,7 +69,7 @@ impl<'p, 'a> Cases<'p, 'a> {
     ) -> Self {
         let mut cases = Cases { prover, known, axioms: axioms.to_vec(), count: 0 };
         let mut before = usize::MAX;
-        while prover.events.rules.misses && cases.axioms.len() < before {
+        while prover.events.rules.says_sources() && cases.axioms.len() < before {
             before = cases.axioms.len();
             cases.axioms = cases.core(edges, order);
         }
@@ -276,8 +277,77 @@ impl<'p, 'a> Cases<'p, 'a> {
         self.prover.problem.is_present(txn) || assumed.there.contains(&txn)
     }
 
-    /// A path in a case, closed by one more edge.
+    /// A path in a case, closed by one more edge. Only some paths count where the edge is that a read misses a writer which its
+    /// transaction must have seen, and the level says how.
     fn closed(&self, assumed: &Assumed, closing: Hop) -> Option<Tree> {
+        if let By::Missed(read) = closing.by {
+            let mut seen = match self.prover.events.rules.sight {
+                Sight::Cursor => self.overwritten_by_cursor(assumed, read, closing.to)?,
+                Sight::Update => vec![self.seen_at_once(assumed, closing.from, closing.to)?],
+                Sight::Monotonic => self.seen_earlier(assumed, read, closing.to)?,
+                _ => return self.closed_path(assumed, closing),
+            };
+            seen.push(closing);
+            return Some(Tree::Cycle(seen));
+        }
+        self.closed_path(assumed, closing)
+    }
+
+    /// The reader of a key overwrites a writer of it.
+    fn overwritten_by_cursor(&self, assumed: &Assumed, read: u32, writer: u32) -> Option<Vec<Hop>> {
+        let read = self.prover.problem.reads[read as usize];
+        let by = By::Order(read.key);
+        let is_later = assumed.orders.contains(&(read.key, writer, read.txn));
+        is_later.then(|| vec![Hop { from: writer, to: read.txn, by }])
+    }
+
+    /// A transaction follows another in its session, reads from it, or overwrites it.
+    fn seen_at_once(&self, assumed: &Assumed, reader: u32, writer: u32) -> Option<Hop> {
+        let problem = self.prover.problem;
+        let session = |txn: u32| problem.history.session_of(Txn(txn));
+        let by_session = (writer < reader && session(writer) == session(reader)).then_some(By::Given);
+        let by_read = || {
+            let mut reads = problem.reads_of(reader).map(|i| i as u32);
+            reads.find(|&i| self.source_of(assumed, i) == writer).map(By::Read)
+        };
+        let by_order = || {
+            let mut orders = assumed.orders.iter().filter(|order| (order.1, order.2) == (writer, reader));
+            orders.by_ref().map(|order| order.0).min().map(By::Order)
+        };
+        let by = by_session.or_else(by_read).or_else(by_order)?;
+        Some(Hop { from: writer, to: reader, by })
+    }
+
+    /// A path to what a transaction read or overwrote before a read, and the step to it.
+    fn seen_earlier(&self, assumed: &Assumed, read: u32, writer: u32) -> Option<Vec<Hop>> {
+        let problem = self.prover.problem;
+        let txn = problem.reads[read as usize].txn;
+        let earlier = problem.reads_of(txn).start as u32..read;
+        let mut last: Vec<Hop> = earlier
+            .map(|i| Hop { from: self.source_of(assumed, i), to: txn, by: By::Read(i) })
+            .filter(|hop| hop.from < OPEN)
+            .collect();
+        let mut orders: Vec<&(Key, u32, u32)> = assumed
+            .orders
+            .iter()
+            .filter(|&&(key, _, later)| later == txn && problem.writes_before(read, key))
+            .collect();
+        orders.sort_unstable();
+        last.extend(orders.into_iter().map(|&(key, from, to)| Hop { from, to, by: By::Order(key) }));
+        last.into_iter().find_map(|hop| {
+            let mut path = self.prover.path_with(writer, hop.from, u32::MAX, &|_| true, &assumed.edges)?;
+            path.push(hop);
+            Some(path)
+        })
+    }
+
+    /// The source of a read in a case, which may be open.
+    fn source_of(&self, assumed: &Assumed, read: u32) -> u32 {
+        assumed.sources.get(&read).copied().unwrap_or_else(|| (self.known)(read))
+    }
+
+    /// A path in a case, closed by one more edge, whatever the path.
+    fn closed_path(&self, assumed: &Assumed, closing: Hop) -> Option<Tree> {
         let path = self.prover.path_with(closing.to, closing.from, u32::MAX, &|_| true, &assumed.edges);
         path.map(|mut path| {
             path.push(closing);
@@ -302,7 +372,7 @@ impl<'p, 'a> Cases<'p, 'a> {
         let rules = self.prover.events.rules;
         let problem = self.prover.problem;
         let (key, txn) = (problem.reads[read as usize].key, problem.reads[read as usize].txn);
-        let known = assumed.sources.get(&read).copied().unwrap_or_else(|| (self.known)(read));
+        let known = self.source_of(assumed, read);
         if known != source || !self.is_there(assumed, txn) || !self.is_there(assumed, writer) {
             return Outcome::Open(false);
         }
@@ -316,7 +386,7 @@ impl<'p, 'a> Cases<'p, 'a> {
             if let Some(cycle) = self.closed(assumed, missed) {
                 return Outcome::Contradiction(cycle);
             }
-            if !rules.misses {
+            if !rules.misses_of(problem, txn) {
                 return Outcome::Open(false);
             }
             assumed.missed.insert((read, writer));

@@ -17,6 +17,7 @@ use super::refute::Prover;
 use super::saturate::Known;
 use super::shortest::{self, Found};
 use super::stale_reads::{self, StaleRead};
+use super::visible::Sight;
 use crate::certificate::{Case, Edge, Proof, Through, Why};
 use crate::watch::Watch;
 
@@ -68,8 +69,9 @@ impl Direct {
             }
         }
 
-        let mut direct =
-            Direct { scenarios: Vec::new(), complete: facts.is_complete(), lost, explained: Vec::new() };
+        // Other levels forbid cycles that are not looked for here.
+        let complete = facts.is_complete() && rules.sight == Sight::Parallel;
+        let mut direct = Direct { scenarios: Vec::new(), complete, lost, explained: Vec::new() };
         // By component, the simplest of what is listed by name.
         let mut listed: FxHashMap<u32, Rank> = FxHashMap::default();
         let prover = Prover::new(problem, events, known, watch);

@@ -10,6 +10,10 @@
 //! | snapshot isolation | C(t) → B(s) | C(t) → B(s) | B(t) → C(s) |
 //! | prefix | C(t) → B(s) | C(t) → C(s) | B(t) → C(s) |
 //!
+//! Levels that forbid only some cycles with anti-dependencies have the graph of serializability without those, and a
+//! [`Sight`]: what a reader must have seen, and so does not miss. Update serializability is in between:
+//! anti-dependencies are edges where the reader writes something.
+//!
 //! Real time would have an edge for nearly every pair of transactions. It is told by a chain of *ticks* instead, one
 //! for every return: a commit leads to the tick of its return, a tick to the next one, and the last tick before an
 //! invocation to the begin.
@@ -20,6 +24,8 @@
 use isoscope_history::{History, NO_EVENT, NO_TIME, Outcome, Txn};
 use isoscope_levels::Level;
 
+use super::problem::Problem;
+use super::visible::Sight;
 use crate::resolve::Resolved;
 
 /// How a level reads the event graph; see the module.
@@ -42,6 +48,8 @@ pub(crate) struct Rules {
     /// Anti-dependencies are edges. For parallel snapshot isolation they are not: there, only a cycle with a single one is
     /// forbidden.
     pub(crate) misses: bool,
+    /// What a reader must have seen, where that is not for the edges to say.
+    pub(crate) sight: Sight,
 }
 
 impl Rules {
@@ -54,17 +62,43 @@ impl Rules {
             real_time: false,
             trust_timestamps,
             misses: true,
+            sight: Sight::Parallel,
         };
+        let apart = Rules { sessions: false, ..ser };
         match level {
             Level::Serializable => Some(ser),
             Level::StrictSerializable => Some(Rules { real_time: true, ..ser }),
-            Level::AdyaPl299 => Some(Rules { sessions: false, ..ser }),
+            Level::AdyaPl299 | Level::AdyaPl3 => Some(apart),
+            Level::AdyaPlSi => Some(Rules { split: true, ..apart }),
+            Level::ConsistentView => Some(Rules { misses: false, ..apart }),
+            Level::UpdateSerializable => Some(Rules { sight: Sight::Updates, ..apart }),
+            Level::CursorStability => Some(Rules { misses: false, sight: Sight::Cursor, ..apart }),
+            // A lost update is none of its anomalies.
+            Level::MonotonicView => {
+                Some(Rules { conflicts: false, misses: false, sight: Sight::Monotonic, ..apart })
+            }
+            Level::UpdateAtomic => Some(Rules { misses: false, sight: Sight::Update, ..ser }),
             Level::Snapshot => Some(Rules { split: true, ..ser }),
             Level::StrictSnapshot => Some(Rules { split: true, real_time: true, ..ser }),
             Level::Prefix => Some(Rules { split: true, conflicts: false, ..ser }),
             Level::ParallelSnapshot => Some(Rules { misses: false, ..ser }),
             _ => None,
         }
+    }
+
+    /// Whether an anti-dependency of a transaction is an edge.
+    pub(crate) fn misses_of(self, problem: &Problem<'_>, reader: u32) -> bool {
+        self.misses && (self.sight != Sight::Updates || problem.is_update(reader))
+    }
+
+    /// Whether an order of events says from whom every read is: from the last writer before.
+    pub(crate) fn says_sources(self) -> bool {
+        self.misses && self.sight != Sight::Updates
+    }
+
+    /// Whether a reader must have seen all that leads to it, which is what saturation rests on.
+    pub(crate) fn saturates(self) -> bool {
+        matches!(self.sight, Sight::Parallel | Sight::Updates)
     }
 
     /// What tells real time.
@@ -190,7 +224,7 @@ impl Events {
         match node {
             tick if tick >= self.first_tick => self.chains - 1,
             event if self.rules.sessions => history.session_of(Txn(self.rules.txn(event))).0,
-            txn => txn,
+            event => self.rules.txn(event),
         }
     }
 }

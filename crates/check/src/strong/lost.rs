@@ -12,6 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::events::Rules;
 use super::problem::{INITIAL, OPEN, Problem};
 use super::refute::{By, Hop, Prover, Tree};
+use super::visible::Sight;
 use crate::certificate::{Case, Node, Proof};
 
 /// Who lost updates to whom.
@@ -28,7 +29,9 @@ impl Lost {
         let mut by_version: FxHashMap<(Key, u32), Vec<u32>> = FxHashMap::default();
         if rules.conflicts {
             for (read, i) in problem.reads.iter().zip(0..) {
-                if read.source == OPEN || !overwrites(problem, i) {
+                // Cursors are on single keys.
+                let spared = rules.sight == Sight::Cursor && problem.history.op(read.op).in_range;
+                if read.source == OPEN || spared || !overwrites(problem, i) {
                     continue;
                 }
                 let group = by_version.entry((read.key, read.source)).or_default();

@@ -8,8 +8,10 @@
 
 use isoscope_history::{History, Key, OpKind, Txn};
 use isoscope_levels::{Anomaly, Level};
+use rustc_hash::FxHashSet;
 
 use super::events::Rules;
+use super::visible::Sight;
 use crate::certificate::{Case, Edge, Node, Proof, Through, Why};
 use crate::resolve::{Link, Resolved};
 
@@ -98,8 +100,9 @@ fn is_right(
     through: Through,
     proof: &Proof,
 ) -> bool {
-    let asked =
-        |weaker: &Level| level.implies(*weaker) && weaker.forbids(anomaly) && through <= farthest(*weaker);
+    let asked = |weaker: &Level| {
+        level.implies(*weaker) && weaker.forbids_all(anomaly) && through <= farthest(*weaker)
+    };
     Level::ALL
         .into_iter()
         .filter(asked)
@@ -108,11 +111,12 @@ fn is_right(
 
 /// The most that a level knows besides reads and writes.
 fn farthest(level: Level) -> Through {
-    match Rules::of(level, false) {
-        Some(Rules { real_time: true, .. }) => Through::RealTime,
-        Some(Rules { sessions: true, .. }) => Through::Sessions,
-        None if level.implies(Level::ReadCommitted) => Through::Sessions,
-        _ => Through::Dependencies,
+    if level.has_real_time() {
+        Through::RealTime
+    } else if level.has_sessions() {
+        Through::Sessions
+    } else {
+        Through::Dependencies
     }
 }
 
@@ -120,14 +124,16 @@ fn farthest(level: Level) -> Through {
 pub(crate) fn refutes(history: &History, resolved: &Resolved, level: Level, proof: &Proof) -> bool {
     let counts = |edge: &Edge| match edge.why {
         // PL-1 knows no lists but those that show it the order of writes.
-        Why::Versions { read, .. } | Why::Missing { read, .. } if level == Level::AdyaPl1 => {
+        Why::Versions { read, .. } | Why::Missing { read, .. } if !level.implies(Level::AdyaPl2) => {
             resolved.shows_writes(history, read)
         }
-        // PL-2.99 lets ranges change.
-        Why::Misses { read } if level == Level::AdyaPl299 => !history.op(read).in_range,
+        // PL-2.99 lets ranges change, and cursors are on single keys.
+        Why::Misses { read } if matches!(level, Level::AdyaPl299 | Level::CursorStability) => {
+            !history.op(read).in_range
+        }
         _ => true,
     };
-    let forbidden = |cycle: &[Edge]| cycle.iter().all(counts) && forbids(level, cycle);
+    let forbidden = |cycle: &[Edge]| cycle.iter().all(counts) && forbids(history, level, cycle);
     cycles(proof).next().is_some() && cycles(proof).all(|(_, cycle)| forbidden(cycle))
 }
 
@@ -138,7 +144,7 @@ pub(crate) fn is_forced(proof: &Proof) -> bool {
 }
 
 /// Whether a level forbids a cycle.
-fn forbids(level: Level, cycle: &[Edge]) -> bool {
+fn forbids(history: &History, level: Level, cycle: &[Edge]) -> bool {
     if through(cycle) > farthest(level) {
         return false;
     }
@@ -146,13 +152,23 @@ fn forbids(level: Level, cycle: &[Edge]) -> bool {
     let forced = |edge: &Edge| matches!(edge.why, Why::Forced { .. });
     match Rules::of(level, false) {
         _ if cycle.iter().any(forced) => false,
-        Some(rules) if !rules.misses => missed <= 1,
+        Some(_) if missed == 0 => true,
+        Some(Rules { sight: Sight::Cursor, .. }) => missed == 1 && is_on_one_key(history, cycle),
+        Some(Rules { sight: Sight::Update, .. }) => {
+            missed == 1 && (cycle.len() == 2 || is_on_one_key(history, cycle))
+        }
+        Some(Rules { sight: Sight::Monotonic, .. }) => missed == 1 && is_met_earlier(history, cycle),
+        Some(Rules { sight: Sight::Updates, .. }) => readers(history, cycle) <= 1,
+        Some(rules) if !rules.misses => missed == 1,
         Some(rules) => !rules.split || is_walk(rules, cycle),
         None => {
             let only = |wanted: &[Sort]| cycle.iter().all(|edge| wanted.contains(&sort(edge)));
             match level {
-                Level::AdyaPl1 => only(&[Sort::Overwritten]),
-                Level::AdyaPl2 | Level::ReadCommitted => missed == 0,
+                Level::AdyaPl1 | Level::StrongSessionPl1 | Level::StrongPl1 => {
+                    let is_read = |edge: &Edge| matches!(edge.why, Why::ReadFrom { .. });
+                    missed == 0 && !cycle.iter().any(is_read)
+                }
+                Level::MonotonicAtomicView | Level::ReadCommitted => missed == 0 || is_non_monotonic(cycle),
                 Level::ReadAtomic => {
                     missed == 0 || missed == 1 && cycle.len() == 2 && only(&[Sort::Seen, Sort::Missed])
                 }
@@ -172,6 +188,57 @@ fn is_walk(rules: Rules, cycle: &[Edge]) -> bool {
     };
     let after = cycle.iter().cycle().skip(1);
     cycle.iter().zip(after).all(|(edge, next)| !(enters_at_commit(edge) && sort(next) == Sort::Missed))
+}
+
+/// The key of an overwrite or an anti-dependency.
+fn key_of(history: &History, edge: &Edge) -> Option<Key> {
+    match edge.why {
+        Why::Overwritten { key } => Some(key),
+        Why::Versions { read, .. } | Why::Missing { read, .. } | Why::Misses { read } => {
+            Some(history.key_of(read))
+        }
+        Why::Session | Why::RealTime | Why::ReadFrom { .. } | Why::Forced { .. } => None,
+    }
+}
+
+/// G-cursor: overwrites and anti-dependencies on one key.
+fn is_on_one_key(history: &History, cycle: &[Edge]) -> bool {
+    let key = cycle.first().and_then(|edge| key_of(history, edge));
+    key.is_some() && cycle.iter().all(|edge| key_of(history, edge) == key)
+}
+
+/// G-monotonic: before its read, the reader read from the one before it in the cycle, or wrote its version over it.
+fn is_met_earlier(history: &History, cycle: &[Edge]) -> bool {
+    let before = cycle.iter().cycle().skip(cycle.len() - 1);
+    before.zip(cycle).any(|(before, edge)| match (&before.why, &edge.why) {
+        (Why::ReadFrom { read: earlier }, Why::Misses { read }) => earlier < read,
+        (_, Why::Misses { read }) => key_of(history, before).is_some_and(|key| {
+            let mut ops = history.ops_of(history.txn_of(*read)).take_while(|op| op.id < *read);
+            ops.any(|op| op.key == key && op.kind.is_write() && op.last_write)
+        }),
+        _ => false,
+    })
+}
+
+/// Whether a transaction reads from another, and later misses it.
+fn is_non_monotonic(cycle: &[Edge]) -> bool {
+    let [one, other] = cycle else { return false };
+    let is_later = |seen: &Edge, missed: &Edge| match (&seen.why, &missed.why) {
+        (Why::ReadFrom { read: earlier }, Why::Misses { read }) => earlier < read,
+        _ => false,
+    };
+    is_later(one, other) || is_later(other, one)
+}
+
+/// How many transactions of a cycle only read.
+fn readers(history: &History, cycle: &[Edge]) -> usize {
+    let txns = cycle.iter().filter_map(|edge| match edge.from {
+        Node::Txn(txn) => Some(txn),
+        Node::Initial => None,
+    });
+    let readers: FxHashSet<Txn> =
+        txns.filter(|&txn| !history.ops_of(txn).any(|op| op.kind.is_write())).collect();
+    readers.len()
 }
 
 /// The same proof, told so that one of its cycles, by its number among them, is the last.
@@ -233,6 +300,8 @@ pub(crate) fn main_cycle(proof: &Proof) -> &[Edge] {
 fn special(history: &History, resolved: &Resolved, level: Level, cycle: &[Edge]) -> Option<Anomaly> {
     if level.forbids(Anomaly::LostUpdate) && is_lost_update(history, resolved, cycle) {
         Some(Anomaly::LostUpdate)
+    } else if level == Level::MonotonicView && is_non_monotonic(cycle) {
+        Some(Anomaly::NonMonotonicRead)
     } else {
         is_stale_read(cycle).then_some(Anomaly::StaleRead)
     }
@@ -254,10 +323,15 @@ fn main_shape(level: Level, cycle: &[Edge]) -> Anomaly {
     let before = |i: usize| sorts[(i + sorts.len() - 1) % sorts.len()];
     let missed: Vec<usize> = (0..sorts.len()).filter(|&i| sorts[i] == Sort::Missed).collect();
     match missed.len() {
+        // Nobody reads anything at PL-1.
+        0 if !level.implies(Level::AdyaPl2) => Anomaly::DirtyWrite,
         0 if count(Sort::Overwritten) == 0 => Anomaly::CyclicCausality,
         0 if count(Sort::Seen) == 0 => Anomaly::DirtyWrite,
         0 => Anomaly::CircularInformationFlow,
         1 if level.forbids(Anomaly::ReadSkew) => Anomaly::ReadSkew,
+        1 if level == Level::CursorStability => Anomaly::LostUpdate,
+        // Two that only read may contradict each other here.
+        _ if level == Level::UpdateSerializable => Anomaly::WriteSkew,
         1 if count(Sort::Overwritten) == 0 => Anomaly::CausalityViolation,
         _ if missed.iter().any(|&i| before(i) == Sort::Missed) => Anomaly::WriteSkew,
         _ if missed.iter().all(|&i| before(i) == Sort::Seen) => Anomaly::LongFork,
@@ -279,16 +353,10 @@ fn is_lost_update(history: &History, resolved: &Resolved, cycle: &[Edge]) -> boo
         return false;
     }
     let (Node::Txn(a), Node::Txn(b)) = (one.from, one.to) else { return false };
-    let keys = [one, other].map(|edge| match edge.why {
-        Why::Overwritten { key } => Some(key),
-        Why::Versions { read, .. } | Why::Missing { read, .. } | Why::Misses { read } => {
-            Some(history.key_of(read))
-        }
-        _ => None,
-    });
-    let [Some(key), Some(same)] = keys else { return false };
+    let [Some(key), Some(same)] = [one, other].map(|edge| key_of(history, edge)) else { return false };
     let version = |txn: Txn| version_read(history, resolved, txn, key);
     key == same
+        && cycle.iter().any(|edge| sort(edge) == Sort::Missed)
         && history.writes(a, key)
         && history.writes(b, key)
         && version(a).is_some()

@@ -260,6 +260,26 @@ impl<'a> Problem<'a> {
         self.resolved.present[txn as usize]
     }
 
+    /// Whether the transaction of a read makes its version of a key before the read.
+    pub(crate) fn writes_before(&self, read: u32, key: Key) -> bool {
+        let Read { op, txn, .. } = self.reads[read as usize];
+        let mut earlier = self.history.ops_of(Txn(txn)).take_while(|other| other.id < op);
+        earlier.any(|other| other.key == key && other.kind.is_write() && other.last_write)
+    }
+
+    /// Whether a transaction writes anything.
+    pub(crate) fn is_update(&self, txn: u32) -> bool {
+        self.history.ops_of(Txn(txn)).any(|op| op.kind.is_write())
+    }
+
+    /// The same where nobody read anything.
+    pub(crate) fn without_reads(mut self) -> Self {
+        self.reads.clear();
+        self.open.clear();
+        self.starts.fill(0);
+        self
+    }
+
     pub(crate) fn is_optional(&self, txn: u32) -> bool {
         self.optional.get(txn as usize) == Some(&true)
     }

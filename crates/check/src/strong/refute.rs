@@ -237,7 +237,12 @@ impl<'a> Prover<'a> {
 
     /// Whether a step can be on a path.
     fn is_edge(&self, step: usize) -> bool {
-        self.events.rules.misses || !matches!(self.known.steps[step].rule, Rule::Misses { .. })
+        match self.known.steps[step].rule {
+            Rule::Misses { read, .. } => {
+                self.events.rules.misses_of(self.problem, self.problem.reads[read as usize].txn)
+            }
+            _ => true,
+        }
     }
 
     /// What a step rests on: paths, and reads whose source must be known.

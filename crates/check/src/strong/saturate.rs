@@ -398,7 +398,8 @@ impl Round<'_> {
             for &writer in after.iter().filter(|&&writer| writer != reader) {
                 let (from, to) = (begin, rules.commit(writer));
                 // Where this is no edge, it still closes a cycle if the reader has seen what it cannot have missed.
-                let counts = rules.misses || source == INITIAL && self.precedes(to, from);
+                let is_edge = rules.misses_of(self.problem, reader);
+                let counts = is_edge || source == INITIAL && self.precedes(to, from);
                 if counts && !self.precedes(from, to) {
                     found.push(Step { from, to, rule: Rule::Misses { read, writer }, round });
                 }

@@ -11,6 +11,7 @@
 use isoscope_order::{Components, Graph};
 
 use super::facts::{Arc, By, Facts};
+use super::visible::Sight;
 use crate::certificate::{Edge, Through};
 use crate::watch::{Turnstile, Watch};
 
@@ -75,7 +76,12 @@ pub(super) fn find(facts: &Facts<'_>, watch: &dyn Watch) -> Found {
     let mut kinds = vec![Through::Dependencies];
     kinds.extend(rules.sessions.then_some(Through::Sessions));
     kinds.extend(rules.real_time.then_some(Through::RealTime));
-    let most = if rules.misses { 2 } else { 1 };
+    // Where a level forbids only some cycles with anti-dependencies, these are for the search.
+    let most = match rules.sight {
+        Sight::Parallel if rules.misses => 2,
+        Sight::Parallel | Sight::Updates => 1,
+        _ => 0,
+    };
     for missed in 0..=most {
         for &through in &kinds {
             let layer = Layer::new(facts, |by| by.through() <= through && (missed == 2 || !by.is_missed()));

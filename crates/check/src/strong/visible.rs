@@ -1,10 +1,13 @@
-//! Search for the levels that ask what a reader must have seen: parallel snapshot isolation, and, where reads are open, causal
-//! consistency, read atomic and read committed.
+//! Search for the levels that ask what a reader must have seen: parallel snapshot isolation, cursor stability, monotonic view,
+//! update atomic, update serializability, and, where reads are open, causal consistency, read atomic and read committed.
 //!
 //! One axiom for all (levels.md, Frameworks 1 and 3): when t3 reads x from t1, and t2 also writes x, and t3 must have
 //! seen t2, then t2 is before t1. They differ in what must have been seen: what t3 read from earlier, what it reads from and
 //! its session, all that leads to it along sessions and reads, or along sessions, reads and overwrites (which for parallel
-//! snapshot isolation says that no cycle has fewer than two anti-dependencies).
+//! snapshot isolation says that no cycle has fewer than two anti-dependencies). Cursor stability: whom it overwrites on x. Update
+//! atomic: as read atomic, and whom it overwrites. Monotonic view: whom it read from or overwrote earlier, and what leads there
+//! along reads and overwrites. Update serializability: for one that only reads, all that leads to it along reads, overwrites and
+//! the anti-dependencies of those that write; these are serializable among themselves.
 //!
 //! As in `search.rs` an order is looked at, and where it breaks the axiom, the axiom becomes a clause: that the path by which t3
 //! must have seen t2 is not there, or that t2 is before t1. A step of the path that depends on a choice, of a source or of who
@@ -36,7 +39,19 @@ pub(crate) enum Sight {
     Causal,
     /// All that leads to it along sessions, reads and overwrites.
     Parallel,
+    /// Whom it overwrites on the key that it read.
+    Cursor,
+    /// Whom it reads from, whom it overwrites, and what is earlier in its session.
+    Update,
+    /// Whom it read from or overwrote earlier in its program, and what leads there along reads and overwrites.
+    Monotonic,
+    /// If it writes, all that is before it in the order. If not, all that leads to it along reads, overwrites, and
+    /// anti-dependencies of those that write.
+    Updates,
 }
+
+/// Of the writers that a read misses and must have seen, so many become clauses at a time.
+const AT_A_TIME: usize = 4;
 
 /// What a search came to.
 pub(crate) enum Found {
@@ -72,8 +87,10 @@ pub(crate) fn search(
         chosen: problem.reads.iter().map(|read| read.source).collect(),
         axioms: Vec::new(),
         seen: FxHashSet::default(),
+        chosen_clauses: Vec::new(),
     };
     search.begin(&order);
+    let always = search.axioms.len();
     let mut rounds = 0;
     let mut order = order;
     let found = loop {
@@ -83,13 +100,14 @@ pub(crate) fn search(
             break watch.limit().map_or_else(|| search.answer(&order), Found::Stopped);
         }
         let mut limit = None;
-        let answer = search.solver.solve(&[], &mut || {
+        let chosen: Vec<Lit> = search.chosen_clauses.iter().map(|(lit, _)| *lit).collect();
+        let answer = search.solver.solve(&chosen, &mut || {
             limit = watch.limit();
             limit.is_some()
         });
         match answer {
             Answer::Order => order = search.solver.order(),
-            Answer::Contradiction => break Found::Nothing(std::mem::take(&mut search.axioms)),
+            Answer::Contradiction => break Found::Nothing(search.core(always)),
             Answer::Stopped => break Found::Stopped(limit.unwrap_or(Limit::Time)),
         }
     };
@@ -103,6 +121,8 @@ enum Link {
     Read(u32),
     /// The one wrote a key before the other.
     Overwritten(Key),
+    /// The one read what the other overwrote.
+    Missed(u32),
 }
 
 struct Search<'a> {
@@ -120,6 +140,9 @@ struct Search<'a> {
     chosen: Vec<u32>,
     axioms: Vec<Axiom>,
     seen: FxHashSet<(u32, u32, u32)>,
+    /// Where saturation has not thinned out what has to be proved: for each clause the literal that it holds, which is assumed,
+    /// and its axioms. Of clauses that cannot hold together the solver tells which it needed.
+    chosen_clauses: Vec<(Lit, Vec<Axiom>)>,
 }
 
 impl Search<'_> {
@@ -131,6 +154,11 @@ impl Search<'_> {
         for txn in (0..self.problem.history.txn_count() as u32).filter(|&txn| self.problem.is_optional(txn)) {
             let lit = self.solver.variable(false);
             self.there.insert(txn, lit);
+            let Problem { history, resolved, .. } = *self.problem;
+            if let Some(tick) = self.events.tick_before(history, resolved, txn) {
+                let after = self.solver.before(tick, txn);
+                self.solver.add_clause(&[!lit, after]);
+            }
         }
         for i in 0..self.problem.reads.len() {
             let read = self.problem.reads[i];
@@ -199,15 +227,31 @@ impl Search<'_> {
         }
         let before = self.axioms.len();
         let links = self.links();
+        let paths = Paths::new(self.problem, &links);
         let mut broken: Vec<(u32, u32)> = match self.sight {
             Sight::Nothing => Vec::new(),
             Sight::Earlier | Sight::Direct => self.broken_directly(),
-            Sight::Causal | Sight::Parallel => self.broken_far(&links),
+            Sight::Causal | Sight::Parallel if Reach::fits(self.events) => self.broken_far(&links),
+            Sight::Causal | Sight::Parallel => self.broken_by_walk(&paths),
+            Sight::Cursor => self.broken_at_once(|_, _, key| Some(key)),
+            Sight::Update => {
+                let mut broken = self.broken_directly();
+                broken.extend(self.broken_at_once(|writer, reader, _| self.conflict(writer, reader)));
+                broken
+            }
+            Sight::Monotonic => self.broken_earlier(&paths),
+            Sight::Updates => match self.broken_updates() {
+                // Links lead along the order only where those that write are serializable in it.
+                broken if broken.is_empty() => self.broken_by_walk(&paths),
+                broken => broken,
+            },
         };
         broken.sort_unstable();
         broken.dedup();
-        let paths = Paths::new(self.problem, &links);
         for (read, writer) in broken {
+            if self.watch.limit().is_some() {
+                break;
+            }
             self.forbid(&paths, read, writer);
         }
         self.axioms.len() > before
@@ -238,7 +282,7 @@ impl Search<'_> {
                         broken.push((i as u32, writer));
                     }
                 }
-                if self.sight == Sight::Direct
+                if matches!(self.sight, Sight::Direct | Sight::Update)
                     && let Some(writer) = self.last_in_session(key, history.session_of(Txn(txn)), txn)
                     && self.is_after(i as u32, writer)
                 {
@@ -279,11 +323,146 @@ impl Search<'_> {
         broken
     }
 
+    /// The writers of what a transaction read that are after the source and before the transaction: what the read misses. The
+    /// latest are enough.
+    fn missed(&self, read: u32) -> Vec<u32> {
+        let txn = self.problem.reads[read as usize].txn;
+        let between = |writer: &u32| {
+            *writer != txn
+                && self.place[*writer as usize] < self.place[txn as usize]
+                && self.is_there(*writer)
+        };
+        let writers = self.problem.history.writers(self.problem.reads[read as usize].key).iter();
+        let mut missed: Vec<u32> = writers
+            .map(|writer| writer.0)
+            .filter(|&writer| self.is_after(read, writer))
+            .filter(between)
+            .collect();
+        missed.sort_unstable_by_key(|&writer| std::cmp::Reverse(self.place[writer as usize]));
+        missed
+    }
+
+    /// What the reads of a transaction miss, by read, and the first of those missed.
+    fn missed_by(&self, txn: u32) -> (Vec<(u32, Vec<u32>)>, u32) {
+        let reads = self.problem.reads_of(txn).map(|i| i as u32).filter(|&i| self.chosen[i as usize] != OPEN);
+        let missed: Vec<(u32, Vec<u32>)> =
+            reads.map(|i| (i, self.missed(i))).filter(|(_, missed)| !missed.is_empty()).collect();
+        let places = missed.iter().flat_map(|(_, missed)| missed).map(|&writer| self.place[writer as usize]);
+        let first = places.min().unwrap_or(0);
+        (missed, first)
+    }
+
+    /// A key that two transactions write.
+    fn conflict(&self, one: u32, other: u32) -> Option<Key> {
+        let mut keys = self.problem.writes_of(one).map(|(key, _)| key);
+        keys.find(|&key| self.problem.history.writes(Txn(other), key))
+    }
+
+    /// Reads that miss a writer which the reader overwrites, on a key that counts.
+    fn broken_at_once(&self, counts: impl Fn(u32, u32, Key) -> Option<Key>) -> Vec<(u32, u32)> {
+        let (problem, history) = (self.problem, self.problem.history);
+        let mut broken = Vec::new();
+        for (read, i) in problem.reads.iter().zip(0..).filter(|(read, _)| self.is_there(read.txn)) {
+            let is_cursor = || history.writes(Txn(read.txn), read.key) && !history.op(read.op).in_range;
+            if self.sight == Sight::Cursor && !is_cursor()
+                || !problem.is_update(read.txn)
+                || self.chosen[i as usize] == OPEN
+            {
+                continue;
+            }
+            let missed = self.missed(i).into_iter();
+            let seen = missed.filter(|&writer| counts(writer, read.txn, read.key).is_some());
+            broken.extend(seen.take(AT_A_TIME).map(|writer| (i, writer)));
+        }
+        broken
+    }
+
+    /// Reads that miss a writer that leads to their transaction, looked for by a walk back from each transaction that
+    /// misses anybody. Those that write are left out where they are serializable already.
+    fn broken_by_walk(&self, paths: &Paths<'_>) -> Vec<(u32, u32)> {
+        let counts = |txn: u32| self.sight != Sight::Updates || !self.problem.is_update(txn);
+        let txns = 0..self.problem.history.txn_count() as u32;
+        let mut broken = Vec::new();
+        for txn in txns.filter(|&txn| self.is_there(txn) && counts(txn)) {
+            let (missed, first) = self.missed_by(txn);
+            if missed.is_empty() {
+                continue;
+            }
+            if self.watch.limit().is_some() {
+                break;
+            }
+            let mut seen = FxHashSet::default();
+            paths.walk_back(txn, &|node| self.place[node as usize] >= first, &mut seen);
+            for (read, missed) in missed {
+                let missed = missed.into_iter().filter(|writer| seen.contains(writer));
+                broken.extend(missed.take(AT_A_TIME).map(|writer| (read, writer)));
+            }
+        }
+        broken
+    }
+
+    /// Reads that miss a writer that leads to an earlier operation of their transaction.
+    fn broken_earlier(&self, paths: &Paths<'_>) -> Vec<(u32, u32)> {
+        let problem = self.problem;
+        let mut broken = Vec::new();
+        for txn in (0..problem.history.txn_count() as u32).filter(|&txn| self.is_there(txn)) {
+            let (missed, first) = self.missed_by(txn);
+            if missed.is_empty() {
+                continue;
+            }
+            if self.watch.limit().is_some() {
+                break;
+            }
+            let within = |node: u32| self.place[node as usize] >= first;
+            let mut seen = FxHashSet::default();
+            let mut earlier = self.earlier(txn).into_iter().peekable();
+            for (read, missed) in missed {
+                let op = problem.reads[read as usize].op;
+                while let Some((_, before, _)) = earlier.next_if(|earlier| earlier.0 < op) {
+                    if within(before) {
+                        paths.walk_back(before, &within, &mut seen);
+                    }
+                }
+                let missed = missed.into_iter().filter(|writer| seen.contains(writer));
+                broken.extend(missed.take(AT_A_TIME).map(|writer| (read, writer)));
+            }
+        }
+        broken
+    }
+
+    /// Whom each operation of a transaction reads from or overwrites, in program order.
+    fn earlier(&self, txn: u32) -> Vec<(Op, u32, Link)> {
+        let problem = self.problem;
+        let reads = problem.reads_of(txn).filter(|&i| self.chosen[i] < OPEN);
+        let mut earlier: Vec<(Op, u32, Link)> =
+            reads.map(|i| (problem.reads[i].op, self.chosen[i], Link::Read(i as u32))).collect();
+        let writes = problem.history.ops_of(Txn(txn)).filter(|op| op.kind.is_write() && op.last_write);
+        let place = |txn: u32| self.place[txn as usize];
+        earlier.extend(writes.filter_map(|op| {
+            let writers = problem.history.writers(op.key).iter().map(|writer| writer.0);
+            let before = writers.filter(|&writer| place(writer) < place(txn) && self.is_there(writer));
+            Some((op.id, before.max_by_key(|&writer| place(writer))?, Link::Overwritten(op.key)))
+        }));
+        earlier.sort_unstable_by_key(|earlier| earlier.0);
+        earlier
+    }
+
+    /// Reads of transactions that write which miss anybody before them.
+    fn broken_updates(&self) -> Vec<(u32, u32)> {
+        let mut broken = Vec::new();
+        for (read, i) in self.problem.reads.iter().zip(0..).filter(|(read, _)| self.is_there(read.txn)) {
+            if self.problem.is_update(read.txn) && self.chosen[i as usize] != OPEN {
+                broken.extend(self.missed(i).into_iter().take(AT_A_TIME).map(|writer| (i, writer)));
+            }
+        }
+        broken
+    }
+
     /// Everything along which a reader must have seen.
     fn links(&self) -> Links {
         let (problem, history) = (self.problem, self.problem.history);
         let mut links = Links::default();
-        for session in history.sessions() {
+        for session in history.sessions().filter(|_| self.events.rules.sessions) {
             let txns: Vec<u32> = history.txn_range(session).collect();
             for pair in txns.windows(2) {
                 links.add(pair[0], pair[1], Link::Session);
@@ -294,7 +473,7 @@ impl Search<'_> {
                 links.add(self.chosen[i], read.txn, Link::Read(i as u32));
             }
         }
-        if self.sight == Sight::Parallel {
+        if matches!(self.sight, Sight::Parallel | Sight::Monotonic | Sight::Updates) {
             for key in history.keys() {
                 let mut writers: Vec<u32> =
                     history.writers(key).iter().map(|txn| txn.0).filter(|&txn| self.is_there(txn)).collect();
@@ -304,14 +483,52 @@ impl Search<'_> {
                 }
             }
         }
+        if self.sight == Sight::Updates {
+            self.link_missed(&mut links);
+        }
         links
+    }
+
+    /// The anti-dependencies of those that write: on the next writer, whom the others overwrite.
+    fn link_missed(&self, links: &mut Links) {
+        let problem = self.problem;
+        for (read, i) in problem.reads.iter().zip(0..).filter(|(read, _)| self.is_there(read.txn)) {
+            if !problem.is_update(read.txn) || self.chosen[i as usize] == OPEN {
+                continue;
+            }
+            let writers = problem.history.writers(read.key).iter().map(|writer| writer.0);
+            let after = writers.filter(|&writer| self.is_there(writer) && self.is_after(i, writer));
+            let next = after.min_by_key(|&writer| self.place[writer as usize]);
+            // Who overwrites what it read is followed by whoever follows it.
+            if let Some(next) = next.filter(|&next| next != read.txn) {
+                links.add(read.txn, next, Link::Missed(i));
+            }
+        }
+    }
+
+    /// The axioms that no order satisfies; so many of them hold in any case.
+    fn core(&mut self, always: usize) -> Vec<Axiom> {
+        let axioms = std::mem::take(&mut self.axioms);
+        if self.chosen_clauses.is_empty() {
+            return axioms;
+        }
+        let failed: FxHashSet<Lit> = self.solver.failed().into_iter().collect();
+        let needed = self.chosen_clauses.iter().filter(|(lit, _)| failed.contains(lit));
+        let mut core: Vec<Axiom> = axioms[..always].to_vec();
+        for &axiom in needed.flat_map(|(_, axioms)| axioms) {
+            if !core.contains(&axiom) {
+                core.push(axiom);
+            }
+        }
+        core
     }
 
     /// A read that must have seen a writer must have a source that is not before it.
     fn forbid(&mut self, paths: &Paths<'_>, read: u32, writer: u32) {
+        let first = self.axioms.len();
         let (txn, source) = (self.problem.reads[read as usize].txn, self.chosen[read as usize]);
         let path = match self.sight {
-            Sight::Nothing | Sight::Earlier | Sight::Direct => {
+            Sight::Nothing | Sight::Earlier | Sight::Direct | Sight::Update => {
                 let mut reads = self.problem.reads_of(txn);
                 if self.sight == Sight::Earlier {
                     reads.end = read as usize;
@@ -320,14 +537,25 @@ impl Search<'_> {
                 let history = self.problem.history;
                 let session = history.session_of(Txn(writer)) == history.session_of(Txn(txn)) && writer < txn;
                 match reads.clone().filter(known).min_by_key(|&j| self.problem.reads[j].source == OPEN) {
-                    _ if self.sight == Sight::Direct && session => vec![],
+                    _ if matches!(self.sight, Sight::Direct | Sight::Update) && session => vec![],
                     Some(j) => vec![(writer, txn, Link::Read(j as u32))],
-                    None => vec![],
+                    None => match self.conflict(writer, txn).filter(|_| self.sight == Sight::Update) {
+                        Some(key) => vec![(writer, txn, Link::Overwritten(key))],
+                        None => vec![],
+                    },
                 }
             }
-            Sight::Causal | Sight::Parallel => paths.path(writer, txn),
+            Sight::Cursor => {
+                vec![(writer, txn, Link::Overwritten(self.problem.reads[read as usize].key))]
+            }
+            Sight::Updates if self.problem.is_update(txn) => vec![],
+            Sight::Monotonic => self.path_earlier(paths, read, writer),
+            Sight::Causal | Sight::Parallel | Sight::Updates => paths.path(writer, txn, &self.place),
         };
         let mut clause: Vec<Lit> = [txn, writer].iter().filter_map(|&txn| self.absent(txn)).collect();
+        if self.sight == Sight::Updates && self.problem.is_update(txn) {
+            clause.push(self.solver.before(txn, writer));
+        }
         for (from, to, link) in path {
             match link {
                 // The order of a session holds across those that are absent.
@@ -342,6 +570,14 @@ impl Search<'_> {
                     clause.push(self.solver.before(to, from));
                     self.note(Axiom::Conflict { key, first: from, second: to });
                 }
+                Link::Missed(i) => {
+                    let source = self.chosen[i as usize];
+                    clause.extend(self.lits.get(&(i, source)).map(|&lit| !lit));
+                    if source != INITIAL {
+                        clause.push(self.solver.before(to, source));
+                    }
+                    self.axioms.push(Axiom::Between { read: i, source, writer: to });
+                }
             }
             clause.extend([from, to].iter().filter_map(|&txn| self.absent(txn)));
         }
@@ -349,14 +585,38 @@ impl Search<'_> {
         if source != INITIAL {
             clause.push(self.solver.before(writer, source));
         }
-        self.solver.add_clause(&clause);
         self.axioms.push(Axiom::Between { read, source, writer });
+        if self.has_core() {
+            let lit = self.solver.variable(true);
+            clause.push(!lit);
+            self.chosen_clauses.push((lit, self.axioms[first..].to_vec()));
+        }
+        self.solver.add_clause(&clause);
+    }
+
+    /// Whether the solver is to tell which clauses it needed.
+    fn has_core(&self) -> bool {
+        !self.events.rules.saturates()
+    }
+
+    /// How a writer leads to an operation of a read's transaction before the read.
+    fn path_earlier(&self, paths: &Paths<'_>, read: u32, writer: u32) -> Vec<(u32, u32, Link)> {
+        let (op, txn) = (self.problem.reads[read as usize].op, self.problem.reads[read as usize].txn);
+        let earlier = self.earlier(txn).into_iter().take_while(|earlier| earlier.0 < op);
+        let through = earlier.filter_map(|(_, before, link)| {
+            let mut path = paths.path(writer, before, &self.place);
+            (writer == before || !path.is_empty()).then(|| {
+                path.push((before, txn, link));
+                path
+            })
+        });
+        through.min_by_key(Vec::len).unwrap_or_default()
     }
 
     fn note(&mut self, axiom: Axiom) {
-        if let Axiom::Conflict { key, first, second } = axiom
-            && self.seen.insert((key.0, first.min(second), first.max(second)))
-        {
+        let Axiom::Conflict { key, first, second } = axiom else { return };
+        let is_new = self.seen.insert((key.0, first.min(second), first.max(second)));
+        if is_new || self.has_core() {
             self.axioms.push(axiom);
         }
     }
@@ -395,13 +655,23 @@ impl<'l> Paths<'l> {
         Paths { problem, links, graph, sorted }
     }
 
-    /// A path with as few choices as there can be.
-    fn path(&self, from: u32, to: u32) -> Vec<(u32, u32, Link)> {
+    /// Adds a node and all that leads to it through nodes that count.
+    fn walk_back(&self, from: u32, counts: &dyn Fn(u32) -> bool, seen: &mut FxHashSet<u32>) {
+        let mut todo = vec![from];
+        while let Some(node) = todo.pop() {
+            if seen.insert(node) {
+                todo.extend(self.graph.successors(node).iter().copied().filter(|&before| counts(before)));
+            }
+        }
+    }
+
+    /// A path with as few choices as there can be. Links lead along the order, so nothing before its beginning is on it.
+    fn path(&self, from: u32, to: u32, order: &[u32]) -> Vec<(u32, u32, Link)> {
         let Paths { problem, links, graph, sorted } = self;
         let is_free = |i: u32| match links.reasons[i as usize] {
             Link::Session => true,
             Link::Read(read) => problem.reads[read as usize].source != OPEN,
-            Link::Overwritten(_) => false,
+            Link::Overwritten(_) | Link::Missed(_) => false,
         };
         let mut after: FxHashMap<u32, u32> = FxHashMap::default();
         let mut queue = VecDeque::from([(0u32, to)]);
@@ -418,7 +688,8 @@ impl<'l> Paths<'l> {
                 let edge = sorted[place];
                 let free = is_free(edge);
                 let next = distance + u32::from(!free);
-                if far.get(&before).is_none_or(|&known| next < known) {
+                let counts = order[before as usize] >= order[from as usize];
+                if counts && far.get(&before).is_none_or(|&known| next < known) {
                     far.insert(before, next);
                     after.insert(before, edge);
                     if free {

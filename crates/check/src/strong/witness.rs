@@ -33,14 +33,14 @@ pub(super) fn of_events(
         }
         if rules.is_begin(event) {
             seen[txn as usize] = commits.len() as u32;
-            if !rules.misses {
+            if !rules.says_sources() {
                 let reads = ambiguous_reads(history, Txn(txn));
                 sources.extend(reads.map(|(op, key)| (op, node(current[key.index()]))));
             }
         }
         if !rules.split || !rules.is_begin(event) {
             commits.push(Txn(txn));
-            if !rules.misses {
+            if !rules.says_sources() {
                 problem.writes_of(txn).for_each(|(key, _)| current[key.index()] = txn);
             }
         }
@@ -80,8 +80,7 @@ pub(super) fn of_sources(problem: &Problem<'_>, order: Vec<Txn>, chosen: &[(Op, 
 
 /// Whether a witness of a level names the writers of reads.
 pub(crate) fn names_sources(level: Level) -> bool {
-    !matches!(level, Level::CutIsolation | Level::AdyaPl1)
-        && Rules::of(level, false).is_none_or(|rules| !rules.misses)
+    level.implies(Level::AdyaPl2) && Rules::of(level, false).is_none_or(|rules| !rules.says_sources())
 }
 
 /// What a witness of a stronger level says about a weaker one.
@@ -93,7 +92,7 @@ pub(crate) fn weaken(history: &History, resolved: &Resolved, witness: &Witness, 
         Some(rules) if rules.split => {
             Witness { order: Some(order.clone()), snapshots: Some(snapshots()), ..Witness::default() }
         }
-        Some(rules) if rules.misses => Witness::order(order.clone()),
+        Some(rules) if rules.says_sources() => Witness::order(order.clone()),
         // What is known of ambiguous reads is known of the transactions that certainly took effect.
         _ if resolved.ambiguous.is_none() && order.iter().all(|txn| resolved.present[txn.index()]) => {
             Witness::order(order.clone())

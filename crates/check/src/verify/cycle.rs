@@ -27,7 +27,7 @@ pub(super) fn check(given: &Given<'_, '_>, level: Level, edges: &[Edge]) -> Resu
     ensure(is_forced(first) || !edges.iter().any(is_forced), || {
         "the first edge is not the forced one".to_owned()
     })?;
-    ensure(shape::is_forbidden(level, edges), || format!("{level} does not forbid such a cycle"))
+    ensure(shape::is_forbidden(given, level, edges), || format!("{level} does not forbid such a cycle"))
 }
 
 fn check_path(given: &Given<'_, '_>, level: Level, edges: &[Edge]) -> Result<(), Refutation> {
@@ -57,19 +57,19 @@ fn check_edge(given: &Given<'_, '_>, level: Level, edge: &Edge) -> Result<(), Re
             ensure(present, || format!("{} is absent", name(facts, node)))?;
         }
     }
-    // Framework 1's levels, the weakest of which is read committed, have sessions and forced edges.
-    let has_axiom = level.implies(Level::ReadCommitted);
     match &edge.why {
         Why::Session => {
-            ensure(has_axiom, || format!("{level} knows no sessions"))?;
+            // Where edges are forced the initial state may be on a cycle, and it is before all others.
+            let is_initial = edge.from == Node::Initial && level.implies(Level::MonotonicAtomicView);
+            ensure(level.has_sessions() || is_initial, || format!("{level} knows no sessions"))?;
             check_session(facts, edge.from, edge.to)
         }
         Why::RealTime => {
-            ensure(level.implies(Level::StrictSnapshot), || format!("{level} knows no real time"))?;
+            ensure(level.has_real_time(), || format!("{level} knows no real time"))?;
             check_real_time(facts, edge.from, edge.to)
         }
         Why::ReadFrom { read } => {
-            ensure(level != Level::AdyaPl1, || format!("{level} knows no reads"))?;
+            ensure(level.implies(Level::AdyaPl2), || format!("{level} knows no reads"))?;
             check_read_from(given, edge.from, edge.to, *read)
         }
         Why::Versions { read, index } => check_versions(given, level, edge, *read, *index as usize),
@@ -80,10 +80,13 @@ fn check_edge(given: &Given<'_, '_>, level: Level, edge: &Edge) -> Result<(), Re
         },
         Why::Misses { read } => {
             let (view, _) = read_of(given, *read)?;
-            ensure(!view.in_range || level != Level::AdyaPl299, || format!("{level} lets ranges change"))?;
+            let on_items = matches!(level, Level::AdyaPl299 | Level::CursorStability);
+            ensure(!(view.in_range && on_items), || format!("{level} lets ranges change"))?;
             check_misses(given, level, edge, *read)
         }
         Why::Forced { read, seen } => {
+            // The weakest level with an axiom of Framework 1 is read committed, be it without sessions.
+            let has_axiom = level.implies(Level::MonotonicAtomicView);
             ensure(has_axiom, || format!("{level} forces no edges"))?;
             check_forced(given, level, edge, *read, seen)
         }
@@ -263,9 +266,11 @@ fn check_seen(
     seen: &Seen,
 ) -> Result<(), Refutation> {
     let (from, to) = (Node::Txn(seen_txn), Node::Txn(reader));
+    // All that is seen without sessions.
+    let is_consistent = level.implies(Level::ConsistentView);
     match seen {
         Seen::Read(earlier) => {
-            let in_order = *earlier < read || level.implies(Level::ReadAtomic);
+            let in_order = *earlier < read || level.implies(Level::ReadAtomic) || is_consistent;
             ensure(in_order, || format!("at {level} only earlier reads count"))?;
             check_read_from(given, from, to, *earlier)
         }
@@ -274,7 +279,7 @@ fn check_seen(
             check_session(given.facts, from, to)
         }
         Seen::Causal(path) => {
-            ensure(level.implies(Level::Causal), || format!("{level} has no such axiom"))?;
+            ensure(level.implies(Level::Causal) || is_consistent, || format!("{level} has no such axiom"))?;
             ensure(path.iter().all(shape::is_causal), || "a path of other than causal edges".to_owned())?;
             check_path(given, level, path)?;
             let ends = path.first().zip(path.last()).map(|(first, last)| (first.from, last.to));

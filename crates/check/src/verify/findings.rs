@@ -94,14 +94,13 @@ pub(super) fn check_weaker(
     }
     let forced = edges.iter().any(|edge| matches!(edge.why, Why::Forced { .. }));
     for weaker in Level::ALL.into_iter().filter(|&weaker| weaker != level && level.implies(weaker)) {
-        let has_sessions = weaker.implies(Level::ReadCommitted);
         let knows = match through {
-            // Levels without sessions force no edges either, and see the same in other words.
-            Through::Dependencies => has_sessions || !forced,
-            Through::Sessions => has_sessions,
-            Through::RealTime => weaker.implies(Level::StrictSnapshot),
+            // Levels without sessions see what forces an edge in other words.
+            Through::Dependencies => weaker.has_sessions() || !forced,
+            Through::Sessions => weaker.has_sessions(),
+            Through::RealTime => weaker.has_real_time(),
         };
-        if knows && weaker.forbids(anomaly) {
+        if knows && weaker.forbids_all(anomaly) {
             cycle::check(given, weaker, edges).map_err(|refutation| {
                 refutation.about(format!("{weaker} forbids it, and is not shown to be violated"))
             })?;
@@ -142,7 +141,8 @@ fn check_pair(
     let given = Given::nothing(facts);
     if anomaly == Anomaly::NonRepeatableRead {
         let in_range = |op: Op| op.index() < facts.history.op_count() && facts.history.op(op).in_range;
-        ensure(level.implies(Level::ReadAtomic) || !in_range(first) && !in_range(second), || {
+        let knows_ranges = level.implies(Level::ReadAtomic) || level.implies(Level::ConsistentView);
+        ensure(knows_ranges || !in_range(first) && !in_range(second), || {
             format!("{level} lets ranges change")
         })?;
         return check_unrepeatable(facts, first, second);

@@ -8,13 +8,17 @@
 //!
 //! | level | cycles |
 //! |---|---|
-//! | read committed | one `rw` and one `wr`, of an earlier read |
+//! | read committed, monotonic atomic view | one `rw` and one `wr`, of an earlier read |
+//! | cursor stability | one `rw` and otherwise `ww`, all on one key |
+//! | monotonic view | one `rw`, after a `wr` or `ww` that the reader has by an earlier operation |
 //! | read atomic | one `rw` and one `so` or `wr` |
+//! | update atomic | one `rw` and one other, or as cursor stability |
 //! | causal | one `rw`, and no `ww` |
 //! | prefix | every `rw` follows a `so` or `wr` |
-//! | parallel snapshot isolation | one `rw` |
-//! | snapshot isolation | no two `rw` are neighbours |
-//! | PL-2.99, serializable | all |
+//! | consistent view, parallel snapshot isolation | one `rw` |
+//! | PL-SI, snapshot isolation | no two `rw` are neighbours |
+//! | update serializability | at most one transaction only reads |
+//! | PL-2.99, PL-3, serializable | all |
 
 use isoscope_history::{Key, Op, Txn};
 use isoscope_levels::{Anomaly, Level};
@@ -50,22 +54,83 @@ fn before_rw(edges: &[Edge]) -> impl Iterator<Item = Kind> {
 }
 
 /// Whether a level forbids a cycle all of whose edges it knows.
-pub(super) fn is_forbidden(level: Level, edges: &[Edge]) -> bool {
+pub(super) fn is_forbidden(given: &Given<'_, '_>, level: Level, edges: &[Edge]) -> bool {
     let single = count(edges, Kind::Rw) == 1;
     match level {
         Level::CutIsolation => false,
         _ if count(edges, Kind::Rw) == 0 => true,
-        Level::AdyaPl1 | Level::AdyaPl2 => false,
-        Level::ReadCommitted => {
+        Level::AdyaPl1
+        | Level::StrongSessionPl1
+        | Level::StrongPl1
+        | Level::AdyaPl2
+        | Level::StrongSessionPl2
+        | Level::StrongPl2 => false,
+        Level::MonotonicAtomicView | Level::ReadCommitted => {
             matches!(skewed_pair(edges), Some((Why::ReadFrom { read: seen }, read)) if *seen < read)
         }
+        Level::CursorStability => single && is_on_one_key(given, edges),
+        Level::MonotonicView => is_monotonic(given, edges),
+        // Overwrites of one key are one.
+        Level::UpdateAtomic => single && (edges.len() == 2 || is_on_one_key(given, edges)),
+        Level::UpdateSerializable => readers(given, edges) <= 1,
         Level::ReadAtomic => single && edges.len() == 2 && count(edges, Kind::Ww) == 0,
         Level::Causal => single && count(edges, Kind::Ww) == 0,
         Level::Prefix => before_rw(edges).all(|kind| matches!(kind, Kind::So | Kind::Wr)),
-        Level::ParallelSnapshot => single,
-        Level::Snapshot | Level::StrictSnapshot => !before_rw(edges).any(|kind| kind == Kind::Rw),
-        Level::AdyaPl299 | Level::Serializable | Level::StrictSerializable => true,
+        Level::ConsistentView | Level::ParallelSnapshot => single,
+        Level::AdyaPlSi | Level::Snapshot | Level::StrictSnapshot => {
+            !before_rw(edges).any(|kind| kind == Kind::Rw)
+        }
+        Level::AdyaPl299 | Level::AdyaPl3 | Level::Serializable | Level::StrictSerializable => true,
     }
+}
+
+/// The key on which an edge is, if it is a `ww` or an `rw`. A forced edge is on the key that was read.
+fn key(given: &Given<'_, '_>, edge: &Edge) -> Option<Key> {
+    match edge.why {
+        Why::Overwritten { key } => Some(key),
+        Why::Versions { read, .. }
+        | Why::Missing { read, .. }
+        | Why::Misses { read }
+        | Why::Forced { read, .. } => Some(given.facts.history.key_of(read)),
+        Why::Session | Why::RealTime | Why::ReadFrom { .. } => None,
+    }
+}
+
+fn is_on_one_key(given: &Given<'_, '_>, edges: &[Edge]) -> bool {
+    let on = key(given, &edges[0]);
+    on.is_some() && edges.iter().all(|edge| key(given, edge) == on)
+}
+
+/// One `rw`, and the edge before it is one that the reader has by an operation before the read: it read from another, or made
+/// its version of a key.
+fn is_monotonic(given: &Given<'_, '_>, edges: &[Edge]) -> bool {
+    let history = given.facts.history;
+    let Some(place) = edges.iter().position(|edge| kind(edge) == Kind::Rw) else { return false };
+    let before = &edges[(place + edges.len() - 1) % edges.len()];
+    let (Why::Misses { read }, Node::Txn(reader)) = (&edges[place].why, edges[place].from) else {
+        return false;
+    };
+    let wrote = |key: Option<Key>| {
+        history.ops_of(reader).any(|op| op.id < *read && op.last_write && Some(op.key) == key)
+    };
+    let is_earlier = match before.why {
+        Why::ReadFrom { read: earlier } => earlier < *read,
+        _ => wrote(key(given, before)),
+    };
+    count(edges, Kind::Rw) == 1 && is_earlier
+}
+
+/// How many transactions of a cycle only read.
+fn readers(given: &Given<'_, '_>, edges: &[Edge]) -> usize {
+    let only_reads = |txn: &Txn| !given.facts.history.ops_of(*txn).any(|op| op.kind.is_write());
+    let nodes = edges.iter().filter_map(|edge| match edge.from {
+        Node::Txn(txn) => Some(txn),
+        Node::Initial => None,
+    });
+    let mut readers: Vec<Txn> = nodes.filter(only_reads).collect();
+    readers.sort_unstable();
+    readers.dedup();
+    readers.len()
 }
 
 /// A session or a read: what makes the causal order.
@@ -89,7 +154,7 @@ pub(super) fn fits(given: &Given<'_, '_>, anomaly: Anomaly, edges: &[Edge]) -> b
     };
     match anomaly {
         Anomaly::CyclicCausality => ww + rw == 0,
-        Anomaly::DirtyWrite => ww == edges.len() && forced.is_none(),
+        Anomaly::DirtyWrite => ww + count(edges, Kind::So) == edges.len() && forced.is_none(),
         Anomaly::CircularInformationFlow => {
             rw == 0 && 0 < ww && forced.is_none() && (ww < edges.len() || !all_show_writes(given, edges))
         }
@@ -116,7 +181,8 @@ pub(super) fn fits(given: &Given<'_, '_>, anomaly: Anomaly, edges: &[Edge]) -> b
         // With one anti-dependency, the other observer is whoever saw the versions in their order.
         Anomaly::LongFork => follows_reads && (rw >= 2 || rw == 1 && ww > 0),
         Anomaly::SnapshotSkew => rw >= 2 && !adjacent && !follows_reads,
-        Anomaly::WriteSkew => rw >= 2 && adjacent,
+        // Where at most one only reads, it is not the snapshots of two readers that contradict each other.
+        Anomaly::WriteSkew => rw >= 2 && (adjacent || readers(given, edges) <= 1),
         Anomaly::Phantom => edges
             .iter()
             .any(|edge| matches!(edge.why, Why::Misses { read } if given.facts.history.op(read).in_range)),
@@ -148,8 +214,8 @@ fn rest_is_causal(edges: &[Edge]) -> bool {
     rest.iter().all(|edge| is_causal(edge) || kind(edge) == Kind::Rw)
 }
 
-/// Two transactions read the same version of a key, both overwrite it, and at least one misses the other's
-/// write.
+/// Two transactions write a key, and one overwrites the other there although it missed the other's write, or each
+/// missed the other's.
 fn is_lost_update(given: &Given<'_, '_>, edges: &[Edge]) -> bool {
     let Some((other, read)) = skewed_pair(edges) else { return false };
     let history = given.facts.history;
@@ -166,21 +232,7 @@ fn is_lost_update(given: &Given<'_, '_>, edges: &[Edge]) -> bool {
         }
         _ => false,
     };
-    let both = |holds: &dyn Fn(Txn) -> bool| holds(one) && holds(two);
-    same_key
-        && both(&|txn| given.facts.writes(txn, key))
-        && both(&|txn| reads_version_of(given, txn, key, read))
-}
-
-/// Whether a transaction reads a key in the version that a read returned.
-fn reads_version_of(given: &Given<'_, '_>, txn: Txn, key: Key, read: Op) -> bool {
-    let facts = given.facts;
-    let part = |op: Op| facts.external_part(facts.history.op(op), facts.history.txn_of(op));
-    let mut reads = facts.history.ops_of(txn).filter(|op| op.kind.is_read() && op.key == key);
-    reads.any(|op| match given.source(read) {
-        Some(version) => given.source(op.id) == Some(version),
-        None => facts.is_list(key) && part(op.id) == part(read),
-    })
+    same_key && given.facts.writes(one, key) && given.facts.writes(two, key)
 }
 
 /// The order that a cycle contradicts.

@@ -7,7 +7,7 @@
 //!   order must hold what was read (`replay.rs`). Values may repeat, and nobody asks whose they are.
 //! - It is known only whom a transaction must have seen: then it matters whom its reads are from
 //!   (`sources.rs`), and the axiom says which later writes it must not have missed (`direct.rs`,
-//!   `causal.rs`).
+//!   `causal.rs`, `seen.rs`).
 //!
 //! What a level does not ask for is not looked at.
 
@@ -18,7 +18,7 @@ use super::facts::Facts;
 use super::order::Order;
 use super::replay::{self, View};
 use super::sources::Sources;
-use super::{Refutation, causal, cut, direct, lists};
+use super::{Refutation, causal, cut, direct, lists, realtime, seen};
 use crate::certificate::Witness;
 
 /// Checks a witness.
@@ -31,7 +31,8 @@ pub(super) fn check(facts: &Facts<'_>, level: Level, witness: &Witness) -> Resul
         return Err(Refutation::new(format!("{level} needs a commit order")));
     };
     let order = Order::new(facts, txns)?;
-    if level == Level::AdyaPl1 {
+    if !level.implies(Level::AdyaPl2) {
+        check_clock(facts, &order, level)?;
         return lists::check_writes(facts, &order);
     }
     check_supported(facts, txns.iter().copied())?;
@@ -42,7 +43,7 @@ pub(super) fn check(facts: &Facts<'_>, level: Level, witness: &Witness) -> Resul
             };
             View::new(facts, &order, snapshots)?.check(level)
         }
-        Level::AdyaPl299 | Level::Serializable | Level::StrictSerializable => {
+        Level::AdyaPl299 | Level::AdyaPl3 | Level::Serializable | Level::StrictSerializable => {
             View::new(facts, &order, &replay::everything(&order))?.check(level)
         }
         _ => check_sources(&Sources::new(facts, &order, &witness.sources)?, level),
@@ -51,17 +52,33 @@ pub(super) fn check(facts: &Facts<'_>, level: Level, witness: &Witness) -> Resul
 
 /// The levels that ask whom a read is from.
 fn check_sources(sources: &Sources<'_, '_>, level: Level) -> Result<(), Refutation> {
-    if level != Level::AdyaPl2 {
-        sources.order.check_sessions(sources.facts)?;
-    }
+    check_clock(sources.facts, sources.order, level)?;
     match level {
-        Level::AdyaPl2 => Ok(()),
+        Level::AdyaPl2 | Level::StrongSessionPl2 | Level::StrongPl2 => Ok(()),
+        Level::CursorStability => seen::check_cursors(sources),
+        Level::MonotonicView => seen::check_monotonic(sources),
+        Level::UpdateSerializable => seen::check_updates(sources),
+        Level::UpdateAtomic => {
+            direct::check_read_atomic(sources)?;
+            seen::check_conflicts(sources)
+        }
         Level::ReadCommitted => direct::check_read_committed(sources),
         Level::ReadAtomic => direct::check_read_atomic(sources),
         Level::Causal => causal::check(sources, causal::Past::Causal),
         Level::ParallelSnapshot => causal::check(sources, causal::Past::WithVersions),
         _ => Err(Refutation::new(format!("no verifier for an order at {level}"))),
     }
+}
+
+/// The order agrees with sessions and with real time, where the level asks for it.
+fn check_clock(facts: &Facts<'_>, order: &Order<'_>, level: Level) -> Result<(), Refutation> {
+    if level.has_sessions() {
+        order.check_sessions(facts)?;
+    }
+    if level.has_real_time() {
+        realtime::check(facts, order, &replay::everything(order))?;
+    }
+    Ok(())
 }
 
 /// Nothing holds where operations are that no axiom covers.

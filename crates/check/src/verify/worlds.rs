@@ -83,7 +83,7 @@ fn answers(facts: &Facts<'_>, level: Level, question: &Question) -> Result<Vec<H
         }
         Question::Element { read, index, appends } => {
             let until = check_element(facts, *read, *index as usize, appends)?;
-            let counts = level != Level::AdyaPl1 || facts.shows_writes(*read);
+            let counts = level.implies(Level::AdyaPl2) || facts.shows_writes(*read);
             ensure(counts, || format!("{} says nothing to {level}", facts.text(*read)))?;
             Ok(appends.iter().map(|&append| with_element(facts, *read, &until, append)).collect())
         }

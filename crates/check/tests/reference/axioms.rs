@@ -15,7 +15,13 @@
 //! among what a snapshot holds. Cut isolation asks for no order.
 //!
 //! What a range read says of a key is a read like any other, but that cut isolation does not look at it, and
-//! PL-2.99 lets others come between.
+//! PL-2.99 lets others come between, and so does cursor stability.
+//!
+//! Levels without sessions ask for an order that need not contain `so`. Those of Adya and Bailis et al. that speak of
+//! cycles are asked for in their own words, with the `ww` of a total order and the `rw` that follows from it:
+//! cursor stability (G-cursor), monotonic atomic view (OTV), monotonic view (G-monotonic, with the operations of
+//! one transaction as nodes), update serializability (G-update, a graph for each transaction). Update atomic
+//! is in the words of Framework 2: what is visible is `so`, `wr`, and every earlier writer of a key.
 //!
 //! Real time: `rt(t, s)` when `t` returned before `s` was invoked, by events if there are any and else by times.
 //! What was not recorded orders nothing, and who never learned its outcome may take effect at any time later: it
@@ -36,7 +42,7 @@ use isoscope_levels::Level;
 use crate::pl1;
 
 /// The levels the reference knows: all, the weak ones first.
-pub(crate) const LEVELS: [Level; 13] = [
+pub(crate) const LEVELS: [Level; 25] = [
     Level::CutIsolation,
     Level::AdyaPl1,
     Level::AdyaPl2,
@@ -50,6 +56,18 @@ pub(crate) const LEVELS: [Level; 13] = [
     Level::Serializable,
     Level::StrictSnapshot,
     Level::StrictSerializable,
+    Level::StrongSessionPl1,
+    Level::StrongPl1,
+    Level::StrongSessionPl2,
+    Level::StrongPl2,
+    Level::CursorStability,
+    Level::MonotonicAtomicView,
+    Level::MonotonicView,
+    Level::ConsistentView,
+    Level::UpdateSerializable,
+    Level::UpdateAtomic,
+    Level::AdyaPlSi,
+    Level::AdyaPl3,
 ];
 
 /// Those of them that are decided in polynomial time when values are unique.
@@ -69,8 +87,9 @@ pub(crate) struct Explanation {
 /// For each level, what satisfies it, or `None` when nothing does.
 pub(crate) fn judge(history: &History, levels: &[Level]) -> Vec<Option<Explanation>> {
     let mut found: Vec<Option<Explanation>> = vec![None; levels.len()];
-    for (_, found) in levels.iter().zip(&mut found).filter(|(level, _)| **level == Level::AdyaPl1) {
-        *found = pl1::order(history).map(|order| Explanation { order, ..Explanation::default() });
+    for (&level, found) in levels.iter().zip(&mut found).filter(|(level, _)| is_pl1(**level)) {
+        let order = pl1::order(history, &|t, s| pl1_orders(history, level, t, s));
+        *found = order.map(|order| Explanation { order, ..Explanation::default() });
     }
     for world in World::all(history) {
         for (level, found) in levels.iter().zip(&mut found).filter(|(_, found)| found.is_none()) {
@@ -110,7 +129,9 @@ pub(crate) fn holds(history: &History, level: Level) -> bool {
 /// Whether a given explanation satisfies a level: in some world with exactly the transactions of the order, and
 /// with the writers that are named. For levels that ask for an order and not for snapshots.
 pub(crate) fn accepts(history: &History, level: Level, explanation: &Explanation) -> bool {
-    let Some(rules) = Rules::of(level) else { return pl1::accepts(history, &explanation.order) };
+    let Some(rules) = Rules::of(level) else {
+        return pl1::accepts(history, &explanation.order, &|t, s| pl1_orders(history, level, t, s));
+    };
     World::all(history).iter().any(|world| {
         let number = |txn: &Txn| world.txns.iter().position(|t| t == txn).map(|i| i + 1);
         let Some(numbers) = explanation.order.iter().map(number).collect::<Option<Vec<usize>>>() else {
@@ -149,6 +170,7 @@ pub(crate) fn accepts_snapshots(history: &History, level: Level, explanation: &E
                 let is_earlier = order[..i].contains(&other);
                 match level {
                     Level::Prefix => session,
+                    Level::AdyaPlSi => conflict && is_earlier,
                     Level::Snapshot => session || conflict && is_earlier,
                     Level::StrictSnapshot => {
                         session || conflict && is_earlier || is_before_in_real_time(history, other, txn)
@@ -249,6 +271,17 @@ pub(crate) fn is_before_in_real_time(history: &History, t: Txn, s: Txn) -> bool 
     by_clock && history.outcome(t) == Outcome::Committed
 }
 
+fn is_pl1(level: Level) -> bool {
+    matches!(level, Level::AdyaPl1 | Level::StrongSessionPl1 | Level::StrongPl1)
+}
+
+/// Whether a form of PL-1 puts `t` before `s`, whatever they write.
+fn pl1_orders(history: &History, level: Level, t: Txn, s: Txn) -> bool {
+    let in_session = t < s && history.session_of(t) == history.session_of(s);
+    let in_time = level == Level::StrongPl1 && is_before_in_real_time(history, t, s);
+    level != Level::AdyaPl1 && (in_session || in_time)
+}
+
 /// What an order must contain from the start.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rules {
@@ -264,9 +297,17 @@ impl Rules {
     /// What a level asks for that has a commit order.
     fn of(level: Level) -> Option<Rules> {
         match level {
-            Level::CutIsolation | Level::AdyaPl1 => None,
-            Level::AdyaPl2 | Level::AdyaPl299 => Some(Rules::Dependencies),
-            Level::StrictSnapshot | Level::StrictSerializable => Some(Rules::RealTime),
+            Level::CutIsolation | Level::AdyaPl1 | Level::StrongSessionPl1 | Level::StrongPl1 => None,
+            Level::AdyaPl2
+            | Level::AdyaPl299
+            | Level::AdyaPl3
+            | Level::AdyaPlSi
+            | Level::ConsistentView
+            | Level::CursorStability
+            | Level::MonotonicAtomicView
+            | Level::MonotonicView
+            | Level::UpdateSerializable => Some(Rules::Dependencies),
+            Level::StrongPl2 | Level::StrictSnapshot | Level::StrictSerializable => Some(Rules::RealTime),
             _ => Some(Rules::Sessions),
         }
     }
@@ -432,10 +473,15 @@ impl<'h> World<'h> {
 
     /// Whether an order that respects the level's rules, and makes the lists, satisfies the level's axiom.
     fn satisfies(&self, level: Level, co: &Co) -> bool {
+        let each = |holds: &dyn Fn(usize) -> bool| (1..self.reads.len()).all(holds);
         match level {
             _ if self.broken => false,
-            Level::AdyaPl2 => true,
-            Level::ReadCommitted => (1..self.reads.len()).all(|t3| self.is_read_committed(co, t3)),
+            Level::AdyaPl2 | Level::StrongSessionPl2 | Level::StrongPl2 => true,
+            Level::ReadCommitted => each(&|t3| self.is_read_committed(co, t3)),
+            Level::CursorStability => each(&|t| !self.has_g_cursor(co, t)),
+            Level::MonotonicAtomicView => each(&|t| !self.has_otv(co, t)),
+            Level::MonotonicView => each(&|t| !self.has_g_monotonic(co, t)),
+            Level::UpdateSerializable => each(&|t| !self.has_g_update(co, t)),
             Level::AdyaPl299 => {
                 (1..self.reads.len()).all(|t3| self.satisfies_on_items(co, t3, self.phi(level, co, t3)))
             }
@@ -475,12 +521,17 @@ impl<'h> World<'h> {
             Level::ReadAtomic => self.direct[t3],
             Level::Causal => self.causal[t3],
             Level::Prefix => co.up_to(self.direct[t3]),
-            Level::ParallelSnapshot => self.before_by_dependencies(co, t3),
+            Level::ParallelSnapshot => self.before_by(co, t3, &|s| self.direct[s]),
+            Level::ConsistentView => self.before_by(co, t3, &|s| self.wr[s]),
+            Level::UpdateAtomic => self.direct[t3] | self.conflicting(t3) & co.before[t3],
+            Level::AdyaPlSi => co.up_to(bit(0) | self.wr[t3] | self.conflicting(t3) & co.before[t3]),
             Level::Snapshot => co.up_to(self.direct[t3] | self.conflicting(t3) & co.before[t3]),
             Level::StrictSnapshot => {
                 co.up_to(self.direct[t3] | self.rt[t3] | self.conflicting(t3) & co.before[t3])
             }
-            Level::Serializable | Level::StrictSerializable | Level::AdyaPl299 => co.before[t3],
+            Level::Serializable | Level::StrictSerializable | Level::AdyaPl299 | Level::AdyaPl3 => {
+                co.before[t3]
+            }
             _ => panic!("{level} has no axiom here"),
         }
     }
@@ -490,24 +541,93 @@ impl<'h> World<'h> {
         (0..self.reads.len()).filter(|&s| self.writes[t] & self.writes[s] != 0).fold(0, |set, s| set | bit(s))
     }
 
-    /// Those from which a path of `so | wr | ww` leads to `t`, where `ww` is the order `co` of two that write one
-    /// key.
-    fn before_by_dependencies(&self, co: &Co, t: usize) -> u32 {
+    /// Those from which a path of some relation inside `co` and of `ww` leads to `t`, where `ww` is the order `co` of
+    /// two that write one key.
+    fn before_by(&self, co: &Co, t: usize, relation: &dyn Fn(usize) -> u32) -> u32 {
         let mut found = bit(t);
         let mut before = 0;
-        // All three are inside `co`, so going back along it finds everything once.
+        // Both are inside `co`, so going back along it finds everything once.
         for &s in co.order.iter().rev().filter(|&&s| s == t || co.before[t] & bit(s) != 0) {
             if found & bit(s) != 0 {
-                before |= self.direct[s] | self.conflicting(s) & co.before[s];
+                before |= relation(s) | self.conflicting(s) & co.before[s];
                 found |= before;
             }
         }
         before
     }
 
+    /// Those that overwrite what a read returned, other than the reader.
+    fn overwriting(&self, co: &Co, reader: usize, read: &Read) -> Vec<usize> {
+        let later = |&t: &usize| co.before[t] & bit(read.from) != 0 && t != reader;
+        (1..self.reads.len())
+            .filter(later)
+            .filter(|&t| self.writers[read.key.index()] & bit(t) != 0)
+            .collect()
+    }
+
+    /// G-cursor(x), with `t` the reader: `t` overwrites, on x, somebody who overwrote what `t` read of x.
+    fn has_g_cursor(&self, co: &Co, t: usize) -> bool {
+        self.reads[t].iter().filter(|read| !self.history.op(read.op).in_range).any(|read| {
+            self.writers[read.key.index()] & bit(t) != 0
+                && self.overwriting(co, t, read).iter().any(|&other| co.before[t] & bit(other) != 0)
+        })
+    }
+
+    /// OTV: `t` reads from `s`, and later reads what `s` had overwritten.
+    fn has_otv(&self, co: &Co, t: usize) -> bool {
+        let reads = &self.reads[t];
+        (0..reads.len()).any(|later| {
+            let missed = self.overwriting(co, t, &reads[later]);
+            reads[..later].iter().any(|earlier| missed.contains(&earlier.from))
+        })
+    }
+
+    /// G-monotonic for `t`: a graph whose nodes are the other transactions and the operations of `t`, with edges of
+    /// `wr`, `ww` and program order, in which one `rw` from a read of `t` closes a cycle.
+    fn has_g_monotonic(&self, co: &Co, t: usize) -> bool {
+        let n = self.reads.len();
+        let ops: Vec<OpView> = self.history.ops_of(self.txns[t - 1]).collect();
+        let node = |op: Op| n + ops.iter().position(|other| other.id == op).expect("an operation of it");
+        let mut edges: Vec<(usize, usize)> = (n + 1..n + ops.len()).map(|later| (later - 1, later)).collect();
+        let others = || (1..n).filter(|&s| s != t);
+        for s in others() {
+            edges.extend(self.reads[s].iter().filter(|read| read.from != t).map(|read| (read.from, s)));
+            edges.extend(
+                others().filter(|&r| self.conflicting(s) & co.before[s] & bit(r) != 0).map(|r| (r, s)),
+            );
+        }
+        edges.extend(self.reads[t].iter().map(|read| (read.from, node(read.op))));
+        // The version that `t` makes of a key is that of its last write.
+        for (i, op) in ops.iter().enumerate().filter(|(_, op)| op.kind.is_write() && op.last_write) {
+            let writer = |&s: &usize| self.writers[op.key.index()] & bit(s) != 0;
+            for s in others().filter(writer) {
+                edges.push(if co.before[t] & bit(s) != 0 { (s, n + i) } else { (n + i, s) });
+            }
+        }
+        self.reads[t].iter().any(|read| {
+            let missed = self.overwriting(co, t, read);
+            missed.iter().any(|&other| leads(&edges, other, node(read.op)))
+        })
+    }
+
+    /// G-update for `t`: a cycle of `wr`, `ww` and `rw` over `t` and all who write.
+    fn has_g_update(&self, co: &Co, t: usize) -> bool {
+        let counts = |s: &usize| *s == t || self.writes[*s] != 0;
+        let mut edges: Vec<(usize, usize)> = Vec::new();
+        for s in (1..self.reads.len()).filter(counts) {
+            edges.extend(self.reads[s].iter().filter(|read| counts(&read.from)).map(|read| (read.from, s)));
+            let over = self.conflicting(s) & co.before[s];
+            edges.extend((1..self.reads.len()).filter(|&r| over & bit(r) != 0).map(|r| (r, s)));
+            for read in &self.reads[s] {
+                edges.extend(self.overwriting(co, s, read).into_iter().map(|other| (s, other)));
+            }
+        }
+        (1..self.reads.len()).any(|s| edges.iter().any(|&(from, to)| from == s && leads(&edges, to, s)))
+    }
+
     fn explain(&self, level: Level, co: &Co) -> Explanation {
         let order: Vec<Txn> = co.order[1..].iter().map(|&t| self.txns[t - 1]).collect();
-        let sees_snapshot = matches!(level, Level::Prefix | Level::Snapshot | Level::StrictSnapshot);
+        let sees_snapshot = sees_snapshot(level);
         // The initial transaction is in every snapshot and is not counted.
         let held = |&t: &usize| self.phi(level, co, t).count_ones() - 1;
         let snapshots = sees_snapshot.then(|| co.order[1..].iter().map(held).collect());
@@ -637,7 +757,28 @@ fn extend(needed: &[u32], co: &mut Co, placed: u32, visit: &mut dyn FnMut(&Co) -
 
 /// Levels at which an order says from whom every read is, because a transaction sees all before it.
 pub(crate) fn sees_all_before(level: Level) -> bool {
-    matches!(level, Level::AdyaPl299 | Level::Serializable | Level::StrictSerializable)
+    matches!(level, Level::AdyaPl299 | Level::AdyaPl3 | Level::Serializable | Level::StrictSerializable)
+}
+
+/// Levels at which a transaction sees a beginning of the order.
+pub(crate) fn sees_snapshot(level: Level) -> bool {
+    matches!(level, Level::Prefix | Level::AdyaPlSi | Level::Snapshot | Level::StrictSnapshot)
+}
+
+/// Whether some edges lead from one node to another, or the two are one.
+fn leads(edges: &[(usize, usize)], from: usize, to: usize) -> bool {
+    let mut met = vec![from];
+    let mut next = 0;
+    while next < met.len() {
+        let node = met[next];
+        for &(_, after) in edges.iter().filter(|edge| edge.0 == node) {
+            if !met.contains(&after) {
+                met.push(after);
+            }
+        }
+        next += 1;
+    }
+    met.contains(&to)
 }
 
 /// Those who may have committed.
@@ -760,19 +901,19 @@ pub(crate) fn elements_repeat(history: &History) -> bool {
 #[test]
 fn the_reference_knows_the_classics() {
     use isoscope_history::notation::parse;
-    let unrepeatable = "cut-isolation read-atomic adya-pl-2.99";
+    let unrepeatable = "cut-isolation";
     for (text, weakest) in [
         ("T1: w(x,1)  T2: r(x,1)", ""),
-        ("T1: r(x,0) w(y,1)  T2: r(y,0) w(x,1)", "adya-pl-2.99"),
-        ("T1: r(x,0) w(x,1)  T2: r(x,0) w(x,2)", "psi adya-pl-2.99"),
-        ("T1: w(x,1)  T2: w(y,1)  T3: r(x,1) r(y,0)  T4: r(x,0) r(y,1)", "prefix adya-pl-2.99"),
-        ("T1: w(x,1)  T2: r(x,1) w(y,1)  T3: r(y,1) r(x,0)", "causal adya-pl-2.99"),
-        ("T1: w(x,1) w(y,1)  T2: r(x,0) r(y,1)", "read-atomic adya-pl-2.99"),
+        ("T1: r(x,0) w(y,1)  T2: r(y,0) w(x,1)", "adya-pl-2.99 pl-3u"),
+        ("T1: r(x,0) w(x,1)  T2: r(x,0) w(x,2)", "pl-cs"),
+        ("T1: w(x,1)  T2: w(y,1)  T3: r(x,1) r(y,0)  T4: r(x,0) r(y,1)", "prefix pl-si adya-pl-2.99"),
+        ("T1: w(x,1)  T2: r(x,1) w(y,1)  T3: r(y,1) r(x,0)", "causal pl-2l adya-pl-2.99"),
+        ("T1: w(x,1) w(y,1)  T2: r(x,0) r(y,1)", "read-atomic pl-2+ adya-pl-2.99"),
         ("T1: r(x,0) w(x,1) ; T2: r(x,0)", "read-atomic"),
-        ("T1: w(x,1) w(y,1)  T2: r(y,1) r(x,0)", "read-committed adya-pl-2.99"),
-        ("T1: r(x,1) ; T2: w(x,1)", "read-committed"),
+        ("T1: w(x,1) w(y,1)  T2: r(y,1) r(x,0)", "mav adya-pl-2.99"),
+        ("T1: r(x,1) ; T2: w(x,1)", "ss-pl-2"),
         ("T1: w(x,1)  T2: w(x,2)  T3: r(x,1) r(x,2)", unrepeatable),
-        ("T1: w(x,1)  T2: r(x,0) r(x,1) w(x,2) r(x,2)", unrepeatable),
+        ("T1: w(x,1)  T2: r(x,0) r(x,1) w(x,2) r(x,2)", "cut-isolation pl-cs"),
         ("T1: w(x,1) w(x,2)  T3: r(x,1) r(x,2)", "adya-pl-2"),
         ("T1: w(x,1) r(x,0)", "adya-pl-2"),
         ("T1!: w(x,1)  T2: r(x,1)", "adya-pl-2"),
@@ -781,20 +922,23 @@ fn the_reference_knows_the_classics() {
         ("T1: w(y,1) ; T2: r(x,0)  T3: r(y,0) w(x,2)", "serializable"),
         ("T1: w(x,1) ; T2: r(x,0)", "read-atomic"),
         // Prefix and parallel snapshot isolation together are less than snapshot isolation.
-        ("T1: r(x,0) w(x,1)  T2: r(y,0) w(x,2)  T3: w(y,3)  T4: r(y,3) r(x,0)", "si adya-pl-2.99"),
+        ("T1: r(x,0) w(x,1)  T2: r(y,0) w(x,2)  T3: w(y,3)  T4: r(y,3) r(x,0)", "pl-si pl-3u adya-pl-2.99"),
         // Unknown outcomes: who is read is present, who is not need not be.
         ("T1?: w(x,1)  T2: r(x,1) ; T3: r(x,0)", "causal"),
         ("T1?: w(x,1) r(y,7)  T2: r(x,0)", ""),
         ("T1?: w(x,1) r(y,7)  T2: r(x,1)", "adya-pl-2"),
         ("T1?: w(x,1)  T2: r(x,0) r(x,1)", unrepeatable),
         ("T1: r(x,0) w(x,1)  T2?: r(x,0) w(x,2)", ""),
-        ("T1: r(x,0) w(x,1)  T2?: r(x,0) w(x,2) w(y,1)  T3: r(y,1)", "psi adya-pl-2.99"),
+        ("T1: r(x,0) w(x,1)  T2?: r(x,0) w(x,2) w(y,1)  T3: r(y,1)", "pl-cs"),
         // Repeated values: one choice of writers is enough.
         ("T1: w(x,1) w(y,1)  T2: w(x,1) w(y,2)  T3: r(x,1) r(y,2)", ""),
         ("T1: w(x,1) w(y,1)  T2: w(x,1) w(y,2)  T3: r(y,1) r(y,2) r(x,1)", unrepeatable),
         ("T1: r(x,0) w(x,1)  T2: w(x,0)  T3: r(x,0) w(x,2)", ""),
-        ("T1: r(x,0) w(x,1)  T2: w(x,0)  T3: r(x,0) w(x,2)  T4: r(x,0) w(x,3)", "psi adya-pl-2.99"),
-        ("T1: w(x,1)  T2: w(x,1)  T3: w(y,1)  T4: r(x,1) r(y,0)  T5: r(x,0) r(y,1)", "prefix adya-pl-2.99"),
+        ("T1: r(x,0) w(x,1)  T2: w(x,0)  T3: r(x,0) w(x,2)  T4: r(x,0) w(x,3)", "pl-cs"),
+        (
+            "T1: w(x,1)  T2: w(x,1)  T3: w(y,1)  T4: r(x,1) r(y,0)  T5: r(x,0) r(y,1)",
+            "prefix pl-si adya-pl-2.99",
+        ),
         ("T1?: w(x,1)  T2?: w(x,1) r(y,7)  T3: r(x,1)", ""),
         // Real time.
         ("T1@0-1: w(x,1)  T2@2-3: r(x,0)", "ssi"),
@@ -804,13 +948,13 @@ fn the_reference_knows_the_classics() {
         ("T1@0-1: w(x,1)  T2: r(x,0)", ""),
         ("T1?@0-1: w(x,1)  T2@2-3: r(x,0)  T3@4-5: r(x,1)", ""),
         ("T1@0-1: w(x,1)  T2?@2-3: r(x,0) w(y,1)  T3: r(y,1)", "ssi"),
-        ("T1@2-3: w(x,1) ; T2@0-1: w(x,2)", "ssi"),
+        ("T1@2-3: w(x,1) ; T2@0-1: w(x,2)", "s-pl-1"),
         ("T1@0-1: w(x,1)  T2@2-3: w(x,1)  T3@4-5: r(x,1)", ""),
         ("T1@0-1: w(x,1)  T2@2-3: w(x,2)  T3@4-5: r(x,1)", "ssi"),
         // Lists.
         ("T1: a(x,1)  T2: r(x,[1])  T3: a(x,2) r(x,[2])", "adya-pl-2"),
         ("T1: a(x,1)  T3: a(x,2) r(x,[2])", ""),
-        ("T1: a(x,1) ; T3: a(x,2) r(x,[2])", "read-committed"),
+        ("T1: a(x,1) ; T3: a(x,2) r(x,[2])", "ss-pl-1"),
         ("T1: a(x,1) r(x,[1])  T2: a(x,2) r(x,[2])", "adya-pl-2"),
         ("T1: a(x,1) a(x,3)  T2: a(x,2) r(x,[1 2 3])", "adya-pl-1"),
         ("T1: a(x,1)  T2: a(x,2) r(x,[1 2 3])  T3: a(x,3)", "adya-pl-2"),
@@ -819,7 +963,7 @@ fn the_reference_knows_the_classics() {
         ("T1: a(x,1) a(x,2)  T2: a(x,3)  T3: r(x,[1 3])", "adya-pl-1"),
         ("T1: a(x,1) a(x,2)  T2: a(x,3)  T3: r(x,[2 3])", "adya-pl-2"),
         ("T1: a(x,1)  T2: a(x,2) r(x,[1 2])  T3: r(x,[]) r(x,[1])", unrepeatable),
-        ("T1: a(x,1) ; T2: a(x,2)  T3: r(x,[2 1])", "read-committed"),
+        ("T1: a(x,1) ; T2: a(x,2)  T3: r(x,[2 1])", "ss-pl-1"),
         ("T1: a(x,1) a(y,1)  T2: a(x,2) a(y,2)  T3: r(x,[1 2])  T4: r(y,[2 1])", "adya-pl-1"),
         ("T1: a(x,1) r(y,1)  T2: a(x,2)  T3: r(x,[2]) w(y,1)", ""),
         ("T1: a(x,1) a(x,2)  T2: r(x,[1])", "adya-pl-2"),
@@ -827,7 +971,18 @@ fn the_reference_knows_the_classics() {
         ("T1?: a(x,1)  T2: a(x,2)  T3: r(x,[1 2])", ""),
         ("T1?: a(x,1)  T2: a(x,2)  T3: r(x,[2])", ""),
         ("T1: a(x,1)  T2: a(x,2)  T3: r(x,[2]) ; T4: r(x,[1 2])", "adya-pl-2"),
-        ("T1: r(x,[]) a(x,1)  T2: r(x,[]) a(x,2)  T3: r(x,[1 2])", "psi adya-pl-2.99"),
+        ("T1: r(x,[]) a(x,1)  T2: r(x,[]) a(x,2)  T3: r(x,[1 2])", "pl-cs"),
+        // Adya's and Bailis et al.'s finer levels.
+        ("T1: a(x,1)  T2: r(x,[]) a(x,2)  T3: r(x,[1 2])", "pl-cs"),
+        ("T1: a(x,1) a(y,1)  T2: r(x,[]) a(y,2)  T3: r(y,[1 2])", "ua pl-2+ adya-pl-2.99"),
+        ("T1: a(x,1) a(y,1)  T2: a(y,2) r(x,[])  T3: r(y,[1 2])", "ua pl-2l adya-pl-2.99"),
+        ("T1: a(x,1) a(y,1)  T2: a(y,2) r(x,[]) a(y,3)  T3: r(y,[1 2 3])", "ua pl-2+ adya-pl-2.99"),
+        (
+            "T1: w(x,1)  T2: w(y,1)  T3: r(x,1) r(y,0) w(z,1)  T4: r(x,0) r(y,1)",
+            "prefix pl-si pl-3u adya-pl-2.99",
+        ),
+        ("T1@0-1: r(x,1)  T2@2-3: w(x,1)", "s-pl-2"),
+        ("T1@0-1: a(x,1)  T2@2-3: a(x,2)  T3@4-5: r(x,[2 1])", "s-pl-1"),
     ] {
         let history = parse(text).unwrap();
         let weakest: Vec<Level> =

@@ -199,6 +199,7 @@ impl Asked {
             Level::ReadAtomic => Some(read_atomic),
             Level::Causal => Some(causal),
             Level::ParallelSnapshot => Some(Asked { no_conflict: true, ..causal }),
+            Level::UpdateAtomic => Some(Asked { no_conflict: true, ..read_atomic }),
             Level::Prefix => Some(prefix),
             Level::Snapshot => Some(snapshot),
             Level::StrictSnapshot => Some(Asked { real_time: true, ..snapshot }),
@@ -346,7 +347,14 @@ impl Graph {
         let Graph { so, rt, wr, ww, rw, .. } = *self;
         match level {
             Level::AdyaPl2 => wr.or(ww).is_acyclic(),
-            Level::AdyaPl299 => wr.or(ww).or(rw).is_acyclic(),
+            Level::StrongSessionPl2 => so.or(wr).or(ww).is_acyclic(),
+            Level::StrongPl2 => so.or(rt).or(wr).or(ww).is_acyclic(),
+            Level::AdyaPl299 | Level::AdyaPl3 => wr.or(ww).or(rw).is_acyclic(),
+            Level::AdyaPlSi => wr.or(ww).then(rw.maybe()).is_acyclic(),
+            Level::ConsistentView => wr.or(ww).plus().then(rw.maybe()).is_irreflexive(),
+            Level::UpdateAtomic => {
+                so.or(wr).or(ww).is_acyclic() && so.or(wr).or(ww).then(rw).is_irreflexive()
+            }
             Level::ReadAtomic => so.or(wr).or(ww).is_acyclic() && so.or(wr).then(rw).is_irreflexive(),
             Level::Causal => so.or(wr).or(ww).is_acyclic() && so.or(wr).plus().then(rw).is_irreflexive(),
             Level::ParallelSnapshot => so.or(wr).or(ww).plus().then(rw.maybe()).is_irreflexive(),
@@ -359,19 +367,51 @@ impl Graph {
         }
     }
 
+    /// Adya's PL-FCV: PL-2, and with some order of begins and commits no cycle of `wr`, `ww` and *start* edges and exactly one
+    /// `rw`. A start edge leads from `t` to `s` when `t` commits before `s` begins; the initial transaction has
+    /// committed before all begin.
+    fn is_forward_consistent(&self) -> bool {
+        let Graph { n, wr, ww, rw, .. } = *self;
+        if !wr.or(ww).is_acyclic() {
+            return false;
+        }
+        // Begin of `t` is event `2 t`, commit `2 t + 1`.
+        let mut orders: Vec<Vec<usize>> = vec![vec![0, 1]];
+        for _ in 2..2 * n {
+            orders = orders
+                .iter()
+                .flat_map(|order| {
+                    let next = (2..2 * n).filter(|event| !order.contains(event));
+                    let begun = next.filter(|&event| event % 2 == 0 || order.contains(&(event - 1)));
+                    begun.map(move |event| [&order[..], &[event]].concat()).collect::<Vec<_>>()
+                })
+                .collect();
+        }
+        orders.iter().any(|order| {
+            let place = |event: usize| order.iter().position(|&other| other == event);
+            let mut starts = Relation::EMPTY;
+            for (t, s) in (0..n).flat_map(|t| (0..n).map(move |s| (t, s))) {
+                if t != s && place(2 * t + 1) < place(2 * s) {
+                    starts.add(t, s);
+                }
+            }
+            wr.or(ww).or(starts).plus().then(rw).is_irreflexive()
+        })
+    }
+
     /// The event graph of a level, where it has one: begin `B(t)` is number `t` and commit `C(t)` number `n + t`,
     /// and at serializable they are one.
     fn events(&self, level: Level) -> Option<Relation> {
         let Graph { n, so, rt, wr, ww, rw } = *self;
         let strict = matches!(level, Level::StrictSnapshot | Level::StrictSerializable);
         let from_commit_to_begin = match level {
-            Level::AdyaPl299 => wr,
+            Level::AdyaPl299 | Level::AdyaPl3 | Level::AdyaPlSi => wr,
             _ if strict => so.or(wr).or(rt),
             _ => so.or(wr),
         };
         let (begin, commit) = match level {
-            Level::Prefix | Level::Snapshot | Level::StrictSnapshot => (0, n),
-            Level::AdyaPl299 | Level::Serializable | Level::StrictSerializable => (0, 0),
+            Level::Prefix | Level::AdyaPlSi | Level::Snapshot | Level::StrictSnapshot => (0, n),
+            Level::AdyaPl299 | Level::AdyaPl3 | Level::Serializable | Level::StrictSerializable => (0, 0),
             _ => return None,
         };
         let versions_end_at = if level == Level::Prefix { commit } else { begin };
@@ -397,9 +437,15 @@ impl Graph {
 }
 
 /// The levels with a condition in Framework 3.
-const CONDITIONS: [Level; 10] = [
+const CONDITIONS: [Level; 16] = [
     Level::AdyaPl2,
+    Level::StrongSessionPl2,
+    Level::StrongPl2,
     Level::AdyaPl299,
+    Level::AdyaPl3,
+    Level::AdyaPlSi,
+    Level::ConsistentView,
+    Level::UpdateAtomic,
     Level::ReadAtomic,
     Level::Causal,
     Level::ParallelSnapshot,
@@ -416,8 +462,7 @@ fn has_graphs(history: &History) -> Result<[bool; CONDITIONS.len()], String> {
     let mut complaint = None;
     for inside in [Inside::LastWrite, Inside::LastAccess] {
         // Adya's levels allow what INT forbids: two reads of one key that differ.
-        let is_asked =
-            |level| matches!(level, Level::AdyaPl2 | Level::AdyaPl299) == (inside == Inside::LastWrite);
+        let is_asked = |level: Level| level.implies(Level::ReadAtomic) == (inside == Inside::LastAccess);
         for case in Case::all(history, inside) {
             for_each_graph(&case, &mut |graph| {
                 for (level, found) in CONDITIONS.into_iter().zip(&mut satisfied) {
@@ -428,6 +473,10 @@ fn has_graphs(history: &History) -> Result<[bool; CONDITIONS.len()], String> {
                             complaint = Some(format!("{level}: the event graph says {}", !holds));
                         }
                     }
+                }
+                let view = graph.satisfies(Level::ConsistentView);
+                if inside == Inside::LastWrite && graph.n <= 4 && graph.is_forward_consistent() != view {
+                    complaint = Some(format!("forward consistent view is {}", !view));
                 }
             });
         }

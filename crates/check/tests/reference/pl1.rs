@@ -15,18 +15,25 @@ use crate::axioms::presences;
 /// Pairs of transactions, the first of which writes a key before the second.
 type Edges = Vec<(Txn, Txn)>;
 
-/// An order of the present transactions that agrees with some version orders, if there is one.
-pub(crate) fn order(history: &History) -> Option<Vec<Txn>> {
-    presences(history).find_map(|txns| first(&all_edges(history, &txns), &[], &|edges| sorted(&txns, edges)))
+/// An order of the present transactions that agrees with some version orders and with a relation that holds besides, if
+/// there is one.
+pub(crate) fn order(history: &History, is_before: &dyn Fn(Txn, Txn) -> bool) -> Option<Vec<Txn>> {
+    presences(history).find_map(|txns| {
+        let pairs = txns.iter().flat_map(|&t| txns.iter().map(move |&s| (t, s)));
+        let given: Edges = pairs.filter(|&(t, s)| is_before(t, s)).collect();
+        first(&all_edges(history, &txns), &given, &|edges| sorted(&txns, edges))
+    })
 }
 
-/// Whether a given order of the transactions that are present in it agrees with some version orders.
-pub(crate) fn accepts(history: &History, order: &[Txn]) -> bool {
+/// Whether a given order of the transactions that are present in it agrees with some version orders and with a relation.
+pub(crate) fn accepts(history: &History, order: &[Txn], is_before: &dyn Fn(Txn, Txn) -> bool) -> bool {
     let mut present = order.to_vec();
     present.sort_unstable();
     let place = |txn: Txn| order.iter().position(|&other| other == txn);
     let agrees = |edges: &[(Txn, Txn)]| edges.iter().all(|&(a, b)| place(a) < place(b)).then_some(());
-    presences(history).any(|txns| txns == present)
+    let in_turn = order.iter().enumerate().all(|(i, &s)| order[i..].iter().all(|&t| !is_before(t, s)));
+    in_turn
+        && presences(history).any(|txns| txns == present)
         && first(&all_edges(history, &present), &[], &agrees).is_some()
 }
 

@@ -24,7 +24,7 @@ use isoscope_formats::{Failure, Problem, Reading, Severity};
 use isoscope_history::History;
 use isoscope_levels::Level;
 
-use crate::args::{CheckArgs, CheckStyle, JudgeArgs, UnknownOrder};
+use crate::args::{AskedLevel, CheckArgs, CheckStyle, JudgeArgs, UnknownOrder};
 use crate::commands::open;
 use crate::exit::Exit;
 use crate::terminal::{Terminal, Unit};
@@ -71,10 +71,7 @@ pub(crate) fn check(
 ) -> Result<Report, Failure> {
     let figures = Figures::of(&reading.history);
     reading.history = to_be_judged(reading.history, args.unknown)?;
-    let levels: Vec<Level> = match args.level.as_slice() {
-        [] => Level::ALL.into(),
-        named => each_once(named),
-    };
+    let levels = levels(&args.level, args.format);
     // Without timestamps there is nothing to trust, and what clients saw stays the real time.
     let trust_timestamps = args.trust_timestamps && reading.history.timestamps().is_some();
     let options = Options { max_anomalies: shown_anomalies(args), trust_timestamps };
@@ -88,7 +85,8 @@ pub(crate) fn check(
     let seconds = started.elapsed().as_secs_f64();
     let operations = figures.operations as u64;
     terminal.detail(&format!("checked {} in {seconds:.3} s", words::counted(operations, "operation")));
-    let (file, named) = (file.display().to_string(), !args.level.is_empty());
+    let one = |asked: &AskedLevel| matches!(asked, AskedLevel::One(_));
+    let (file, named) = (file.display().to_string(), args.level.iter().any(one));
     let without_sessions = Vec::new();
     let mut report = Report { file, reading, figures, judged, without_sessions, named, limits, seconds };
     if args.format == CheckStyle::Elle {
@@ -144,10 +142,17 @@ fn judge_without_sessions(
     Ok(())
 }
 
-/// Levels in the order they were named, without repetitions.
-fn each_once(named: &[Level]) -> Vec<Level> {
-    let mut levels = Vec::with_capacity(named.len());
-    for &level in named {
+/// The levels that are asked for, in the order they were named, without repetitions. Elle's names are of all levels.
+fn levels(asked: &[AskedLevel], format: CheckStyle) -> Vec<Level> {
+    if asked.is_empty() {
+        return if format == CheckStyle::Elle { Level::ALL.into() } else { Level::COMMON.into() };
+    }
+    let named = asked.iter().flat_map(|asked| match asked {
+        AskedLevel::All => Level::ALL.to_vec(),
+        AskedLevel::One(level) => vec![*level],
+    });
+    let mut levels = Vec::new();
+    for level in named {
         if !levels.contains(&level) {
             levels.push(level);
         }

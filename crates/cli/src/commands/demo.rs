@@ -96,7 +96,7 @@ fn judge(text: &str, terminal: &Terminal) -> Result<Report, String> {
     let options = ReadOptions { format: Some(Format::Notation), ..ReadOptions::default() };
     let reading: Reading = read(&Input::text(NAME, text), &options).map_err(|failure| failure.to_string())?;
     let options = Options { max_anomalies: 1, ..Options::default() };
-    let judged = check::judge(&reading.history, &Level::ALL, options, Limits::default(), terminal);
+    let judged = check::judge(&reading.history, &Level::COMMON, options, Limits::default(), terminal);
     Ok(Report {
         file: NAME.to_owned(),
         figures: Figures::of(&reading.history),

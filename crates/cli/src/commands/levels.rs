@@ -40,18 +40,23 @@ fn with_names_bold(line: &str) -> String {
 /// The levels, strongest first, as in the drawing.
 pub(crate) fn level_table() -> String {
     let mut out = format!("{}\n", styled(BOLD, format!("{:<28} {:<8} what it promises", "level", "short")));
-    for level in Level::ALL.into_iter().rev() {
+    for level in Level::COMMON.into_iter().rev() {
         out.push_str(&format!("{level:<28} {:<8} {}\n", level.short(), level.about()));
+    }
+    let heading = format!("{:<32} {:<8} what it promises", "finer levels, decided when named", "short");
+    out.push_str(&format!("\n{}\n", styled(BOLD, heading)));
+    for level in Level::ALL.into_iter().rev().filter(|level| !level.is_common()) {
+        out.push_str(&format!("{level:<32} {:<8} {}\n", level.short(), level.about()));
     }
     out
 }
 
 pub(crate) fn anomaly_table() -> String {
-    let heading = format!("{:<26} {:<16} what happens", "anomaly", "forbidden from");
+    let heading = format!("{:<26} {:<18} what happens", "anomaly", "forbidden from");
     let mut out = format!("{}\n", styled(BOLD, heading));
     for anomaly in Anomaly::ALL {
         let from: Vec<&str> = anomaly.forbidden_from().iter().map(|level| level.short()).collect();
-        out.push_str(&format!("{anomaly:<26} {:<16} {}\n", from.join(", "), anomaly.about()));
+        out.push_str(&format!("{anomaly:<26} {:<18} {}\n", from.join(", "), anomaly.about()));
     }
     out
 }
@@ -74,6 +79,7 @@ fn level_json(level: Level) -> Value {
     json!({
         "level": level.name(),
         "short": level.short(),
+        "common": level.is_common(),
         "aliases": level.aliases(),
         "called": called_json(level.called()),
         "about": level.about(),

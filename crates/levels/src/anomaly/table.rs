@@ -16,8 +16,9 @@ use crate::Anomaly::{
     ReadSkew, SnapshotSkew, StaleRead, StaleSessionRead, ThinAirRead, WriteSkew,
 };
 use crate::Level::{
-    AdyaPl1, AdyaPl2, AdyaPl299, Causal, CutIsolation, ParallelSnapshot, Prefix, ReadAtomic, ReadCommitted,
-    Serializable, Snapshot, StrictSnapshot,
+    AdyaPl1, AdyaPl2, AdyaPl3, AdyaPl299, AdyaPlSi, Causal, ConsistentView, CursorStability, CutIsolation,
+    MonotonicAtomicView, MonotonicView, ParallelSnapshot, Prefix, ReadAtomic, ReadCommitted, Serializable,
+    Snapshot, StrictSnapshot, StrongSessionPl1, StrongSessionPl2, UpdateAtomic, UpdateSerializable,
 };
 use crate::citation::{
     ADYA, BAILIS_HAT, BAILIS_RAMP, BERENSON, BISWAS_ENEA, CERONE_BERNARDI_GOTSMAN, CERONE_GOTSMAN, ELLE,
@@ -48,7 +49,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         examples: &[Example {
             notation: "T1: r(x,7)",
             story: "x begins as 0 and is never written; where does the 7 come from?",
-            holds: &[CutIsolation, AdyaPl1],
+            holds: &[CutIsolation, StrongSessionPl1],
             violated: &[AdyaPl2],
         }],
         sources: &[cite(PLUME, "TAP-a")],
@@ -72,7 +73,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         examples: &[Example {
             notation: "T1!: w(x,1)  T2: r(x,1)",
             story: "T1 aborts; T2 has read its 1.",
-            holds: &[CutIsolation, AdyaPl1],
+            holds: &[CutIsolation, StrongSessionPl1],
             violated: &[AdyaPl2],
         }],
         sources: &[cite(ADYA, "chapter 3, G1a"), cite(PLUME, "TAP-b")],
@@ -92,7 +93,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         examples: &[Example {
             notation: "T1: r(x,1) w(x,1)",
             story: "T1 finds the 1 in x before it has put it there.",
-            holds: &[CutIsolation, AdyaPl1],
+            holds: &[CutIsolation, StrongSessionPl1],
             violated: &[AdyaPl2],
         }],
         sources: &[cite(PLUME, "TAP-c")],
@@ -112,7 +113,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         examples: &[Example {
             notation: "T1: w(x,1)  T2: w(x,2) r(x,1)",
             story: "T2 has just written 2 and reads the 1 of T1.",
-            holds: &[CutIsolation, AdyaPl1],
+            holds: &[CutIsolation, StrongSessionPl1],
             violated: &[AdyaPl2],
         }],
         sources: &[cite(PLUME, "TAP-d"), cite(CERONE_BERNARDI_GOTSMAN, "section 3, INT")],
@@ -133,7 +134,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         examples: &[Example {
             notation: "T1: w(x,1) w(x,2) r(x,1)",
             story: "T1 has replaced its 1 by 2 and still finds the 1.",
-            holds: &[CutIsolation, AdyaPl1],
+            holds: &[CutIsolation, StrongSessionPl1],
             violated: &[AdyaPl2],
         }],
         sources: &[cite(PLUME, "TAP-e"), cite(CERONE_BERNARDI_GOTSMAN, "section 3, INT")],
@@ -153,7 +154,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         examples: &[Example {
             notation: "T1: w(x,1) w(x,2)  T2: r(x,1)",
             story: "T2 catches T1 between its two writes.",
-            holds: &[CutIsolation, AdyaPl1],
+            holds: &[CutIsolation, StrongSessionPl1],
             violated: &[AdyaPl2],
         }],
         sources: &[cite(ADYA, "chapter 3, G1b"), cite(PLUME, "TAP-f")],
@@ -175,14 +176,14 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
             Example {
                 notation: "T1: r(x,2) w(y,1)  T2: r(y,1) w(x,2)",
                 story: "T1 has read what T2 wrote, and T2 what T1 wrote: neither can have been first.",
-                holds: &[CutIsolation, AdyaPl1],
+                holds: &[CutIsolation, StrongSessionPl1],
                 violated: &[AdyaPl2],
             },
             Example {
                 notation: "T1: r(x,1) ; T2: w(x,1)",
                 story: "A session reads what only its next transaction writes.",
-                holds: &[AdyaPl299],
-                violated: &[ReadCommitted],
+                holds: &[StrongSessionPl1, AdyaPl3],
+                violated: &[StrongSessionPl2],
             },
         ],
         sources: &[cite(PLUME, "TAP-g"), cite(ADYA, "chapter 3, G1c")],
@@ -191,7 +192,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: NonMonotonicRead,
         name: "non-monotonic-read",
-        about: "a transaction is seen, and then what it had overwritten",
+        about: "a transaction is seen, then what it had overwritten",
         aliases: &["TAP-h", "TAP-i"],
         called: &[
             called("Bailis et al.", "OTV, observed transaction vanishes"),
@@ -201,20 +202,20 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         definition: "A transaction reads from another one and then, from a second key, a version older than \
                      what that one wrote there. It has gone back in time while it ran.",
         cause: "Each read goes to whichever replica answers first, and replicas are not equally far.",
-        forbidden_from: &[ReadCommitted, AdyaPl299],
+        forbidden_from: &[MonotonicAtomicView, AdyaPl299],
         examples: &[
             Example {
                 notation: "T1: w(x,1) w(y,2)  T2: r(y,2) r(x,0)",
                 story: "T2 sees T1 on y, and then reads x as it was before T1.",
-                holds: &[CutIsolation, AdyaPl2],
-                violated: &[ReadCommitted, AdyaPl299],
+                holds: &[CutIsolation, StrongSessionPl2, CursorStability],
+                violated: &[MonotonicAtomicView, AdyaPl299],
             },
             Example {
                 notation: "T1: w(x,1) w(z,2)  T2: w(x,3) w(y,4)  T3: r(y,4) r(x,1)  T4: r(z,2) r(x,3)",
                 story: "T3 sees T2 and then the x of T1, so T1 wrote last; T4 sees T1 and then the x of T2, \
                         so T2 did. One of them went back.",
-                holds: &[CutIsolation, AdyaPl2],
-                violated: &[ReadCommitted, AdyaPl299],
+                holds: &[CutIsolation, StrongSessionPl2, CursorStability],
+                violated: &[MonotonicAtomicView, AdyaPl299],
             },
         ],
         sources: &[
@@ -242,7 +243,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         examples: &[Example {
             notation: "T1: w(x,1)  T2: r(x,0) r(x,1)",
             story: "T1 commits between the two reads of T2.",
-            holds: &[ReadCommitted],
+            holds: &[CursorStability, MonotonicView, ReadCommitted],
             violated: &[CutIsolation],
         }],
         sources: &[cite(PLUME, "TAP-j"), cite(BERENSON, "P2"), cite(BAILIS_HAT, "section 5.1")],
@@ -260,20 +261,20 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
                      after.",
         cause: "The writes of a transaction reach shards or replicas one after the other, and readers look \
                 in between; or every statement gets a snapshot of its own.",
-        forbidden_from: &[ReadAtomic, AdyaPl299],
+        forbidden_from: &[ReadAtomic, ConsistentView, AdyaPl299],
         examples: &[
             Example {
                 notation: "T1: w(x,1) w(y,2)  T2: r(x,0) r(y,2)",
                 story: "T2 sees the y of T1 and misses its x.",
-                holds: &[ReadCommitted, CutIsolation],
-                violated: &[ReadAtomic, AdyaPl299],
+                holds: &[CutIsolation, CursorStability, MonotonicView, ReadCommitted],
+                violated: &[AdyaPl299, ConsistentView, ReadAtomic],
             },
             Example {
                 notation: "T1: w(x,1) w(z,2)  T2: w(x,3) w(y,4)  T3: r(x,1) r(y,4)  T4: r(x,3) r(z,2)",
                 story: "T3 sees T2 and the x of T1, so T1 wrote last; T4 sees T1 and the x of T2, so T2 did. \
                         One of them missed a write.",
-                holds: &[ReadCommitted, CutIsolation],
-                violated: &[ReadAtomic, AdyaPl299],
+                holds: &[CutIsolation, CursorStability, MonotonicView, ReadCommitted],
+                violated: &[AdyaPl299, ConsistentView, ReadAtomic],
             },
         ],
         sources: &[
@@ -301,14 +302,14 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
             Example {
                 notation: "T1: w(x,1) ; T2: r(x,0)",
                 story: "The session has written 1 and no longer finds it.",
-                holds: &[ReadCommitted, AdyaPl299],
+                holds: &[ReadCommitted, AdyaPl3],
                 violated: &[ReadAtomic],
             },
             Example {
                 notation: "T1: r(x,0) w(x,1) ; T2: r(x,0)",
                 story: "The same; that T1 knows its predecessor changes nothing, and with one key this is \
                         no other pattern.",
-                holds: &[ReadCommitted, AdyaPl299],
+                holds: &[ReadCommitted, AdyaPl3],
                 violated: &[ReadAtomic],
             },
         ],
@@ -326,12 +327,12 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
                      than what a transaction wrote there that is causally before it, over any number of \
                      reads and sessions.",
         cause: "Replicas apply writes as they arrive and do not wait for those they depend on.",
-        forbidden_from: &[Causal, AdyaPl299],
+        forbidden_from: &[Causal, ConsistentView, AdyaPl299],
         examples: &[Example {
             notation: "T1: w(x,1)  T2: r(x,1) w(y,2)  T3: r(y,2) r(x,0)",
             story: "T2 answers to T1; T3 finds the answer and not what it answers.",
-            holds: &[ReadAtomic],
-            violated: &[Causal, AdyaPl299],
+            holds: &[UpdateAtomic],
+            violated: &[MonotonicView, AdyaPl299, Causal],
         }],
         sources: &[cite(PLUME, "TAP-m"), cite(BISWAS_ENEA, "section 2, causal consistency")],
         see_also: &[ConflictingCommitOrder, StaleSessionRead, LongFork],
@@ -346,12 +347,12 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         definition: "Readers saw concurrent writes of a key in orders that contradict each other: what some \
                      must have seen makes one writer the earlier, and what others must have seen, the other.",
         cause: "Replicas resolve concurrent writes each in its own way, for instance by time of arrival.",
-        forbidden_from: &[Causal, AdyaPl299],
+        forbidden_from: &[Causal, ConsistentView, AdyaPl299],
         examples: &[
             Example {
                 notation: "T1: w(x,1)  T2: w(x,2)  T3: r(x,1) ; T4: r(x,2)  T5: r(x,2) ; T6: r(x,1)",
                 story: "One session sees 1 become 2, another sees 2 become 1.",
-                holds: &[ReadAtomic, AdyaPl299],
+                holds: &[UpdateAtomic, AdyaPl3],
                 violated: &[Causal],
             },
             Example {
@@ -359,8 +360,8 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
                            T5: r(x,2) w(z,4)  T6: r(z,4) r(x,1)",
                 story: "The same without sessions: T4 knows of 1 through T3 and finds 2, T6 knows of 2 \
                         through T5 and finds 1.",
-                holds: &[ReadAtomic],
-                violated: &[Causal, AdyaPl299],
+                holds: &[UpdateAtomic],
+                violated: &[MonotonicView, AdyaPl299, Causal],
             },
         ],
         sources: &[cite(PLUME, "TAP-n"), cite(BISWAS_ENEA, "section 2, causal consistency")],
@@ -426,8 +427,8 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
             Example {
                 notation: "init=nil  T1: a(x,1) ; T2: a(x,2)  T3: r(x,[2])",
                 story: "The session appended 1 and then 2; the list has the second and lacks the first.",
-                holds: &[AdyaPl299],
-                violated: &[ReadCommitted],
+                holds: &[AdyaPl3],
+                violated: &[StrongSessionPl1],
             },
         ],
         sources: &[cite(ELLE, "inconsistent version orders")],
@@ -467,7 +468,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         examples: &[Example {
             notation: "init=nil  T1: r(y,[2]) a(x,1)  T2: a(x,2) a(y,2)  T3: r(x,[1 2])",
             story: "T1 has read from T2, and yet on x T2 comes after T1.",
-            holds: &[CutIsolation, AdyaPl1],
+            holds: &[CutIsolation, StrongSessionPl1],
             violated: &[AdyaPl2],
         }],
         sources: &[cite(ADYA, "chapter 3, G1c")],
@@ -480,16 +481,17 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         aliases: &["P4"],
         called: &[called("Elle", ":lost-update, and its cycle as :G-single-item or :G2-item")],
         elle: Some("lost-update"),
-        definition: "Two transactions read the same version of a key and both overwrite it. The second has \
-                     destroyed the update of the first without having seen it.",
+        definition: "A transaction reads a version of a key and overwrites it, although another has overwritten \
+                     it in between: it has destroyed the update of that one without having seen it. Mostly both \
+                     read the same version.",
         cause: "Read, compute, write back, without a lock and without a check that the value is still the \
                 same.",
-        forbidden_from: &[ParallelSnapshot, AdyaPl299],
+        forbidden_from: &[CursorStability],
         examples: &[Example {
             notation: "T1: r(x,0) w(x,1)  T2: r(x,0) w(x,2)",
             story: "Both start from 0; the sum of both updates is nowhere.",
-            holds: &[Prefix],
-            violated: &[ParallelSnapshot, AdyaPl299],
+            holds: &[MonotonicView, Prefix],
+            violated: &[CursorStability],
         }],
         sources: &[cite(BERENSON, "section 4.1, P4"), cite(CERONE_BERNARDI_GOTSMAN, "section 3, NOCONFLICT")],
         see_also: &[WriteSkew, ReadSkew],
@@ -511,20 +513,26 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
                      or through others, of which it also missed a write. A cycle of dependencies with \
                      exactly one anti-dependency.",
         cause: "The keys of a transaction are read at different moments, while others commit in between.",
-        forbidden_from: &[ParallelSnapshot, AdyaPl299],
+        forbidden_from: &[MonotonicView, UpdateAtomic, AdyaPl299],
         examples: &[
             Example {
                 notation: "T1: w(x,1) w(y,2)  T2: r(x,0) r(y,2)",
                 story: "T2 reads x before T1 and y after it. In its simplest form this is a fractured read.",
-                holds: &[ReadCommitted, CutIsolation],
-                violated: &[ReadAtomic, AdyaPl299],
+                holds: &[CutIsolation, CursorStability, MonotonicView, ReadCommitted],
+                violated: &[AdyaPl299, ConsistentView, ReadAtomic],
             },
             Example {
                 notation: "init=nil  T1: a(x,1) a(z,1)  T2: a(z,2) a(y,2)  T3: r(x,[]) r(y,[2])  T4: r(z,[1 2])",
                 story: "T3 saw T2, which wrote z after T1, and missed T1. No one read from T1 on the way, so \
                         causality has no objection.",
-                holds: &[Causal],
-                violated: &[Prefix, ParallelSnapshot, AdyaPl299],
+                holds: &[MonotonicView, UpdateAtomic, Causal],
+                violated: &[AdyaPl299, ConsistentView, Prefix],
+            },
+            Example {
+                notation: "T1: w(x,1)  T2: r(x,1) w(y,2)  T3: r(y,2) r(x,0)",
+                story: "T3 found what T2 wrote, and later not what T2 had read.",
+                holds: &[UpdateAtomic],
+                violated: &[MonotonicView, AdyaPl299, Causal],
             },
         ],
         sources: &[cite(BERENSON, "section 4.2, A5A"), cite(ADYA, "chapter 4, G-single")],
@@ -547,12 +555,12 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
                      not the other. A cycle of dependencies with two or more anti-dependencies, each of which \
                      directly follows a read or a step of a session.",
         cause: "Two data centres commit on their own and tell each other later.",
-        forbidden_from: &[Prefix, AdyaPl299],
+        forbidden_from: &[Prefix, AdyaPlSi, AdyaPl299],
         examples: &[Example {
             notation: "T1: w(x,1)  T2: w(y,2)  T3: r(x,1) r(y,0)  T4: r(x,0) r(y,2)",
             story: "For T3 only T1 has happened, for T4 only T2.",
-            holds: &[ParallelSnapshot],
-            violated: &[Prefix, AdyaPl299],
+            holds: &[UpdateSerializable, ParallelSnapshot],
+            violated: &[AdyaPl299, Prefix, AdyaPlSi],
         }],
         sources: &[cite(WALTER, "section 3"), cite(CERONE_BERNARDI_GOTSMAN, "section 3, PREFIX")],
         see_also: &[ReadSkew, SnapshotSkew, WriteSkew, CausalityViolation],
@@ -577,20 +585,20 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
                      anti-dependencies, none next to another, of which one follows an overwrite.",
         cause: "Conflicts of writers are checked, and snapshots are taken somewhere else: on replicas that lag \
                 each in its own way, or shard by shard.",
-        forbidden_from: &[Snapshot, AdyaPl299],
+        forbidden_from: &[AdyaPlSi, AdyaPl299],
         examples: &[
             Example {
                 notation: "T1: r(x,0) w(x,1)  T2: r(y,0) w(x,2)  T3: w(y,3)  T4: r(y,3) r(x,0)",
                 story: "T1 read x before T2 wrote it, so T2 came second and must have seen T1; T2 did not see T3. \
                         T4 saw T3 and not T1. Whoever looks at prefixes or at conflicts alone has no objection.",
                 holds: &[Prefix, ParallelSnapshot],
-                violated: &[Snapshot, AdyaPl299],
+                violated: &[AdyaPl299, UpdateSerializable, AdyaPlSi],
             },
             Example {
                 notation: "T1: a(x,1)  T2: r(y,0) a(x,2)  T3: w(y,3)  T4: r(y,3) r(x,[])  T5: r(x,[1,2])",
                 story: "The same with a list, where T5 shows that T2 came second.",
                 holds: &[Prefix, ParallelSnapshot],
-                violated: &[Snapshot, AdyaPl299],
+                violated: &[AdyaPl299, UpdateSerializable, AdyaPlSi],
             },
         ],
         sources: &[
@@ -613,20 +621,20 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
                      have to come before the other. What each checked when it read no longer holds when both \
                      have committed.",
         cause: "Snapshots, and a check at commit of what was written but not of what was read.",
-        forbidden_from: &[AdyaPl299],
+        forbidden_from: &[UpdateSerializable, AdyaPl299],
         examples: &[
             Example {
                 notation: "T1: r(x,0) r(y,0) w(x,1)  T2: r(x,0) r(y,0) w(y,2)",
                 story: "Both see x and y as 0. T1 changes x on the strength of y, T2 changes y on the \
                         strength of x.",
                 holds: &[Snapshot],
-                violated: &[AdyaPl299],
+                violated: &[AdyaPl299, UpdateSerializable],
             },
             Example {
                 notation: "T1: w(y,1) ; T2: r(x,0)  T3: r(y,0) w(x,2)",
                 story: "The same circle with a session in it: T3 missed T1, and T2, which follows T1, missed \
                         T3. Only levels that know sessions object.",
-                holds: &[Snapshot, AdyaPl299],
+                holds: &[Snapshot, AdyaPl3],
                 violated: &[Serializable],
             },
         ],
@@ -683,12 +691,12 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
                      the first must come before the second; and yet it must come after it, or after others for \
                      which the same is true. A cycle of dependencies in which a range read misses a write.",
         cause: "Locks and checks that know the rows that were found, and not the gaps between them.",
-        forbidden_from: &[Serializable],
+        forbidden_from: &[AdyaPl3],
         examples: &[Example {
             notation: "init=nil  T1: range(1,9,{}) i(3,1)  T2: range(1,9,{}) i(5,1)",
             story: "Each finds the range empty and inserts a row that the other should have found.",
             holds: &[Snapshot, AdyaPl299],
-            violated: &[Serializable],
+            violated: &[UpdateSerializable],
         }],
         sources: &[cite(ADYA, "chapter 3, G2"), cite(BERENSON, "P3")],
         see_also: &[WriteSkew, ReadSkew],

@@ -10,12 +10,15 @@
 use super::Engine::{CommitOrder, Direct, Graph, Solver};
 use super::{Axiom, Framework, Product, Row};
 use crate::Level::{
-    self, AdyaPl1, AdyaPl2, AdyaPl299, Causal, CutIsolation, ParallelSnapshot, Prefix, ReadAtomic,
-    ReadCommitted, Serializable, Snapshot, StrictSerializable, StrictSnapshot,
+    self, AdyaPl1, AdyaPl2, AdyaPl3, AdyaPl299, AdyaPlSi, Causal, ConsistentView, CursorStability,
+    CutIsolation, MonotonicAtomicView, MonotonicView, ParallelSnapshot, Prefix, ReadAtomic, ReadCommitted,
+    Serializable, Snapshot, StrictSerializable, StrictSnapshot, StrongPl1, StrongPl2, StrongSessionPl1,
+    StrongSessionPl2, UpdateAtomic, UpdateSerializable,
 };
 use crate::citation::{
     ADYA, ADYA_LISKOV_ONEIL, BAILIS_HAT, BAILIS_RAMP, BERENSON, BISWAS_ENEA, CERONE_BERNARDI_GOTSMAN,
-    CERONE_GOTSMAN, CROOKS, DAUDJEE_SALEM, DAUDJEE_SALEM_ORDER, PAPADIMITRIOU, PLUME, WALTER,
+    CERONE_GOTSMAN, CROOKS, DAUDJEE_SALEM, DAUDJEE_SALEM_ORDER, ELLE_MODELS, HANSDAH_PATNAIK, PAPADIMITRIOU,
+    PLUME, WALTER,
 };
 use crate::{Called, Citation, Example};
 
@@ -61,12 +64,20 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
         axioms: &[alone(
             "any two reads of a key in one transaction that return writes of others return those of one",
         )],
-        examples: &[Example {
-            notation: "T1: w(x,1)  T2: r(x,0) r(x,1)",
-            story: "T1 overwrites x between the two reads of T2, and T2 notices.",
-            holds: &[ReadCommitted],
-            violated: &[CutIsolation],
-        }],
+        examples: &[
+            Example {
+                notation: "T1: w(x,1)  T2: r(x,0) r(x,1)",
+                story: "T1 overwrites x between the two reads of T2, and T2 notices.",
+                holds: &[CursorStability, MonotonicView, ReadCommitted],
+                violated: &[CutIsolation],
+            },
+            Example {
+                notation: "T1@0-3: w(x,1)  T2@1-2: r(x,0) r(x,1)",
+                story: "The same while the two run at the same time, by the clock.",
+                holds: &[StrongPl2, CursorStability, MonotonicView, ReadCommitted],
+                violated: &[CutIsolation],
+            },
+        ],
         products: &[],
         sources: &[cite(BAILIS_HAT, "section 5.1, item cut isolation"), cite(PLUME, "CI")],
     },
@@ -96,6 +107,48 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
         sources: &[cite(ADYA, "chapter 3, PL-1"), cite(ADYA_LISKOV_ONEIL, "section 5")],
     },
     Row {
+        level: StrongSessionPl1,
+        name: "strong-session-read-uncommitted",
+        about: "as PL-1, in an order of writes that keeps sessions",
+        aliases: &["ss-pl-1", "strong-session-pl-1"],
+        called: &[called("Elle", ":strong-session-read-uncommitted, :strong-session-PL-1")],
+        definition: "As adya-pl-1, and the order in which transactions write agrees with every session: nobody's \
+                     write is overwritten by one that the same session made before. Reads may return anything.",
+        engine: Graph,
+        axioms: &[graph("acyclic(so | ww): no G0-process")],
+        examples: &[Example {
+            notation: "init=nil  T1: a(x,1) ; T2: a(x,2)  T3: r(x,[2 1])",
+            story: "A session appends 1 and then 2, and the list has them the other way round.",
+            holds: &[AdyaPl3],
+            violated: &[StrongSessionPl1],
+        }],
+        products: &[],
+        sources: &[cite(ELLE_MODELS, "strong-session-PL-1")],
+    },
+    Row {
+        level: StrongPl1,
+        name: "strong-read-uncommitted",
+        about: "as PL-1, in an order of writes that keeps the clock",
+        aliases: &["s-pl-1", "strong-pl-1"],
+        called: &[called("Elle", ":strong-read-uncommitted, :strong-PL-1")],
+        definition: "As adya-pl-1, and the order in which transactions write agrees with every session and with \
+                     real time: who begins after another has returned overwrites it and is not overwritten by \
+                     it. Reads may return anything.",
+        engine: Graph,
+        axioms: &[graph(
+            "acyclic(so | rt | ww), where rt leads from t to s when t returned before s was invoked: no \
+             G0-realtime",
+        )],
+        examples: &[Example {
+            notation: "init=nil  T1@0-1: a(x,1)  T2@2-3: a(x,2)  T3: r(x,[2 1])",
+            story: "T1 had returned before T2 began, and yet its append stands after that of T2.",
+            holds: &[Serializable],
+            violated: &[StrongPl1],
+        }],
+        products: &[],
+        sources: &[cite(ELLE_MODELS, "strong-PL-1")],
+    },
+    Row {
         level: AdyaPl2,
         name: "adya-pl-2",
         about: "committed, final writes are read, without circular flow",
@@ -107,12 +160,20 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
                      see another one and then read what that one had overwritten.",
         engine: Graph,
         axioms: &[graph("no aborted and no intermediate reads, and acyclic(wr | ww): no G1a, G1b, G1c")],
-        examples: &[Example {
-            notation: "T1!: w(x,1)  T2: r(x,1)",
-            story: "T1 rolls back, and T2 has used what T1 never did.",
-            holds: &[CutIsolation, AdyaPl1],
-            violated: &[AdyaPl2],
-        }],
+        examples: &[
+            Example {
+                notation: "T1!: w(x,1)  T2: r(x,1)",
+                story: "T1 rolls back, and T2 has used what T1 never did.",
+                holds: &[CutIsolation, StrongSessionPl1],
+                violated: &[AdyaPl2],
+            },
+            Example {
+                notation: "T1!@0-1: w(x,1)  T2@2-3: r(x,1)",
+                story: "T1 had rolled back before T2 began.",
+                holds: &[CutIsolation, StrongPl1],
+                violated: &[AdyaPl2],
+            },
+        ],
         products: &[product(
             "MySQL",
             "REPEATABLE READ",
@@ -121,6 +182,160 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
              relied on",
         )],
         sources: &[cite(ADYA, "chapter 3, PL-2"), cite(ADYA_LISKOV_ONEIL, "section 5")],
+    },
+    Row {
+        level: StrongSessionPl2,
+        name: "strong-session-read-committed",
+        about: "as PL-2, in an order that keeps sessions",
+        aliases: &["ss-pl-2", "strong-session-pl-2"],
+        called: &[called("Elle", ":strong-session-read-committed, :strong-session-PL-2")],
+        definition: "As adya-pl-2, and information does not flow against sessions either: if one transaction \
+                     depends on another by reading or overwriting, at once or through others, it is not earlier \
+                     in the same session.",
+        engine: Graph,
+        axioms: &[graph(
+            "no aborted and no intermediate reads, and acyclic(so | wr | ww): no G1a, G1b, G1c-process",
+        )],
+        examples: &[Example {
+            notation: "T1: r(x,1) ; T2: w(x,1)",
+            story: "A session reads what it writes only in its next transaction.",
+            holds: &[StrongSessionPl1, AdyaPl3],
+            violated: &[StrongSessionPl2],
+        }],
+        products: &[],
+        sources: &[cite(ELLE_MODELS, "strong-session-PL-2")],
+    },
+    Row {
+        level: StrongPl2,
+        name: "strong-read-committed",
+        about: "as PL-2, in an order that keeps the clock",
+        aliases: &["s-pl-2", "strong-pl-2"],
+        called: &[called("Elle", ":strong-read-committed, :strong-PL-2")],
+        definition: "As adya-pl-2, and information flows neither against sessions nor against real time: if one \
+                     transaction depends on another by reading or overwriting, at once or through others, it did \
+                     not return before the other was invoked. A stale read is allowed.",
+        engine: Graph,
+        axioms: &[graph(
+            "no aborted and no intermediate reads, and acyclic(so | rt | wr | ww), where rt leads from t to s \
+             when t returned before s was invoked: no G1a, G1b, G1c-realtime",
+        )],
+        examples: &[
+            Example {
+                notation: "T1@0-1: r(x,1)  T2@2-3: w(x,1)",
+                story: "T1 returned what T2 was to write only later.",
+                holds: &[StrongPl1, Serializable],
+                violated: &[StrongPl2],
+            },
+            Example {
+                notation: "T1@0-1: r(x,1) ; T2@2-3: w(x,1)",
+                story: "The same in one session, which needs no clock to object.",
+                holds: &[StrongPl1, AdyaPl3],
+                violated: &[StrongSessionPl2],
+            },
+        ],
+        products: &[],
+        sources: &[cite(ELLE_MODELS, "strong-PL-2")],
+    },
+    Row {
+        level: CursorStability,
+        name: "cursor-stability",
+        about: "as PL-2, and no key changes between its read and write",
+        aliases: &["pl-cs", "adya-pl-cs", "adya-cursor-stability"],
+        called: &[called("Elle", ":cursor-stability, :PL-CS"), called("Db2", "CURSOR STABILITY")],
+        definition: "As adya-pl-2, and when a transaction reads a key and later writes it, nobody else writes the \
+                     key in between, so that no update is lost. The definition asks this of reads through a \
+                     cursor; histories do not tell cursors, and here every read of a single key counts as one.",
+        engine: Solver,
+        axioms: &[graph(
+            "adya-pl-2, and no cycle of one rw and one or more ww all of which are on one key: no G-cursor(x)",
+        )],
+        examples: &[
+            Example {
+                notation: "T1: r(x,0) w(x,1)  T2: r(x,0) w(x,2)",
+                story: "Both update x from the same old value; one of the updates is lost.",
+                holds: &[MonotonicView, Prefix],
+                violated: &[CursorStability],
+            },
+            Example {
+                notation: "init=nil  T1: a(x,1)  T2: r(x,[]) a(x,2)  T3: r(x,[1 2])",
+                story: "T2 found x empty and appended to it, but in between T1 had.",
+                holds: &[MonotonicView, Prefix],
+                violated: &[CursorStability],
+            },
+            Example {
+                notation: "T1@0-2: r(x,0) w(x,1)  T2@1-3: r(x,0) w(x,2)",
+                story: "The two run at the same time, by the clock.",
+                holds: &[StrongPl2, MonotonicView, Prefix],
+                violated: &[CursorStability],
+            },
+        ],
+        products: &[],
+        sources: &[cite(ADYA, "chapter 4, PL-CS"), cite(BERENSON, "section 4.1, P4C")],
+    },
+    Row {
+        level: MonotonicAtomicView,
+        name: "monotonic-atomic-view",
+        about: "as PL-2, and no read goes back; sessions do not count",
+        aliases: &["mav"],
+        called: &[
+            called("Elle", ":monotonic-atomic-view"),
+            called("Biswas and Enea", "read committed without sessions"),
+        ],
+        definition: "As adya-pl-2, and reads do not go back: once a transaction has read from another, its later \
+                     reads find that one's writes or newer ones. An earlier read may still have missed them. \
+                     This is read-committed of this catalogue without the order of sessions.",
+        engine: CommitOrder,
+        axioms: &[graph(
+            "adya-pl-2, and when t reads from s and later reads a key that s writes, it reads s's version or a \
+             later one: no OTV",
+        )],
+        examples: &[
+            Example {
+                notation: "T1: w(x,1) w(y,2)  T2: r(y,2) r(x,0)",
+                story: "T2 has seen T1 on y, and then finds x as it was before T1.",
+                holds: &[CutIsolation, StrongSessionPl2, CursorStability],
+                violated: &[MonotonicAtomicView, AdyaPl299],
+            },
+            Example {
+                notation: "T1@0-3: w(x,1) w(y,2)  T2@1-2: r(y,2) r(x,0)",
+                story: "The same while the two run at the same time, by the clock.",
+                holds: &[CutIsolation, StrongPl2, CursorStability],
+                violated: &[MonotonicAtomicView, AdyaPl299],
+            },
+        ],
+        products: &[],
+        sources: &[cite(BAILIS_HAT, "section 5.1, monotonic atomic view, and appendix A, OTV")],
+    },
+    Row {
+        level: MonotonicView,
+        name: "monotonic-view",
+        about: "as MAV, and no read goes back behind what is depended on",
+        aliases: &["pl-2l", "adya-pl-2l", "adya-monotonic-view"],
+        called: &[called("Elle", ":monotonic-view, :PL-2L")],
+        definition: "As monotonic-atomic-view, for all that a transaction has come to depend on: once it has read \
+                     from another or overwritten it, its later reads do not miss what that one depends on by \
+                     reading or overwriting, at once or through others.",
+        engine: Solver,
+        axioms: &[graph(
+            "adya-pl-2, and for no t, with its operations as nodes of their own in program order, a cycle of wr, \
+             ww and program order and one rw, which is from a read of t: no G-monotonic",
+        )],
+        examples: &[
+            Example {
+                notation: "T1: w(x,1)  T2: r(x,1) w(y,2)  T3: r(y,2) r(x,0)",
+                story: "T3 reads from T2, which depends on T1, and then finds x as it was before T1.",
+                holds: &[UpdateAtomic],
+                violated: &[MonotonicView, AdyaPl299, Causal],
+            },
+            Example {
+                notation: "init=nil  T1: a(x,1) a(y,1)  T2: a(y,2) r(x,[])  T3: r(y,[1 2])",
+                story: "T2 overwrites T1 on y, and then finds x as it was before T1.",
+                holds: &[CursorStability, Prefix],
+                violated: &[MonotonicView, AdyaPl299, UpdateAtomic],
+            },
+        ],
+        products: &[],
+        sources: &[cite(ADYA, "chapter 4, PL-2L")],
     },
     Row {
         level: AdyaPl299,
@@ -138,13 +353,13 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
                 notation: "T1: r(x,0) w(y,1)  T2: r(y,0) w(x,2)",
                 story: "Each reads what the other overwrites, so each would have to come first.",
                 holds: &[Snapshot],
-                violated: &[AdyaPl299],
+                violated: &[AdyaPl299, UpdateSerializable],
             },
             Example {
                 notation: "T1: r(x,0) w(x,1)  T2: r(x,0) w(x,2)",
                 story: "Both update x from the same old value; one of the updates is lost.",
-                holds: &[Prefix],
-                violated: &[AdyaPl299, ParallelSnapshot],
+                holds: &[MonotonicView, Prefix],
+                violated: &[CursorStability],
             },
         ],
         products: &[
@@ -152,6 +367,60 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
             product("Db2", "READ STABILITY", "what Db2 calls REPEATABLE READ is serializable"),
         ],
         sources: &[cite(ADYA, "chapter 3, PL-2.99"), cite(ADYA_LISKOV_ONEIL, "section 5")],
+    },
+    Row {
+        level: ConsistentView,
+        name: "consistent-view",
+        about: "as PL-2, and no cycle with a single anti-dependency",
+        aliases: &[
+            "pl-2+",
+            "adya-pl-2+",
+            "adya-consistent-view",
+            "forward-consistent-view",
+            "pl-fcv",
+            "adya-pl-fcv",
+        ],
+        called: &[
+            called("Elle", ":consistent-view, :PL-2+; :forward-consistent-view, :PL-FCV"),
+            called("Cerone et al.", "parallel snapshot isolation without sessions"),
+        ],
+        definition: "A transaction sees a consistent state: it does not miss what it depends on by reading or \
+                     overwriting, at once or through others. This is parallel-snapshot-isolation without the \
+                     order of sessions. It is forward consistent view (PL-FCV) as well: that level also asks \
+                     for a choice of start points, and if all transactions may have started before any \
+                     committed, which no history of clients excludes, it asks for no more than this one.",
+        engine: Solver,
+        axioms: &[graph("adya-pl-2, and irreflexive((wr | ww)+ ; rw): no G-single")],
+        examples: &[Example {
+            notation: "T1: w(x,1) w(y,2)  T2: r(x,0) r(y,2)",
+            story: "T2 sees the y of T1 and misses its x.",
+            holds: &[CutIsolation, CursorStability, MonotonicView, ReadCommitted],
+            violated: &[AdyaPl299, ConsistentView, ReadAtomic],
+        }],
+        products: &[],
+        sources: &[cite(ADYA, "chapter 4, PL-2+"), cite(ADYA, "chapter 4, PL-FCV")],
+    },
+    Row {
+        level: UpdateSerializable,
+        name: "update-serializable",
+        about: "serializable to every single transaction that only reads",
+        aliases: &["pl-3u", "adya-pl-3u", "update-serializability"],
+        called: &[called("Elle", ":update-serializable, :PL-3U")],
+        definition: "The transactions that write are serializable, and each of those that only read fits into \
+                     their serial order by itself. Two that only read may see writers that do not depend on \
+                     each other in opposite orders. Sessions are not considered.",
+        engine: Solver,
+        axioms: &[graph(
+            "adya-pl-2, and for every t acyclic(wr | ww | rw) over t and the transactions that write: no G-update",
+        )],
+        examples: &[Example {
+            notation: "T1: r(x,0) w(y,1)  T2: r(y,0) w(x,2)",
+            story: "Each reads what the other overwrites, and both write.",
+            holds: &[Snapshot],
+            violated: &[AdyaPl299, UpdateSerializable],
+        }],
+        products: &[],
+        sources: &[cite(ADYA, "chapter 4, PL-3U"), cite(HANSDAH_PATNAIK, "update serializability")],
     },
     Row {
         level: ReadCommitted,
@@ -171,15 +440,15 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
             Example {
                 notation: "T1: w(x,1) w(y,2)  T2: r(y,2) r(x,0)",
                 story: "T2 has seen T1 on y, and then finds x as it was before T1.",
-                holds: &[CutIsolation, AdyaPl2],
-                violated: &[ReadCommitted, AdyaPl299],
+                holds: &[CutIsolation, StrongSessionPl2, CursorStability],
+                violated: &[MonotonicAtomicView, AdyaPl299],
             },
             Example {
                 notation: "T1: r(x,1) ; T2: w(x,1)",
                 story: "A session reads what it writes only in its next transaction. Adya's levels know no \
                         sessions and put T2 before T1.",
-                holds: &[AdyaPl299],
-                violated: &[ReadCommitted],
+                holds: &[StrongSessionPl1, AdyaPl3],
+                violated: &[StrongSessionPl2],
             },
         ],
         products: &[
@@ -210,8 +479,8 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
         examples: &[Example {
             notation: "T1: w(x,1) w(y,2)  T2: r(x,0) r(y,2)",
             story: "T2 sees the y of T1 and misses its x. Read x first, and read committed cannot object.",
-            holds: &[ReadCommitted, CutIsolation],
-            violated: &[ReadAtomic, AdyaPl299],
+            holds: &[CutIsolation, CursorStability, MonotonicView, ReadCommitted],
+            violated: &[AdyaPl299, ConsistentView, ReadAtomic],
         }],
         products: &[product("RAMP", "read atomic", "the algorithms of the paper and those built on them")],
         sources: &[
@@ -219,6 +488,42 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
             cite(BISWAS_ENEA, "section 2"),
             cite(BAILIS_RAMP, "section 3"),
         ],
+    },
+    Row {
+        level: UpdateAtomic,
+        name: "update-atomic",
+        about: "as read atomic, and no two concurrent writers of a key",
+        aliases: &["ua"],
+        called: &[called("Liu et al.", "close to ROLA, read atomic without lost updates")],
+        definition: "As read-atomic, and of two transactions that write the same key one has seen the other, with \
+                     all it wrote. What that one had seen need not be visible.",
+        engine: Solver,
+        axioms: &[
+            vis("read-atomic and NOCONFLICT (two writers of one key are vis-related)"),
+            graph("acyclic(so | wr | ww) and irreflexive((so | wr | ww) ; rw)"),
+        ],
+        examples: &[
+            Example {
+                notation: "T1: r(x,0) w(x,1)  T2: r(x,0) w(x,2)",
+                story: "T1 and T2 both update x from the value 0; whoever is second has not seen the first.",
+                holds: &[MonotonicView, Prefix],
+                violated: &[CursorStability],
+            },
+            Example {
+                notation: "init=nil  T1: a(x,1) a(y,1)  T2: r(x,[]) a(y,2)  T3: r(y,[1 2])",
+                story: "T2 overwrites the y of T1 and has not seen its x.",
+                holds: &[CursorStability, MonotonicView, Prefix],
+                violated: &[AdyaPl299, ConsistentView, UpdateAtomic],
+            },
+            Example {
+                notation: "T1: w(x,1) w(y,2)  T2: r(x,0) r(y,2)",
+                story: "T2 sees the y of T1 and misses its x.",
+                holds: &[CutIsolation, CursorStability, MonotonicView, ReadCommitted],
+                violated: &[AdyaPl299, ConsistentView, ReadAtomic],
+            },
+        ],
+        products: &[],
+        sources: &[cite(CERONE_BERNARDI_GOTSMAN, "section 3")],
     },
     Row {
         level: Causal,
@@ -238,8 +543,8 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
         examples: &[Example {
             notation: "T1: w(x,1)  T2: r(x,1) w(y,2)  T3: r(y,2) r(x,0)",
             story: "T2 answers to what T1 wrote; T3 finds the answer and not the question.",
-            holds: &[ReadAtomic],
-            violated: &[Causal, AdyaPl299],
+            holds: &[UpdateAtomic],
+            violated: &[MonotonicView, AdyaPl299, Causal],
         }],
         products: &[
             product("AntidoteDB", "transactional causal consistency", ""),
@@ -270,8 +575,8 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
             notation: "T1: w(x,1)  T2: w(y,2)  T3: r(x,1) r(y,0)  T4: r(x,0) r(y,2)",
             story: "T3 has seen T1 and not T2, T4 has seen T2 and not T1: for the one T1 came first, for \
                     the other T2.",
-            holds: &[ParallelSnapshot],
-            violated: &[Prefix, AdyaPl299],
+            holds: &[UpdateSerializable, ParallelSnapshot],
+            violated: &[AdyaPl299, Prefix, AdyaPlSi],
         }],
         products: &[],
         sources: &[cite(CERONE_BERNARDI_GOTSMAN, "section 3"), cite(BISWAS_ENEA, "section 2")],
@@ -292,18 +597,53 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
             vis("causal and NOCONFLICT (two writers of one key are vis-related)"),
             graph("irreflexive((so | wr | ww)+ ; rw?)"),
         ],
-        examples: &[Example {
-            notation: "T1: r(x,0) w(x,1)  T2: r(x,0) w(x,2)",
-            story: "T1 and T2 both update x from the value 0; whoever is second overwrites what it never saw.",
-            holds: &[Prefix],
-            violated: &[ParallelSnapshot, AdyaPl299],
-        }],
+        examples: &[
+            Example {
+                notation: "T1: r(x,0) w(x,1)  T2: r(x,0) w(x,2)",
+                story: "T1 and T2 both update x from the value 0; whoever is second overwrites what it never saw.",
+                holds: &[MonotonicView, Prefix],
+                violated: &[CursorStability],
+            },
+            Example {
+                notation: "T1: w(x,1) ; T2: r(x,0)",
+                story: "A session does not see what it wrote. Adya's levels know no sessions and put T2 before T1.",
+                holds: &[ReadCommitted, AdyaPl3],
+                violated: &[ReadAtomic],
+            },
+            Example {
+                notation: "T1: w(x,1)  T2: r(x,1) w(y,2)  T3: r(y,2) r(x,0)",
+                story: "T3 finds what T2 wrote and not what T2 had read.",
+                holds: &[UpdateAtomic],
+                violated: &[MonotonicView, AdyaPl299, Causal],
+            },
+        ],
         products: &[product("Walter", "parallel snapshot isolation", "the system of the paper")],
         sources: &[
             cite(WALTER, "section 3"),
             cite(CERONE_BERNARDI_GOTSMAN, "section 3"),
             cite(CERONE_GOTSMAN, "dependency graphs of PSI"),
         ],
+    },
+    Row {
+        level: AdyaPlSi,
+        name: "adya-pl-si",
+        about: "snapshot isolation; sessions do not count",
+        aliases: &["pl-si", "adya-snapshot-isolation"],
+        called: &[called("Elle", ":snapshot-isolation, :PL-SI"), called("Elnikety et al.", "generalized SI")],
+        definition: "A transaction reads from a snapshot, a beginning of the one commit order, and commits only if \
+                     nobody after the snapshot wrote a key it writes. This is snapshot-isolation of this \
+                     catalogue without the order of sessions: the snapshot may be older than what the same \
+                     session did before.",
+        engine: Solver,
+        axioms: &[graph("adya-pl-2, and acyclic((wr | ww) ; rw?): no G-SI, no G-nonadjacent")],
+        examples: &[Example {
+            notation: "T1: w(x,1)  T2: w(y,2)  T3: r(x,1) r(y,0)  T4: r(x,0) r(y,2)",
+            story: "T3 and T4 see T1 and T2 arrive in opposite orders.",
+            holds: &[UpdateSerializable, ParallelSnapshot],
+            violated: &[AdyaPl299, Prefix, AdyaPlSi],
+        }],
+        products: &[],
+        sources: &[cite(ADYA, "chapter 4, PL-SI"), cite(CERONE_GOTSMAN, "dependency graphs of SI")],
     },
     Row {
         level: Snapshot,
@@ -330,21 +670,27 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
             Example {
                 notation: "T1: r(x,0) w(x,1)  T2: r(x,0) w(x,2)",
                 story: "T1 and T2 update x from the same snapshot, and both commit.",
-                holds: &[Prefix],
-                violated: &[ParallelSnapshot, AdyaPl299],
+                holds: &[MonotonicView, Prefix],
+                violated: &[CursorStability],
             },
             Example {
                 notation: "T1: w(x,1)  T2: w(y,2)  T3: r(x,1) r(y,0)  T4: r(x,0) r(y,2)",
                 story: "T3 and T4 see T1 and T2 arrive in opposite orders.",
-                holds: &[ParallelSnapshot],
-                violated: &[Prefix, AdyaPl299],
+                holds: &[UpdateSerializable, ParallelSnapshot],
+                violated: &[AdyaPl299, Prefix, AdyaPlSi],
             },
             Example {
                 notation: "T1: r(x,0) w(x,1)  T2: r(y,0) w(x,2)  T3: w(y,3)  T4: r(y,3) r(x,0)",
                 story: "Neither of the levels below alone objects. T2 must have seen T1, which wrote x \
                         first, and not T3; T4 saw T3 and not T1.",
                 holds: &[Prefix, ParallelSnapshot],
-                violated: &[Snapshot, AdyaPl299],
+                violated: &[AdyaPl299, UpdateSerializable, AdyaPlSi],
+            },
+            Example {
+                notation: "T1: w(x,1) ; T2: r(x,0)",
+                story: "The snapshot of T2 is older than its own session.",
+                holds: &[ReadCommitted, AdyaPl3],
+                violated: &[ReadAtomic],
             },
         ],
         products: &[
@@ -362,6 +708,38 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
             cite(CERONE_GOTSMAN, "dependency graphs of SI"),
             cite(BISWAS_ENEA, "section 2"),
         ],
+    },
+    Row {
+        level: AdyaPl3,
+        name: "adya-pl-3",
+        about: "serializable; sessions do not count",
+        aliases: &["pl-3", "adya-serializable", "conflict-serializable"],
+        called: &[
+            called("Elle", ":serializable, :PL-3"),
+            called("ANSI SQL, as Adya reads it", "SERIALIZABLE"),
+        ],
+        definition: "Transactions might have run one after the other, each seeing all that went before it. This is \
+                     serializable of this catalogue without the order of sessions: a transaction may come \
+                     before others that its session ran earlier. It differs from adya-pl-2.99 in the \
+                     anti-dependencies of predicates (ranges).",
+        engine: Solver,
+        axioms: &[graph("adya-pl-2, and acyclic(wr | ww | rw), predicates included: no G2")],
+        examples: &[
+            Example {
+                notation: "T1: r(x,0) w(y,1)  T2: r(y,0) w(x,2)",
+                story: "Each reads what the other overwrites, so each would have to come first.",
+                holds: &[Snapshot],
+                violated: &[AdyaPl299, UpdateSerializable],
+            },
+            Example {
+                notation: "T1: w(x,1)  T2: w(y,2)  T3: r(x,1) r(y,0)  T4: r(x,0) r(y,2)",
+                story: "T3 and T4 see T1 and T2 arrive in opposite orders.",
+                holds: &[UpdateSerializable, ParallelSnapshot],
+                violated: &[AdyaPl299, Prefix, AdyaPlSi],
+            },
+        ],
+        products: &[],
+        sources: &[cite(ADYA, "chapter 3, PL-3"), cite(ADYA_LISKOV_ONEIL, "section 5")],
     },
     Row {
         level: Serializable,
@@ -386,13 +764,13 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
                 story: "Two doctors each see that both are on call, and each goes home. Whoever is second \
                         in a serial order would have seen the first leave.",
                 holds: &[StrictSnapshot],
-                violated: &[AdyaPl299],
+                violated: &[AdyaPl299, UpdateSerializable],
             },
             Example {
                 notation: "T1: w(y,1) ; T2: r(x,0)  T3: r(y,0) w(x,2)",
                 story: "T3 missed T1 and so comes before it; T2 missed T3 and so comes before T3, and yet it \
                         follows T1 in its session.",
-                holds: &[Snapshot, AdyaPl299],
+                holds: &[Snapshot, AdyaPl3],
                 violated: &[Serializable],
             },
         ],
@@ -434,7 +812,7 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
         examples: &[Example {
             notation: "T1@0-1: w(x,1)  T2@2-3: r(x,0)",
             story: "T1 had returned before T2 began, in another session, and T2 does not see it.",
-            holds: &[Serializable],
+            holds: &[StrongPl2, Serializable],
             violated: &[StrictSnapshot],
         }],
         products: &[],
@@ -477,7 +855,7 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
             Example {
                 notation: "T1@0-1: w(x,1)  T2@2-3: r(x,0)",
                 story: "T2 reads old data, as from a replica that lags behind.",
-                holds: &[Serializable],
+                holds: &[StrongPl2, Serializable],
                 violated: &[StrictSnapshot],
             },
         ],

@@ -48,8 +48,12 @@ fn title(report: &Report) -> String {
 /// The levels that were judged, stronger ones above weaker ones.
 pub(crate) fn lattice(report: &Report) -> String {
     let mut rows: BTreeMap<usize, Vec<&Judgement>> = BTreeMap::new();
+    // Finer levels take rows of their own only where they were asked for.
+    let is_fine = report.judged.iter().any(|judged| !judged.judgement.level.is_common());
+    let heights = if is_fine { heights(&Level::ALL) } else { heights(&Level::COMMON) };
     for judged in &report.judged {
-        rows.entry(height(judged.judgement.level)).or_default().push(&judged.judgement);
+        let height = heights.iter().find(|(level, _)| *level == judged.judgement.level);
+        rows.entry(height.map_or(0, |&(_, height)| height)).or_default().push(&judged.judgement);
     }
     let mut text = String::new();
     for row in rows.values_mut().rev() {
@@ -58,7 +62,7 @@ pub(crate) fn lattice(report: &Report) -> String {
         text.push_str("  ");
         for (i, judgement) in row.iter().enumerate() {
             let name = judgement.level.name();
-            let gap = if i + 1 < row.len() { COLUMN.saturating_sub(name.len()) } else { 0 };
+            let gap = if i + 1 < row.len() { COLUMN.saturating_sub(name.len()).max(1) } else { 0 };
             let _ = write!(text, "{}{}", cell(judgement), " ".repeat(gap));
         }
         text.push('\n');
@@ -66,10 +70,15 @@ pub(crate) fn lattice(report: &Report) -> String {
     text + "\n"
 }
 
-/// How many levels lie below a level, one under the other.
-fn height(level: Level) -> usize {
-    let below = Level::ALL.into_iter().filter(|&weaker| weaker != level && level.implies(weaker));
-    below.map(|weaker| height(weaker) + 1).max().unwrap_or(0)
+/// For each of some levels, weaker ones first, how many of them lie below it, one under the other.
+fn heights(levels: &[Level]) -> Vec<(Level, usize)> {
+    let mut heights: Vec<(Level, usize)> = Vec::with_capacity(levels.len());
+    for &level in levels {
+        let below = heights.iter().filter(|(weaker, _)| level.implies(*weaker));
+        let height = below.map(|(_, height)| height + 1).max().unwrap_or(0);
+        heights.push((level, height));
+    }
+    heights
 }
 
 fn cell(judgement: &Judgement) -> String {

@@ -28,7 +28,9 @@ pub(super) struct Ordered {
 impl Ordered {
     /// Whether every history that satisfies this satisfies the other.
     fn implies(self, other: Ordered) -> bool {
-        self.level.implies(other.level) && self.orders >= other.orders
+        self.orders >= other.orders
+            && (self.level.implies(other.level)
+                || other.orders == PLAIN && apart(self.level).implies(apart(other.level)))
     }
 }
 
@@ -37,7 +39,7 @@ const SESSION: Through = Through::Sessions;
 const STRONG: Through = Through::RealTime;
 
 /// Elle's names, those it prints, with what each means.
-static MODELS: [(&str, Level, Through); 19] = [
+static MODELS: [(&str, Level, Through); 23] = [
     ("read-uncommitted", Level::AdyaPl1, PLAIN),
     ("strong-session-read-uncommitted", Level::AdyaPl1, SESSION),
     ("strong-read-uncommitted", Level::AdyaPl1, STRONG),
@@ -45,6 +47,10 @@ static MODELS: [(&str, Level, Through); 19] = [
     ("strong-session-read-committed", Level::AdyaPl2, SESSION),
     ("strong-read-committed", Level::AdyaPl2, STRONG),
     ("repeatable-read", Level::AdyaPl299, PLAIN),
+    ("cursor-stability", Level::CursorStability, PLAIN),
+    ("monotonic-view", Level::MonotonicView, PLAIN),
+    ("update-serializable", Level::UpdateSerializable, PLAIN),
+    ("update-atomic", Level::UpdateAtomic, PLAIN),
     ("monotonic-atomic-view", Level::ReadCommitted, PLAIN),
     ("read-atomic", Level::ReadAtomic, PLAIN),
     ("causal-cerone", Level::Causal, PLAIN),
@@ -75,9 +81,24 @@ fn models() -> impl Iterator<Item = (&'static str, Ordered)> {
 /// What a level of the catalogue is: which level, and which orders count in it.
 pub(super) fn ordered(level: Level) -> Ordered {
     let (level, orders) = match level {
-        Level::AdyaPl1 | Level::AdyaPl2 | Level::AdyaPl299 | Level::CutIsolation => (level, PLAIN),
+        Level::AdyaPl1
+        | Level::AdyaPl2
+        | Level::AdyaPl299
+        | Level::CutIsolation
+        | Level::CursorStability
+        | Level::MonotonicView
+        | Level::UpdateSerializable => (level, PLAIN),
+        Level::StrongSessionPl1 => (Level::AdyaPl1, SESSION),
+        Level::StrongPl1 => (Level::AdyaPl1, STRONG),
+        Level::StrongSessionPl2 => (Level::AdyaPl2, SESSION),
+        Level::StrongPl2 => (Level::AdyaPl2, STRONG),
+        Level::MonotonicAtomicView => (Level::ReadCommitted, PLAIN),
+        Level::ConsistentView => (Level::ParallelSnapshot, PLAIN),
+        Level::AdyaPlSi => (Level::Snapshot, PLAIN),
+        Level::AdyaPl3 => (Level::Serializable, PLAIN),
         Level::ReadCommitted
         | Level::ReadAtomic
+        | Level::UpdateAtomic
         | Level::Causal
         | Level::Prefix
         | Level::ParallelSnapshot
@@ -87,6 +108,11 @@ pub(super) fn ordered(level: Level) -> Ordered {
         Level::StrictSerializable => (Level::Serializable, STRONG),
     };
     Ordered { level, orders }
+}
+
+/// The level of the catalogue that is another one without sessions, if there is one.
+fn apart(level: Level) -> Level {
+    Level::ALL.into_iter().find(|apart| apart.with_sessions() == Some(level)).unwrap_or(level)
 }
 
 /// The weakest violated models and the other violated ones.
@@ -239,6 +265,15 @@ mod tests {
             ("strong-session-read-committed", "strong-session-read-uncommitted"),
             ("strong-session-read-uncommitted", "read-uncommitted"),
             ("serializable", "repeatable-read"),
+            ("serializable", "update-serializable"),
+            ("update-serializable", "consistent-view"),
+            ("consistent-view", "cursor-stability"),
+            ("consistent-view", "monotonic-view"),
+            ("repeatable-read", "cursor-stability"),
+            ("cursor-stability", "read-committed"),
+            ("monotonic-view", "read-committed"),
+            ("parallel-snapshot-isolation", "update-atomic"),
+            ("update-atomic", "read-atomic"),
             ("serializable", "snapshot-isolation"),
             ("snapshot-isolation", "parallel-snapshot-isolation"),
             ("snapshot-isolation", "prefix"),

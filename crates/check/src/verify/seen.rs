@@ -1,0 +1,217 @@
+//! Cursor stability, update atomic, monotonic view and update serializability over a commit order, which says the
+//! order `ww` of the writers of each key.
+//!
+//! - Cursor stability: who reads a key and writes it is the next writer after the one it read from.
+//! - Update atomic, besides read atomic: who writes a key has seen the earlier writers of it, and misses nothing
+//!   they wrote.
+//! - Monotonic view: a read does not miss whom an earlier operation of its transaction read from or overwrote, nor
+//!   what leads there along `wr` and `ww`.
+//! - Update serializability: `wr`, `ww` and `rw` have no cycle over the transactions that write, and none with one
+//!   more: a read of one that only reads does not miss anybody from whom they lead to one that it reads from.
+//!
+//! What leads somewhere is looked for backwards, from those transactions that miss anything, and no further than the
+//! first that they miss. Cost: a look at the writers of its key for every read, and such a walk for each
+//! transaction that misses something.
+
+use isoscope_history::{Key, OpView, Txn};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::sources::Sources;
+use super::{Refutation, ensure};
+use crate::certificate::Node;
+
+/// See the module.
+pub(super) fn check_cursors(sources: &Sources<'_, '_>) -> Result<(), Refutation> {
+    let (facts, history) = (sources.facts, sources.facts.history);
+    let mut last = vec![0; history.key_count()];
+    for (&txn, place) in sources.order.txns.iter().zip(1..) {
+        for read in history.ops_of(txn).filter(|op| !op.in_range && facts.writes(txn, op.key)) {
+            if let Some(from) = sources.of(read.id) {
+                ensure(sources.order.position(from) == last[read.key.index()], || {
+                    format!("another wrote the key between {} and its own write", facts.text(read.id))
+                })?;
+            }
+        }
+        history.ops_of(txn).filter(|op| op.last_write).for_each(|op| last[op.key.index()] = place);
+    }
+    Ok(())
+}
+
+/// See the module.
+pub(super) fn check_conflicts(sources: &Sources<'_, '_>) -> Result<(), Refutation> {
+    let (facts, history) = (sources.facts, sources.facts.history);
+    for &txn in sources.order.txns {
+        let written: Vec<Key> = history.ops_of(txn).filter(|op| op.last_write).map(|op| op.key).collect();
+        for read in history.ops_of(txn) {
+            let missed =
+                missed(sources, txn, read).into_iter().filter(|&other| is_before(sources, other, txn));
+            for other in missed {
+                ensure(!written.iter().any(|&key| facts.writes(other, key)), || {
+                    let (read, other) = (facts.text(read.id), facts.name(other));
+                    format!("{read} misses a write of {other}, which its transaction overwrites")
+                })?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn is_before(sources: &Sources<'_, '_>, one: Txn, other: Txn) -> bool {
+    sources.order.position(Node::Txn(one)) < sources.order.position(Node::Txn(other))
+}
+
+/// The others that overwrote what a read returned, in the order.
+fn missed(sources: &Sources<'_, '_>, reader: Txn, read: OpView) -> Vec<Txn> {
+    let Some(from) = sources.of(read.id) else { return Vec::new() };
+    let after =
+        |txn: &Txn| *txn != reader && sources.order.position(Node::Txn(*txn)) > sources.order.position(from);
+    sources.facts.history.writers(read.key).iter().copied().filter(after).collect()
+}
+
+/// For each transaction, those directly before it.
+struct Before(Vec<Vec<Txn>>);
+
+impl Before {
+    /// By `wr` and `ww`.
+    fn new(sources: &Sources<'_, '_>) -> Before {
+        let history = sources.facts.history;
+        let mut before = vec![Vec::new(); history.txn_count()];
+        let mut last: Vec<Option<Txn>> = vec![None; history.key_count()];
+        for &txn in sources.order.txns {
+            for op in history.ops_of(txn) {
+                if let Some(Node::Txn(writer)) = sources.of(op.id) {
+                    before[txn.index()].push(writer);
+                }
+                if op.last_write {
+                    before[txn.index()].extend(last[op.key.index()].replace(txn));
+                }
+            }
+        }
+        Before(before)
+    }
+
+    /// Adds the `rw` of those that write: to the next writer after what they read.
+    fn add_missed(&mut self, sources: &Sources<'_, '_>) {
+        let history = sources.facts.history;
+        let mut next: FxHashMap<(Key, Node), Txn> = FxHashMap::default();
+        let mut last: Vec<Node> = vec![Node::Initial; history.key_count()];
+        for &txn in sources.order.txns {
+            for write in history.ops_of(txn).filter(|op| op.last_write) {
+                let version = std::mem::replace(&mut last[write.key.index()], Node::Txn(txn));
+                next.insert((write.key, version), txn);
+            }
+        }
+        for &txn in sources.order.txns.iter().filter(|&&txn| writes(sources, txn)) {
+            for read in history.ops_of(txn) {
+                let from = sources.of(read.id);
+                let over = from.and_then(|from| next.get(&(read.key, from)).copied());
+                // Who overwrites what it read is followed by whoever follows it.
+                if let Some(over) = over.filter(|&over| over != txn) {
+                    self.0[over.index()].push(txn);
+                }
+            }
+        }
+    }
+
+    /// The place of each transaction in an order of all these, if there is one.
+    fn places(&self, txns: &[Txn]) -> Option<Vec<u32>> {
+        let mut open: Vec<usize> = self.0.iter().map(Vec::len).collect();
+        let mut after: Vec<Vec<Txn>> = vec![Vec::new(); self.0.len()];
+        for &txn in txns {
+            self.0[txn.index()].iter().for_each(|before| after[before.index()].push(txn));
+        }
+        let mut places = vec![0; self.0.len()];
+        let mut ready: Vec<Txn> = txns.iter().copied().filter(|txn| open[txn.index()] == 0).collect();
+        let mut placed = 0;
+        while let Some(txn) = ready.pop() {
+            placed += 1;
+            places[txn.index()] = placed;
+            for &next in &after[txn.index()] {
+                open[next.index()] -= 1;
+                if open[next.index()] == 0 {
+                    ready.push(next);
+                }
+            }
+        }
+        (placed as usize == txns.len()).then_some(places)
+    }
+
+    /// Adds a transaction and all that lead to it, as far as they count.
+    fn walk(&self, from: Txn, counts: &dyn Fn(Txn) -> bool, seen: &mut FxHashSet<Txn>) {
+        let mut todo = vec![from];
+        while let Some(txn) = todo.pop() {
+            if counts(txn) && seen.insert(txn) {
+                todo.extend(&self.0[txn.index()]);
+            }
+        }
+    }
+}
+
+fn writes(sources: &Sources<'_, '_>, txn: Txn) -> bool {
+    sources.facts.history.ops_of(txn).any(|op| op.kind.is_write())
+}
+
+/// See the module.
+pub(super) fn check_monotonic(sources: &Sources<'_, '_>) -> Result<(), Refutation> {
+    let history = sources.facts.history;
+    let before = Before::new(sources);
+    let mut last: Vec<Option<Txn>> = vec![None; history.key_count()];
+    for &txn in sources.order.txns {
+        let missed: Vec<(OpView, Vec<Txn>)> =
+            history.ops_of(txn).map(|op| (op, missed(sources, txn, op))).collect();
+        let place = |txn: &Txn| sources.order.position(Node::Txn(*txn));
+        let first = missed.iter().flat_map(|(_, missed)| missed).map(place).min();
+        let counts = |txn: Txn| first.is_some_and(|first| place(&txn) >= first);
+        let mut seen = FxHashSet::default();
+        for (op, missed) in missed {
+            refuse_seen(sources, op, &missed, &seen)?;
+            if let Some(Node::Txn(writer)) = sources.of(op.id) {
+                before.walk(writer, &counts, &mut seen);
+            }
+            if op.last_write
+                && let Some(writer) = last[op.key.index()].replace(txn)
+            {
+                before.walk(writer, &counts, &mut seen);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn refuse_seen(
+    sources: &Sources<'_, '_>,
+    read: OpView,
+    missed: &[Txn],
+    seen: &FxHashSet<Txn>,
+) -> Result<(), Refutation> {
+    match missed.iter().find(|txn| seen.contains(txn)) {
+        None => Ok(()),
+        Some(&txn) => Err(Refutation::new(format!(
+            "{} misses a write of {}, on which its transaction depends",
+            sources.facts.text(read.id),
+            sources.facts.name(txn)
+        ))),
+    }
+}
+
+/// See the module.
+pub(super) fn check_updates(sources: &Sources<'_, '_>) -> Result<(), Refutation> {
+    let history = sources.facts.history;
+    let mut before = Before::new(sources);
+    before.add_missed(sources);
+    let Some(places) = before.places(sources.order.txns) else {
+        return Err(Refutation::new("those that write have no serial order with these versions"));
+    };
+    let place = |txn: &Txn| places[txn.index()];
+    for &txn in sources.order.txns.iter().filter(|&&txn| !writes(sources, txn)) {
+        let missed: Vec<(OpView, Vec<Txn>)> =
+            history.ops_of(txn).map(|op| (op, missed(sources, txn, op))).collect();
+        let Some(first) = missed.iter().flat_map(|(_, missed)| missed).map(place).min() else { continue };
+        let mut seen = FxHashSet::default();
+        for &writer in &before.0[txn.index()] {
+            before.walk(writer, &|txn| place(&txn) >= first, &mut seen);
+        }
+        missed.iter().try_for_each(|(read, missed)| refuse_seen(sources, *read, missed, &seen))?;
+    }
+    Ok(())
+}

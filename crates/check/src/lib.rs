@@ -7,11 +7,12 @@
 //! ```
 //!
 //! A [`Checker`] answers for one level at a time with a [`Judgement`], whose [`Verdict`] carries a certificate;
-//! [`verify`] checks it against the history and shares no code with the engines.
+//! `isoscope-verify` checks it against the history and shares no code with the engines.
 //!
 //! ```
-//! use isoscope_check::{Checker, Options, Verdict, verify};
+//! use isoscope_check::{Checker, Options, Verdict};
 //! use isoscope_levels::Level;
+//! use isoscope_verify::verify;
 //!
 //! let history = isoscope_history::notation::parse("T1: w(x,1) w(y,1)  T2: r(x,1) r(y,0)").unwrap();
 //! let mut checker = Checker::new(&history, Options::default());
@@ -23,9 +24,10 @@
 //!
 //! This crate does no IO, prints nothing and sees no clock.
 
+use isoscope_certificate as certificate;
+
 mod analysis;
 mod axiom;
-mod certificate;
 mod checker;
 mod cut;
 mod cycles;
@@ -36,14 +38,9 @@ mod schedule;
 mod stale;
 mod strong;
 mod trace;
-mod verify;
 mod watch;
 mod worlds;
 
-pub use certificate::{
-    Against, Case, Choice, Edge, Evidence, Finding, Instance, Judgement, Limit, Node, Proof, Question, Seen,
-    Through, Unknown, Verdict, Why, Witness, World, Worlds,
-};
 pub use checker::{Checker, Options};
-pub use verify::{Refutation, Verifier, verify};
+pub use isoscope_certificate::*;
 pub use watch::{Stage, Watch};

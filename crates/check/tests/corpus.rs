@@ -7,12 +7,13 @@
 
 use std::path::{Path, PathBuf};
 
-use isoscope_check::{Checker, Options, Unknown, Verdict, Verifier};
+use isoscope_check::{Checker, Options, Unknown, Verdict};
 use isoscope_formats::{Input, ReadOptions, read};
 use isoscope_levels::Level::{
     self, AdyaPl1, AdyaPl2, AdyaPl299, Causal, CutIsolation, ParallelSnapshot, Prefix, ReadAtomic,
     ReadCommitted, Serializable, Snapshot, StrictSerializable, StrictSnapshot,
 };
+use isoscope_verify::Verifier;
 
 fn corpus() -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");

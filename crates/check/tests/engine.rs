@@ -2,9 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
 #![allow(clippy::format_collect, reason = "short texts, made for reading")]
 
-use isoscope_check::{Checker, Judgement, Options, Unknown, Verdict, verify};
+use isoscope_check::{Checker, Judgement, Options, Unknown, Verdict};
 use isoscope_history::{History, notation};
 use isoscope_levels::{Anomaly, Level};
+use isoscope_verify::verify;
 use isoscope_workload::{Spec, run};
 
 fn judge(history: &History, level: Level) -> Judgement {

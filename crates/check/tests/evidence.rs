@@ -7,9 +7,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use isoscope_check::{Case, Checker, Edge, Evidence, Finding, Node, Options, Through, Verdict, Why, verify};
+use isoscope_check::{Case, Checker, Edge, Evidence, Finding, Node, Options, Through, Verdict, Why};
 use isoscope_history::{History, notation};
 use isoscope_levels::{Anomaly, Level};
+use isoscope_verify::verify;
 
 struct Dice(u64);
 

@@ -1,9 +1,10 @@
 //! Histories of known origin: the store that ran them says which levels hold, and what was injected, which do not.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
 
-use isoscope_check::{Checker, Options, Verdict, Verifier};
+use isoscope_check::{Checker, Options, Verdict};
 use isoscope_history::{Builder, History};
 use isoscope_levels::Level;
+use isoscope_verify::Verifier;
 use isoscope_workload::{Duplication, Injection, Shape, Spec, Store, run};
 
 /// The verdict of a level, verified; `None` when it is unknown.

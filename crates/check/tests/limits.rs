@@ -3,9 +3,10 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use isoscope_check::{Checker, Limit, Options, Stage, Unknown, Verdict, Watch, verify};
+use isoscope_check::{Checker, Limit, Options, Stage, Unknown, Verdict, Watch};
 use isoscope_history::{History, notation};
 use isoscope_levels::{Anomaly, Level};
+use isoscope_verify::verify;
 use isoscope_workload::{Duplication, Shape, Spec, run};
 
 /// Says after so many questions that time is up, and counts how often it is asked again.

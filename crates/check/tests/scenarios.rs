@@ -10,10 +10,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use isoscope_check::{
     Case, Checker, Choice, Evidence, Finding, Instance, Judgement, Limit, Node, Options, Stage, Verdict,
-    Verifier, Watch,
+    Watch,
 };
 use isoscope_history::{History, Txn, notation};
 use isoscope_levels::{Anomaly, Level};
+use isoscope_verify::Verifier;
 
 /// Histories that violate a level, and no saturation says so.
 const CORES: [(Level, &str); 4] = [

@@ -8,13 +8,14 @@ mod page;
 use std::sync::Arc;
 use std::time::Duration;
 
-use isoscope_check::{Checker, Options as CheckOptions, Verdict, Verifier};
+use isoscope_check::{Checker, Options as CheckOptions, Verdict};
 use isoscope_history::{History, Outcome};
 use isoscope_levels::{Anomaly, Level};
 use isoscope_record::{
     Fault, Kind, Limits, Monitor, Options, Plan, PlanSpec, Recording, Server, ServerKind, Subject, Target,
     Workload, isolations, log,
 };
+use isoscope_verify::Verifier;
 use page::Page;
 
 fn start(kind: ServerKind, settings: &[&str]) -> Server {

@@ -17,10 +17,11 @@ mod unknown;
 mod worlds;
 
 use isoscope_check::{
-    Edge, Evidence, Finding, Instance, Judgement, Node, Seen, Through, Verdict, Why, Witness, verify,
+    Edge, Evidence, Finding, Instance, Judgement, Node, Seen, Through, Verdict, Why, Witness,
 };
 use isoscope_history::{History, Op, Txn};
 use isoscope_levels::{Anomaly, Level};
+use isoscope_verify::verify;
 use std::sync::Arc;
 
 /// The transaction called `Tn`; 0 is the initial state.

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use isoscope_check::{Checker, Judgement, Node, Options, Unknown, Verdict, Verifier, Witness};
+use isoscope_check::{Checker, Judgement, Node, Options, Unknown, Verdict, Witness};
 use isoscope_history::{History, Op, OpView, Txn, Value, notation};
 use isoscope_levels::Level;
+use isoscope_verify::Verifier;
 
 use crate::axioms::{self, Explanation, LEVELS};
 use crate::plan::{Plan, build, shrink};

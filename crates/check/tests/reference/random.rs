@@ -6,9 +6,9 @@
 
 use std::ops::Range;
 
-use isoscope_check::verify;
 use isoscope_history::{History, NO_EVENT, NO_TIME, Outcome, Txn};
 use isoscope_levels::{EDGES, Level};
+use isoscope_verify::verify;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 

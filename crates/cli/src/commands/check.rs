@@ -18,11 +18,12 @@ mod watch;
 use std::path::Path;
 use std::time::Instant;
 
-use isoscope_check::{Checker, Judgement, Options, Unknown, Verdict, Verifier};
+use isoscope_check::{Checker, Judgement, Options, Unknown, Verdict};
 use isoscope_explain::visible;
 use isoscope_formats::{Failure, Problem, Reading, Severity};
 use isoscope_history::History;
 use isoscope_levels::Level;
+use isoscope_verify::Verifier;
 
 use crate::args::{AskedLevel, CheckArgs, CheckStyle, JudgeArgs, UnknownOrder};
 use crate::commands::open;

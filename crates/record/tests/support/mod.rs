@@ -8,12 +8,13 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use isoscope_check::{Checker, Options, Verdict, Verifier};
+use isoscope_check::{Checker, Options, Verdict};
 use isoscope_history::{Builder, History, Outcome};
 use isoscope_levels::{Anomaly, Level};
 use isoscope_record::log::{Ending, LogHeader, write_header, write_load, write_txn};
 use isoscope_record::workload::{Application, client};
 use isoscope_record::{Answer, Client, Database, Failure, Record, Scalar, Seen, Stamps, Statement, Step};
+use isoscope_verify::Verifier;
 
 /// A transaction that ended.
 pub(crate) struct Ended {

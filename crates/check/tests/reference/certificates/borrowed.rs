@@ -5,11 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use isoscope_check::{
-    Case, Checker, Choice, Edge, Evidence, Finding, Judgement, Options, Proof, Through, Verdict, Verifier,
-    verify,
+    Case, Checker, Choice, Edge, Evidence, Finding, Judgement, Options, Proof, Through, Verdict,
 };
 use isoscope_history::{History, Txn};
 use isoscope_levels::{Anomaly, Level};
+use isoscope_verify::{Verifier, verify};
 
 use super::claims::{draw_any, holds_by_definition};
 use super::prover::{PROVABLE, Prover};

@@ -5,9 +5,10 @@
 
 use std::sync::Arc;
 
-use isoscope_check::{Judgement, Node, Verdict, Verifier, Witness};
+use isoscope_check::{Judgement, Node, Verdict, Witness};
 use isoscope_history::{History, Key, NO_EVENT, OpKind, OpView, Outcome, Txn, Value, notation};
 use isoscope_levels::Level;
+use isoscope_verify::Verifier;
 
 use crate::axioms::{self, WEAK};
 use crate::plan::{Plan, Step, build};

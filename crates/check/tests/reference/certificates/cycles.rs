@@ -2,9 +2,10 @@
 //!
 //! Good cycles are broken in every way there is, one at a time, and must be refused for that reason.
 
-use isoscope_check::{Against, Finding, Judgement, Limit, Unknown, Verdict, verify};
+use isoscope_check::{Against, Finding, Judgement, Limit, Unknown, Verdict};
 use isoscope_history::notation;
 use isoscope_levels::{Anomaly, Level};
+use isoscope_verify::verify;
 
 use super::{E, Y, accept, cycle, finding, read, refuse, violated};
 

@@ -4,9 +4,10 @@
 
 use std::sync::Arc;
 
-use isoscope_check::{Judgement, Node, Verdict, Witness, verify};
+use isoscope_check::{Judgement, Node, Verdict, Witness};
 use isoscope_history::{History, Op, Txn, notation};
 use isoscope_levels::Level;
+use isoscope_verify::verify;
 
 use super::{Place, accept, holds, node, op, refuse, txn};
 

@@ -2,9 +2,10 @@
 //!
 //! Which levels forbid a cycle is a matter of its shape; each is accepted at those and refused at all others.
 
-use isoscope_check::{Against, Evidence, Finding, Judgement, Through, Verdict, verify};
+use isoscope_check::{Against, Evidence, Finding, Judgement, Through, Verdict};
 use isoscope_history::{History, notation};
 use isoscope_levels::{Anomaly, Level};
+use isoscope_verify::verify;
 
 use super::{E, Y, accept, edges, finding, read, refuse, violated};
 

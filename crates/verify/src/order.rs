@@ -8,7 +8,7 @@ use isoscope_history::{Outcome, Txn};
 
 use super::facts::Facts;
 use super::{Refutation, ensure};
-use crate::certificate::Node;
+use isoscope_certificate::Node;
 
 /// A commit order; see the module.
 pub(super) struct Order<'a> {

@@ -15,7 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Refutation;
 use super::facts::{Candidates, Facts, Source, Writers};
-use crate::certificate::Node;
+use isoscope_certificate::Node;
 
 /// Whether two reads of one key by one transaction are of one other transaction.
 #[derive(Clone, Copy, PartialEq, Eq)]

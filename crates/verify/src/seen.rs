@@ -18,7 +18,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::sources::Sources;
 use super::{Refutation, ensure};
-use crate::certificate::Node;
+use isoscope_certificate::Node;
 
 /// See the module.
 pub(super) fn check_cursors(sources: &Sources<'_, '_>) -> Result<(), Refutation> {

@@ -13,7 +13,7 @@ use super::facts::{Facts, Source};
 use super::lists::Lists;
 use super::order::Order;
 use super::{Refutation, ensure};
-use crate::certificate::Node;
+use isoscope_certificate::Node;
 
 /// The sources of all reads in an order; see the module.
 pub(super) struct Sources<'a, 'h> {

@@ -19,7 +19,7 @@ use super::order::Order;
 use super::replay::{self, View};
 use super::sources::Sources;
 use super::{Refutation, causal, cut, direct, lists, realtime, seen};
-use crate::certificate::Witness;
+use isoscope_certificate::Witness;
 
 /// Checks a witness.
 pub(super) fn check(facts: &Facts<'_>, level: Level, witness: &Witness) -> Result<(), Refutation> {

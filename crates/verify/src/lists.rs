@@ -16,7 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::facts::Facts;
 use super::order::Order;
 use super::{Refutation, ensure};
-use crate::certificate::Node;
+use isoscope_certificate::Node;
 
 /// An element of a list that an order makes: of whom, and whether it is the last that this transaction appended.
 struct Element {

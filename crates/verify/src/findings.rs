@@ -10,7 +10,7 @@ use super::cut::{self, Origins};
 use super::facts::Facts;
 use super::given::Given;
 use super::{Refutation, cases, classify, cycle, ensure, shape, worlds};
-use crate::certificate::{Edge, Evidence, Finding, Through, Why};
+use isoscope_certificate::{Edge, Evidence, Finding, Through, Why};
 
 /// Checks all findings of a violated level.
 pub(super) fn check(facts: &Facts<'_>, level: Level, findings: &[Finding]) -> Result<(), Refutation> {

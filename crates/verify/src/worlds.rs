@@ -18,7 +18,7 @@ use isoscope_levels::Level;
 
 use super::facts::Facts;
 use super::{Refutation, ensure, findings};
-use crate::certificate::{Finding, Question, World, Worlds};
+use isoscope_certificate::{Finding, Question, World, Worlds};
 
 /// Checks a proof, and that it is named after its main leaf.
 pub(super) fn check(

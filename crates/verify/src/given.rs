@@ -11,7 +11,7 @@ use isoscope_history::{Key, Op, Txn};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::facts::{Facts, Source};
-use crate::certificate::Node;
+use isoscope_certificate::Node;
 
 /// Facts and assumptions; see the module.
 pub(super) struct Given<'a, 'h> {

@@ -23,7 +23,7 @@ use isoscope_history::{History, Session, Txn};
 use super::Refutation;
 use super::direct::Latest;
 use super::sources::Sources;
-use crate::certificate::Node;
+use isoscope_certificate::Node;
 
 /// What happens before a transaction.
 #[derive(Clone, Copy, PartialEq, Eq)]

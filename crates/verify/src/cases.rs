@@ -21,7 +21,7 @@ use super::facts::{Facts, Source};
 use super::findings::{self, read_of};
 use super::given::Given;
 use super::{Refutation, classify, cycle, ensure, shape};
-use crate::certificate::{Case, Choice, Edge, Finding, Node, Proof, Through};
+use isoscope_certificate::{Case, Choice, Edge, Finding, Node, Proof, Through};
 
 /// Checks a proof and the name of what it shows.
 pub(super) fn check(

@@ -24,7 +24,7 @@ use isoscope_history::{Key, Op, Txn};
 use isoscope_levels::{Anomaly, Level};
 
 use super::given::Given;
-use crate::certificate::{Against, Edge, Node, Seen, Through, Why};
+use isoscope_certificate::{Against, Edge, Node, Seen, Through, Why};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {

@@ -15,7 +15,7 @@ use isoscope_history::{NO_EVENT, NO_TIME, Outcome, Txn};
 use super::facts::Facts;
 use super::order::Order;
 use super::{Refutation, ensure};
-use crate::certificate::Node;
+use isoscope_certificate::Node;
 
 /// When a transaction was invoked, if that is known.
 fn invoked(facts: &Facts<'_>, txn: Txn) -> Option<i64> {

@@ -13,7 +13,7 @@ use isoscope_history::{History, Key, Op, OpView, Txn};
 use super::Refutation;
 use super::facts::Facts;
 use super::sources::Sources;
-use crate::certificate::Node;
+use isoscope_certificate::Node;
 
 /// For each key, the latest position in the commit order of a writer that was seen.
 ///

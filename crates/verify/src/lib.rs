@@ -42,8 +42,8 @@ use std::fmt;
 use isoscope_history::{History, Op, Value};
 use isoscope_levels::Level;
 
-use crate::certificate::{Judgement, Unknown, Verdict};
 use facts::{Facts, Source};
+use isoscope_certificate::{Judgement, Unknown, Verdict};
 
 /// Why a certificate does not prove its verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]

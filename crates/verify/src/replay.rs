@@ -21,7 +21,7 @@ use super::facts::{Facts, Source};
 use super::lists::Lists;
 use super::order::Order;
 use super::{Refutation, ensure, realtime};
-use crate::certificate::Node;
+use isoscope_certificate::Node;
 
 /// For each transaction of an order, that it sees all before it.
 pub(super) fn everything(order: &Order<'_>) -> Vec<u32> {

@@ -24,7 +24,7 @@ use isoscope_history::{Datum, History, Key, Op, OpKind, OpView, Outcome, Txn, Va
 use rustc_hash::FxHashMap;
 
 use super::lists;
-use crate::certificate::Node;
+use isoscope_certificate::Node;
 
 /// Where a read has its value from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use super::facts::Facts;
 use super::findings::read_of;
 use super::given::Given;
 use super::{Refutation, ensure, realtime, shape};
-use crate::certificate::{Edge, Node, Seen, Why};
+use isoscope_certificate::{Edge, Node, Seen, Why};
 
 /// Checks that every edge of a cycle is there, and that the level forbids its shape.
 pub(super) fn check(given: &Given<'_, '_>, level: Level, edges: &[Edge]) -> Result<(), Refutation> {

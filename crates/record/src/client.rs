@@ -1,16 +1,7 @@
 //! A client: one session, which runs its transactions one after the other.
 
-use crate::database::{ConnectionId, Failure};
+use crate::database::{ConnectionId, Failure, Stamps};
 use crate::record::Record;
-
-/// When a transaction began and committed by the database's own clock, in nanoseconds, where it tells.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stamps {
-    /// When it began.
-    pub begin: Option<i64>,
-    /// When it committed.
-    pub commit: Option<i64>,
-}
 
 /// One session of a workload. What it asks for depends on the number and the attempt alone, and on what it was answered
 /// inside the same transaction; never on earlier transactions, other sessions or the clock.

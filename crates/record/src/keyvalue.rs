@@ -11,7 +11,8 @@ pub use memory::{Bug, BugKind, MemoryStore};
 pub use plan::{Kind, Plan, PlanError, PlanSpec};
 pub use tables::Tables;
 
-use crate::client::{Client, Stamps};
+use crate::client::Client;
+use crate::database::Stamps;
 use crate::database::{ConnectionId, Failure};
 use crate::record::{Record, Seen, Step};
 

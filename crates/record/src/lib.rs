@@ -20,7 +20,6 @@ pub mod hermitage;
 mod isolation;
 mod keyvalue;
 mod line;
-pub mod log;
 mod monitor;
 mod record;
 mod recording;
@@ -32,9 +31,11 @@ mod sink;
 mod target;
 pub mod workload;
 
-pub use client::{Client, Stamps};
+pub use isoscope_log as log;
+
+pub use client::Client;
 pub use database::{
-    Answer, Class, Connection, ConnectionId, Control, Database, Failure, Scalar, Statement, Vendor,
+    Answer, Class, Connection, ConnectionId, Control, Database, Failure, Scalar, Stamps, Statement, Vendor,
 };
 pub use fault::{Fault, FaultKind};
 pub use isolation::{

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use isoscope_history::Outcome;
 
-use crate::client::Stamps;
+use crate::database::Stamps;
 use crate::database::{Failure, Scalar};
 use crate::record::{Seen, Step};
 

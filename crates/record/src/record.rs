@@ -3,6 +3,8 @@
 
 use std::time::Instant;
 
+pub use isoscope_log::Event;
+
 use crate::database::{Answer, Failure, Scalar, Statement};
 
 /// An operation on a key, before it is answered. Keys are texts or integers, values integers.
@@ -37,21 +39,6 @@ pub enum Seen {
     List(Vec<i64>),
     /// The keys found, with their values.
     Rows(Vec<(Scalar, i64)>),
-}
-
-/// A statement with its answer, and when it was sent and answered.
-#[derive(Clone, Debug)]
-pub struct Event {
-    /// The text.
-    pub sql: String,
-    /// Its parameters.
-    pub params: Vec<Scalar>,
-    /// What came back.
-    pub answer: Result<Answer, Failure>,
-    /// When it was sent.
-    pub sent: Instant,
-    /// When the answer was there.
-    pub answered: Instant,
 }
 
 /// What one transaction did so far.

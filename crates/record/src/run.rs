@@ -19,7 +19,8 @@ use std::time::{Duration, Instant};
 
 use isoscope_history::Outcome;
 
-use crate::client::{Client, Stamps};
+use crate::client::Client;
+use crate::database::Stamps;
 use crate::database::{Answer, Class, Failure, Scalar, Statement};
 use crate::line::{Ended, write_txn};
 use crate::log::{self, Ending};

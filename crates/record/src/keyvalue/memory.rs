@@ -12,7 +12,7 @@ use isoscope_levels::Level;
 use isoscope_workload::{Dice, Store, Transaction};
 
 use super::{KeyValue, Plan};
-use crate::client::Stamps;
+use crate::database::Stamps;
 use crate::database::{Class, ConnectionId, Failure, Scalar};
 use crate::record::{Record, Seen, Step};
 

@@ -16,7 +16,7 @@
 //! The table is called `isoscope_kv`, and only it is touched.
 
 use super::{KeyValue, Kind, Plan};
-use crate::client::Stamps;
+use crate::database::Stamps;
 use crate::database::{
     Answer, Class, Connection, ConnectionId, Database, Failure, Scalar, Statement, Vendor,
 };

@@ -15,7 +15,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use isoscope_workload::Dice;
 
-use crate::client::{Client, Stamps};
+use crate::client::Client;
+use crate::database::Stamps;
 use crate::database::{
     Answer, Class, Connection, ConnectionId, Database, Failure, Scalar, Statement, Vendor,
 };

@@ -7,6 +7,15 @@
 //! {"session":3,"txn":17,"number":2,"sql":"COMMIT","count":0,"times":[95000,99000],"outcome":"committed"}
 //! ```
 //!
+//! ```
+//! let text = r#"{"isoscope":"log","version":1,"database":"SQLite 3.51.3","vendor":"sqlite","isolation":"serializable","workload":"bank","seed":7,"schema":[]}
+//! {"session":3,"txn":17,"number":0,"sql":"SELECT 1","rows":[[1]],"times":[81000,93000]}
+//! "#;
+//! let log = isoscope_log::read(text.as_bytes())?;
+//! assert_eq!(log.entries[0].sql, "SELECT 1");
+//! # Ok::<(), isoscope_log::LogError>(())
+//! ```
+//!
 //! A history says which values were read and written; a log says what was asked of the database and what it answered,
 //! so that an auditor who knows SQL can tell whether the answers were right. Both name sessions and transactions
 //! alike. `schema/log.schema.json` says the same to machines, `docs/log.md` to people.
@@ -41,16 +50,17 @@
 //! wrong is an error. Fields that are not understood are ignored with a warning, so that version 1 can grow; another
 //! version is an error.
 
-use isoscope_history::Outcome;
-
-use crate::client::Stamps;
-use crate::database::{Answer, Failure, Scalar, Vendor};
-
+mod answer;
 mod read;
 mod write;
 
+pub use answer::{Answer, Class, Failure, Scalar, Vendor};
 pub use read::{LogError, Reader, Warning, read};
 pub use write::{Place, write_ending, write_event, write_header, write_load, write_txn};
+
+use std::time::Instant;
+
+use isoscope_history::Outcome;
 
 /// The version of the format.
 pub const VERSION: u64 = 1;
@@ -75,6 +85,21 @@ pub struct LogHeader {
     pub schema: Vec<String>,
 }
 
+/// A statement with its answer, and when it was sent and answered.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// The text.
+    pub sql: String,
+    /// Its parameters.
+    pub params: Vec<Scalar>,
+    /// What came back.
+    pub answer: Result<Answer, Failure>,
+    /// When it was sent.
+    pub sent: Instant,
+    /// When the answer was there.
+    pub answered: Instant,
+}
+
 /// A statement with its answer, as a log has it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
@@ -96,6 +121,15 @@ pub struct Entry {
     pub answered: u64,
     /// How the transaction ended, if it ended here.
     pub ending: Option<Ending>,
+}
+
+/// When a transaction began and committed by the database's own clock, in nanoseconds, where it tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamps {
+    /// When it began.
+    pub begin: Option<i64>,
+    /// When it committed.
+    pub commit: Option<i64>,
 }
 
 /// How a transaction ended.

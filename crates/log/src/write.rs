@@ -8,10 +8,7 @@ use std::time::Instant;
 
 use isoscope_history::Outcome;
 
-use super::{Ending, LOADER, LogHeader, VERSION, vendor_word};
-use crate::client::Stamps;
-use crate::database::{Answer, Failure, Scalar};
-use crate::record::Event;
+use crate::{Answer, Ending, Event, Failure, LOADER, LogHeader, Scalar, Stamps, VERSION, vendor_word};
 
 /// Where a statement stands.
 #[derive(Clone, Copy, Debug)]

@@ -4,10 +4,10 @@
 use std::time::{Duration, Instant};
 
 use isoscope_history::Outcome;
-use isoscope_record::log::{
-    Ending, Entry, Log, LogError, LogHeader, Place, read, write_ending, write_event, write_header, write_load,
+use isoscope_log::{
+    Answer, Class, Ending, Entry, Event, Failure, Log, LogError, LogHeader, Place, Scalar, Stamps, Vendor,
+    read, write_ending, write_event, write_header, write_load,
 };
-use isoscope_record::{Answer, Class, Event, Failure, Scalar, Stamps, Vendor};
 use proptest::prelude::*;
 
 fn header() -> LogHeader {

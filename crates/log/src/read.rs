@@ -11,9 +11,10 @@ use isoscope_history::Outcome;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, IgnoredAny, MapAccess, Visitor};
 
-use super::{Ending, Entry, Log, LogHeader, OUTCOMES, VENDORS, VERSION, vendor_word};
-use crate::client::Stamps;
-use crate::database::{Answer, Class, Failure, Scalar, Vendor};
+use crate::{
+    Answer, Class, Ending, Entry, Failure, Log, LogHeader, OUTCOMES, Scalar, Stamps, VENDORS, VERSION,
+    Vendor, vendor_word,
+};
 
 /// The longest line, in bytes.
 const LONGEST_LINE: u64 = 1 << 30;

@@ -6,10 +6,15 @@
 //! be looked up in the history, or a [`Proof`] by cases, every one of which ends in such a cycle. `verify` looks
 //! them up, and shares no code with the engines.
 
+mod file;
+
+pub use file::{Certificate, CertificateError, Conditions, Subject, UnknownOrder, Word};
+
 use std::sync::Arc;
 
 use isoscope_history::{Key, Op, Txn};
 use isoscope_levels::{Anomaly, Level};
+use serde::{Deserialize, Serialize};
 
 /// A transaction, or the initial state, which is the transaction before all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,7 +26,8 @@ pub enum Node {
 }
 
 /// One transaction comes before another in every commit order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Edge {
     /// The earlier transaction.
     pub from: Node,
@@ -32,7 +38,8 @@ pub struct Edge {
 }
 
 /// The reason of an edge.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Why {
     /// `from` is earlier in the same session, or it is the initial state.
     Session,
@@ -82,7 +89,8 @@ pub enum Why {
 }
 
 /// Why a reader must have seen a transaction: the left-hand side of the level's axiom.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Seen {
     /// It reads from it: the read, an operation of the reader.
     Read(Op),
@@ -93,7 +101,8 @@ pub enum Seen {
 }
 
 /// What shows that an anomaly is there.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Evidence {
     /// A read that is wrong whatever the order, and the write it returned, if anybody wrote it.
     Read {
@@ -136,7 +145,8 @@ impl Evidence {
 /// A tree, like a [`Proof`]: inner nodes go through the answers to a [`Question`], and each answer makes another history of
 /// the one at hand, in which less is open. Leaves say why the level is violated in the history that the answers on the
 /// way from the root have made.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Worlds {
     /// The nodes; the first is the root, and children stand after their parents.
     pub cases: Vec<World>,
@@ -169,7 +179,8 @@ impl Worlds {
 }
 
 /// A node of [`Worlds`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum World {
     /// The level is violated here, with one instance to show it.
     Violated(Finding),
@@ -183,7 +194,8 @@ pub enum World {
 }
 
 /// Something that a history leaves open.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Question {
     /// Which append an element of a list is. With an answer, the append and the element, wherever it is at this place of a list
     /// of this key, are set apart from all others of the same value.
@@ -206,14 +218,16 @@ pub enum Question {
 ///
 /// A tree: inner nodes distinguish the alternatives of a [`Choice`], one of which must be true, and leaves are cycles
 /// that the level forbids. The edges of a cycle may use what was assumed on the way from the root to it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Proof {
     /// The nodes; the first is the root, and children stand after their parents.
     pub cases: Vec<Case>,
 }
 
 /// A node of a [`Proof`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Case {
     /// A cycle that the level forbids.
     Cycle(Vec<Edge>),
@@ -227,7 +241,8 @@ pub enum Case {
 }
 
 /// A question that every explanation of a history answers in one of several ways.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Choice {
     /// Which write a read returned. To assume an alternative gives the read this source, and the edge
     /// [`Why::ReadFrom`]; if the writer's outcome is unknown, it is assumed to have committed.
@@ -250,7 +265,8 @@ pub enum Choice {
 }
 
 /// The order that an anomaly contradicts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Against {
     /// The causal order: sessions and reads-from alone.
     Causal,
@@ -259,7 +275,8 @@ pub enum Against {
 }
 
 /// One occurrence of an anomaly.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Instance {
     /// What shows it.
     pub evidence: Evidence,
@@ -269,7 +286,8 @@ pub struct Instance {
 }
 
 /// What a cycle needs besides reads and writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Through {
     /// Nothing.
     #[default]
@@ -281,7 +299,8 @@ pub enum Through {
 }
 
 /// All occurrences of one anomaly.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Finding {
     /// What it is.
     pub anomaly: Anomaly,
@@ -300,7 +319,8 @@ pub struct Finding {
 }
 
 /// What shows that a level holds.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Witness {
     /// The commit order, of exactly the transactions that took effect, where the level's definition asks for one.
     pub order: Option<Arc<[Txn]>>,

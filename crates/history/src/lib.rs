@@ -16,6 +16,7 @@
 mod builder;
 mod draft;
 mod edit;
+mod fingerprint;
 mod history;
 mod ids;
 mod index;

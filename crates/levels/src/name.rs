@@ -116,6 +116,29 @@ impl Anomaly {
     }
 }
 
+#[cfg(feature = "serde")]
+macro_rules! serde_by_name {
+    ($type:ident) => {
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.name())
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<$type, D::Error> {
+                let name = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+                $type::parse(&name).map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+#[cfg(feature = "serde")]
+serde_by_name!(Level);
+#[cfg(feature = "serde")]
+serde_by_name!(Anomaly);
+
 fn find(name: &str, kind: Kind, topics: impl Iterator<Item = Topic>) -> Result<Topic, UnknownName> {
     let wanted = normal(name);
     let known: Vec<(Topic, &'static str)> =

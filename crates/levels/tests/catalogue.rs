@@ -226,3 +226,20 @@ fn entries_are_complete() {
         assert!(!anomaly.sources().is_empty() && !anomaly.see_also().contains(&anomaly), "{anomaly}");
     }
 }
+
+/// The definitions that people read and the catalogue have the same entries.
+#[test]
+fn the_documents_name_every_level_and_anomaly() {
+    let text =
+        [include_str!("../../../docs/levels.md"), include_str!("../../../docs/finer-levels.md")].concat();
+    let named = |name: &str| {
+        let part_of_a_word = |c: char| c.is_alphanumeric() || c == '-' || c == '.';
+        text.match_indices(name).any(|(at, _)| {
+            !text[..at].ends_with(part_of_a_word)
+                && !text[at + name.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '-')
+        })
+    };
+    for name in Level::ALL.map(Level::name).into_iter().chain(Anomaly::ALL.map(Anomaly::name)) {
+        assert!(named(name), "{name} is not in docs/levels.md");
+    }
+}

@@ -2,8 +2,6 @@
 
 mod support;
 
-use std::path::{Path, PathBuf};
-
 use isoscope_formats::{Format, Input, ReadOptions, Reading, Target, WriteError, read, write};
 use proptest::prelude::*;
 use support::survives_damage;
@@ -117,15 +115,11 @@ fn damaged_files_are_survived() {
     survives_damage(Format::Awdit, b"w 0 0\nw 1 0\n-----\nr 0 1\r\n=====\n# c\nw 1 1\n\n");
 }
 
-/// A folder of the corpus that lies beside the project, where there is one; else a path to nothing.
-fn corpus(folder: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus").join(folder)
-}
-
 /// Every file of the corpus has as many operations, transactions and sessions as it has lines for them.
 #[test]
-fn the_corpus_is_read() {
-    let mut folders = vec![corpus("weak/awdit")];
+fn the_shared_corpus_is_read() {
+    let Some(corpus) = support::shared_corpus() else { return };
+    let mut folders = vec![corpus.join("weak/awdit")];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).into_iter().flatten() {
             let path = entry.unwrap().path();

@@ -2,7 +2,7 @@
 
 mod support;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use isoscope_formats::{Format, Input, Losses, ReadOptions, Reading, Target, WriteError, read, write};
 use isoscope_history::{History, NO_TIME, OpKind, Outcome, Value, notation};
@@ -329,11 +329,6 @@ fn damaged_logs_are_survived() {
     survives_damage(Format::Cobra, &log(&[('S', &[1, 9]), ('W', &[11, 1, 5]), ('C', &[1, 10])]));
 }
 
-/// A folder of the corpus that lies beside the project, where there is one; else a path to nothing.
-fn corpus(folder: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus").join(folder)
-}
-
 /// What is known of the corpus: sessions, transactions, writes, reads, reads of the initial state, and
 /// reads of what no log writes.
 const CORPUS: [(&str, [usize; 6]); 9] = [
@@ -349,13 +344,10 @@ const CORPUS: [(&str, [usize; 6]); 9] = [
 ];
 
 #[test]
-fn the_corpus_is_read() {
+fn the_shared_corpus_is_read() {
+    let Some(corpus) = support::shared_corpus() else { return };
     for (folder, expected) in CORPUS {
-        let directory = corpus(folder);
-        if !directory.exists() {
-            continue;
-        }
-        let reading = read_directory(&directory);
+        let reading = read_directory(&corpus.join(folder));
         let history = &reading.history;
         let ops: Vec<_> = history.txns().flat_map(|txn| history.ops_of(txn).collect::<Vec<_>>()).collect();
         let reads: Vec<_> = ops.iter().filter(|op| op.kind == OpKind::Read).collect();

@@ -2,7 +2,7 @@
 
 mod support;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use isoscope_formats::{Format, Input, ReadOptions, Reading, read};
 use isoscope_history::{History, Outcome, Session, notation};
@@ -210,14 +210,9 @@ fn damaged_files_are_survived() {
     survives_damage(Format::DbcopBincode, &file(&[one, &[], one]));
 }
 
-/// A folder of the corpus that lies beside the project, where there is one; else a path to nothing.
-fn corpus(folder: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus").join(folder)
-}
-
-/// All bincode files under a folder of the corpus; none when the corpus is not there.
-fn bincode_files(folder: &str) -> Vec<PathBuf> {
-    let mut folders = vec![corpus(folder)];
+/// All bincode files under a folder.
+fn bincode_files(folder: PathBuf) -> Vec<PathBuf> {
+    let mut folders = vec![folder];
     let mut files = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -234,8 +229,9 @@ fn bincode_files(folder: &str) -> Vec<PathBuf> {
 }
 
 #[test]
-fn the_corpus_is_read() {
-    for path in bincode_files("strong").into_iter().chain(bincode_files("violations")) {
+fn the_shared_corpus_is_read() {
+    let Some(corpus) = support::shared_corpus() else { return };
+    for path in ["strong", "violations"].into_iter().flat_map(|folder| bincode_files(corpus.join(folder))) {
         let reading = read(&Input::Path(path.clone()), &ReadOptions::default())
             .unwrap_or_else(|failure| panic!("{}: {failure}", path.display()));
         let history = &reading.history;
@@ -271,11 +267,9 @@ fn reads_only_what_was_committed(history: &History) -> bool {
 /// values written by a transaction in a session of its own, the first; all else is the same.
 #[test]
 fn two_runs_agree_with_their_plume_text() {
+    let Some(corpus) = support::shared_corpus() else { return };
     for (folder, text) in [("galera-lost-update", "galera.txt"), ("yugabyte-si", "yugabyte.txt")] {
-        let folder = corpus("violations").join(folder);
-        if !folder.exists() {
-            continue;
-        }
+        let folder = corpus.join("violations").join(folder);
         let read =
             |file: &str| read(&Input::Path(folder.join(file)), &ReadOptions::default()).unwrap().history;
         let (binary, plume) = (read("history.bincode"), read(text));

@@ -2,11 +2,27 @@
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 
 use isoscope_formats::{Format, Input, Losses, ReadOptions, Reading, Target, read, write};
 use isoscope_history::notation::{OpText, ValueText};
 use isoscope_history::{Builder, Datum, History, OpKind, Outcome, Value};
 use proptest::prelude::*;
+
+/// The histories of this repository.
+pub fn own_corpus() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus")
+}
+
+/// The shared corpus, where it lies beside the repository; says so where it does not.
+#[allow(clippy::print_stderr, reason = "a test that is skipped says so")]
+pub fn shared_corpus() -> Option<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
+    if !path.is_dir() {
+        eprintln!("skipped: the shared corpus is not here");
+    }
+    path.is_dir().then_some(path)
+}
 
 /// Reads bytes in a format; panics with the problems when that fails.
 pub fn reading(format: Format, bytes: impl AsRef<[u8]>) -> Reading {

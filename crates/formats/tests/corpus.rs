@@ -99,9 +99,12 @@ fn one_history_is_the_same_in_every_format() {
         // Formats spell the initial value differently.
         let is_initial = |op: &OpView| op.kind.is_read() && history.is_initial(op.key, op.value);
         let text = |txn| {
-            history.ops_of(txn).map(|op| match is_initial(&op) {
-                true => format!("r({}, initial)", ValueText(&history, history.key_name(op.key))),
-                false => OpText(&history, op.id).to_string(),
+            history.ops_of(txn).map(|op| {
+                if is_initial(&op) {
+                    format!("r({}, initial)", ValueText(&history, history.key_name(op.key)))
+                } else {
+                    OpText(&history, op.id).to_string()
+                }
             })
         };
         let session = |session| history.txns_of(session).flat_map(text).collect();

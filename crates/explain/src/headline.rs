@@ -302,12 +302,7 @@ impl Teller<'_> {
             (Anomaly::CyclicCausality, _) => {
                 format!("{all} depend on one another in a circle, by sessions and reads alone: {each}")
             }
-            (Anomaly::DirtyWrite, _) => {
-                let lost = self
-                    .lost(edges)
-                    .map(|lost| format!("{lost}; if it is not lost, it came later, and then "));
-                format!("{}{all} overwrote one another's writes: {each}", lost.unwrap_or_default())
-            }
+            (Anomaly::DirtyWrite, _) => format!("{all} overwrote one another's writes: {each}"),
             (Anomaly::CircularInformationFlow, _) => {
                 format!("Information flowed in a circle between {all}: {each}")
             }

@@ -124,9 +124,8 @@ fn farthest(level: Level) -> Through {
 pub(crate) fn refutes(history: &History, resolved: &Resolved, level: Level, proof: &Proof) -> bool {
     let counts = |edge: &Edge| match edge.why {
         // PL-1 knows no lists but those that show it the order of writes.
-        Why::Versions { read, .. } | Why::Missing { read, .. } if !level.implies(Level::AdyaPl2) => {
-            resolved.shows_writes(history, read)
-        }
+        Why::Versions { read, .. } if !level.implies(Level::AdyaPl2) => resolved.shows_writes(history, read),
+        Why::Missing { .. } => level.implies(Level::AdyaPl2),
         // PL-2.99 lets ranges change, and cursors are on single keys.
         Why::Misses { read } if matches!(level, Level::AdyaPl299 | Level::CursorStability) => {
             !history.op(read).in_range

@@ -254,6 +254,13 @@ fn every_error_has_a_place_and_an_expectation() {
             28,
             "a number that is too large (an integer",
         ),
+        (
+            "{\"session\":0,\"ops\":[[\"range\",9,2,[]]]}",
+            32,
+            "a range whose upper bound is below the lower one",
+        ),
+        ("{\"session\":0,\"ops\":[[\"range\",2,9,[[10,1]]]]}", 36, "a row outside of its range"),
+        ("{\"session\":0,\"ops\":[[\"range\",2,9,[],[[\"x\",1]]]]}", 39, "a row outside of its range"),
         ("{\"session\":0,\"ops\":[],\"outcome\":\"maybe\"}", 33, "no outcome (\"committed\", "),
         ("{\"session\":0,\"ops\":[],\"ops\":[]}", 23, "a field that was there before"),
         ("{\"session\":0,\"ops\":[],\"events\":[1]}", 34, "unexpected `]` ([start,end], two integers"),
@@ -307,7 +314,7 @@ fn a_file_of_many_blocks_is_read_in_order() {
         let mut text = HEADER.to_owned();
         for i in 0..80_000u64 {
             let range = if with_ranges && i % 9 == 0 {
-                format!(",[\"range\",\"a\",\"b\",[[\"k\",{i}]]]")
+                format!(",[\"range\",\"a\",\"l\",[[\"k\",{i}]]]")
             } else {
                 String::new()
             };
@@ -388,7 +395,7 @@ fn full() -> History {
         let row = RangeRow {
             low: least,
             high: huge,
-            live: vec![(word, list), (huge, yes)],
+            live: vec![(least, list), (huge, yes)],
             dead: vec![(float, keyword)],
         };
         draft.push_range(txn, row, None);

@@ -259,6 +259,13 @@ mod tests {
     }
 
     #[test]
+    fn a_bound_of_a_range_is_no_key() {
+        let stats = Stats::of(&parse("init=nil  T1: i(3,1) range(1,9,{3=1})  T2: range(2,9,{5=1})").unwrap());
+        assert_eq!((stats.operations, stats.keys, stats.keys_never_written), (3, 2, 0));
+        assert_eq!(stats.hot_keys.iter().map(|h| h.1).collect::<Vec<_>>(), [1]);
+    }
+
+    #[test]
     fn an_empty_history_has_figures_too() {
         let stats = Stats::of(&parse("").unwrap());
         assert_eq!((stats.operations, stats.txn_size, stats.read_ratio()), (0, (0, 0), 0.0));

@@ -11,7 +11,7 @@ use super::events::Rules;
 use super::problem::{INITIAL, Problem};
 use super::weak::assume;
 use super::{Answer, Violation, attempt, broken};
-use crate::certificate::{Case, Limit, Proof, Witness};
+use crate::certificate::{Case, Limit, Proof};
 use crate::resolve::Resolved;
 use crate::watch::Watch;
 
@@ -47,8 +47,12 @@ pub(super) fn decide(all: &Problem<'_>, rules: Rules, watch: &dyn Watch) -> Answ
                 None => return Answer::Stopped(Limit::Proof),
             },
             Answer::Holds(witness) => {
-                let Some((read, sources)) = open_read(&all, &spared, &witness) else {
+                let order = witness.order.as_deref().unwrap_or_default();
+                let Some((read, sources)) = spared.unexplained(order) else {
                     return Answer::Holds(witness);
+                };
+                let Some((read, sources)) = to_assume(&all, read, sources) else {
+                    return Answer::Stopped(Limit::Proof);
                 };
                 assumed += sources.len();
                 if assumed > MOST_ASSUMED {
@@ -65,12 +69,10 @@ pub(super) fn decide(all: &Problem<'_>, rules: Rules, watch: &dyn Watch) -> Answ
     Answer::Violated(Violation::one(Proof { cases }))
 }
 
-/// An open read to assume the writer of, if in an order some range read has no possible writer before it. What an optional
-/// transaction read counts where it is there, so that is settled first: by who read from such transactions.
-fn open_read(all: &Problem<'_>, spared: &Problem<'_>, witness: &Witness) -> Option<(Op, Vec<u32>)> {
-    let (read, sources) = spared.unexplained(witness.order.as_deref()?)?;
-    let reader = all.history.txn_of(read);
-    if all.is_present(reader.0) {
+/// The read whose writer is to be assumed for a read that has none before it. What an optional transaction read counts where
+/// that one took effect, so this is settled first: by a read that may be from such a transaction.
+fn to_assume(all: &Problem<'_>, read: Op, sources: Vec<u32>) -> Option<(Op, Vec<u32>)> {
+    if all.is_present(all.history.txn_of(read).0) {
         return Some((read, sources));
     }
     let read_of = |place: u32| all.reads[place as usize];

@@ -254,13 +254,6 @@ fn every_error_has_a_place_and_an_expectation() {
             28,
             "a number that is too large (an integer",
         ),
-        (
-            "{\"session\":0,\"ops\":[[\"range\",9,2,[]]]}",
-            32,
-            "a range whose upper bound is below the lower one",
-        ),
-        ("{\"session\":0,\"ops\":[[\"range\",2,9,[[10,1]]]]}", 36, "a row outside of its range"),
-        ("{\"session\":0,\"ops\":[[\"range\",2,9,[],[[\"x\",1]]]]}", 39, "a row outside of its range"),
         ("{\"session\":0,\"ops\":[],\"outcome\":\"maybe\"}", 33, "no outcome (\"committed\", "),
         ("{\"session\":0,\"ops\":[],\"ops\":[]}", 23, "a field that was there before"),
         ("{\"session\":0,\"ops\":[],\"events\":[1]}", 34, "unexpected `]` ([start,end], two integers"),
@@ -285,6 +278,16 @@ fn every_error_has_a_place_and_an_expectation() {
         assert!(found.starts_with(&expected), "{line}\nfound    {found}\nexpected {expected}");
     }
     assert_eq!(failure.lines().count(), lines.len());
+}
+
+#[test]
+fn rows_lie_in_their_range() {
+    let reversed = bad_op(r#"["range",9,2,[]]"#);
+    assert!(reversed.starts_with("t:2:32: a range whose upper bound is below the lower one"), "{reversed}");
+    for (range, column) in [(r#"["range",2,9,[[3,1],[10,1]]]"#, 42), (r#"["range",2,9,[],[["x",1]]]"#, 39)] {
+        let outside = bad_op(range);
+        assert!(outside.starts_with(&format!("t:2:{column}: a row outside of its range")), "{outside}");
+    }
 }
 
 #[test]

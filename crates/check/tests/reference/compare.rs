@@ -191,6 +191,8 @@ fn histories_once_judged_wrongly() {
         // And where one of the two may not have committed.
         "init=nil  init(x)=0  T1: r(x,0) range(1,9,{3=5})  T2: w(x,1) i(3,5)  T3?: w(x,2) i(3,5)  T4: range(21,29,{}) i(23,1)  T5: range(21,29,{}) i(25,1)",
         "init=nil  init(x)=0  T1: r(x,0) r(y,7)  T2: w(x,1) w(y,7)  T3?: range(1,9,{3=5}) w(y,7)  T4: r(y,7) i(3,5)  T5: range(21,29,{}) i(23,1)  T6: range(21,29,{}) i(25,1)",
+        // Two proofs of one finding of a weaker level that have different names at a stronger one.
+        "T1: r(x,0) w(z,51) ; T5: r(y,2) i(y,3) r(y,3) range(y,z,{y=3 z=51})  T2: r(z,0) w(x,51)  T3: i(y,1) w(y,2) ; T4: r(z,51) w(z,1) r(y,2)",
         // Lists that end with own appends are versions.
         "T1: a(x,1)  T2: r(x,[1])  T3: a(x,2) r(x,[2])",
         "T1: a(x,1) ; T3: a(x,2) r(x,[2])",

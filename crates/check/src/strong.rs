@@ -87,8 +87,8 @@ impl Violation {
     }
 }
 
-/// Decides a strong level, if it is one; `every` asks for the scenarios that are independent of
-/// the first one, too. `borrow` gives proofs about another level that serve this one, and is asked before a search begins.
+/// Decides a strong level, if it is one; `every` asks for the scenarios that are independent of the first one, too.
+/// `borrow` gives proofs about another level that serve this one, and is asked before a search begins.
 pub(crate) fn decide(
     history: &History,
     resolved: &Resolved,

@@ -275,8 +275,8 @@ impl Teller<'_> {
                 let version = self.words.version(view.key, view.value);
                 format!("read the older {version} from {}", self.words.txn(txn))
             }
-            older => {
-                let (older, newer) = (self.words.node(older), self.words.node(o.newer));
+            Node::Txn(txn) => {
+                let (older, newer) = (self.words.txn(txn), self.words.node(o.newer));
                 format!("{read}; other reads put {older} before {newer}")
             }
         }

@@ -112,8 +112,8 @@ impl Checker<'_> {
         // What those are called that are not kept is not known.
         let at_least = finding.at_least || finding.count > finding.instances.len() as u64;
         let each = |((anomaly, through), instances)| {
-            let Finding { count, components, instances, .. } = self.finding(anomaly, instances);
-            Finding { anomaly, through, count, components, instances, at_least, ..finding }
+            let against = finding.against;
+            Finding { against, through, at_least, ..self.finding(anomaly, instances) }
         };
         by_name.into_iter().map(each).collect()
     }

@@ -188,7 +188,7 @@ impl<'h> Checker<'h> {
             return (self.ambiguous(), None);
         };
         let mut findings: Vec<Finding> =
-            findings.into_iter().map(|finding| self.renamed(level, finding)).collect();
+            findings.into_iter().flat_map(|finding| self.renamed(level, finding)).collect();
         let known = |other: &Finding| findings.iter().any(|finding| finding.anomaly == other.anomaly);
         let mut new: Vec<Finding> = listed.into_iter().filter(|finding| !known(finding)).collect();
         if new.is_empty() {

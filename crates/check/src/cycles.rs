@@ -43,8 +43,11 @@ pub(crate) fn edges(history: &History, resolved: &Resolved, relations: Relations
 
 /// What lists say about the order of versions, as far as the other relations do not.
 pub(crate) fn versions(resolved: &Resolved, relations: Relations) -> impl Iterator<Item = &VersionEdge> {
-    let all = if relations == Relations::Versions { resolved.writes() } else { &resolved.versions };
-    all.iter().filter(move |edge| !(relations.reads() && edge.is_a_read()))
+    let all: Box<dyn Iterator<Item = &VersionEdge>> = match relations {
+        Relations::Versions => Box::new(resolved.writes()),
+        _ => Box::new(resolved.versions.iter()),
+    };
+    all.filter(move |edge| !(relations.reads() && edge.is_a_read()))
 }
 
 /// The components of sessions and reads, if they have a cycle.
@@ -82,7 +85,7 @@ pub(crate) fn find(history: &History, resolved: &Resolved, relations: Relations)
             .take(TRIES)
             .filter_map(|(_, edge)| close(&tracer, edge, relations, within, &mut trail));
         let cycle = cycles.min_by_key(|cycle| (through(cycle), cycle.len()))?;
-        let (anomaly, through) = (name(history, resolved, &cycle, relations), through(&cycle));
+        let (anomaly, through) = (name(history, resolved, &cycle), through(&cycle));
         Some(Cycle {
             anomaly,
             through,
@@ -143,16 +146,16 @@ fn through(cycle: &[Edge]) -> Through {
 }
 
 /// What a cycle without forced edges is called.
-fn name(history: &History, resolved: &Resolved, cycle: &[Edge], relations: Relations) -> Anomaly {
+fn name(history: &History, resolved: &Resolved, cycle: &[Edge]) -> Anomaly {
     let shows_writes = |edge: &Edge| match edge.why {
-        Why::Versions { read, .. } | Why::Missing { read, .. } => resolved.shows_writes(history, read),
+        Why::Versions { read, .. } => resolved.shows_writes(history, read),
         _ => true,
     };
     let causal = |edge: &Edge| matches!(edge.why, Why::Session | Why::ReadFrom { .. });
     let missing = |edge: &Edge| matches!(edge.why, Why::Missing { .. });
     if cycle.iter().all(causal) {
         Anomaly::CyclicCausality
-    } else if relations.reads() && cycle.iter().any(missing) {
+    } else if cycle.iter().any(missing) {
         // That an append came later than a list that lacks it is what the circle refutes: it was lost.
         Anomaly::LostAppend
     } else if !cycle.iter().any(causal) && cycle.iter().all(shows_writes) {

@@ -30,7 +30,7 @@ use isoscope_levels::Anomaly;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
-use crate::certificate::Limit;
+use crate::certificate::{Limit, Why};
 use crate::watch::{Watch, go_on};
 
 pub(crate) use lists::{Repeated, VersionEdge};
@@ -202,14 +202,15 @@ impl Resolved {
         })
     }
 
-    /// What lists say to PL-1 about the order of versions.
-    pub(crate) fn writes(&self) -> &[VersionEdge] {
-        self.writes.as_ref().map_or(&self.versions, |writes| &writes.versions)
+    /// What lists say to PL-1 about the order of versions: only what they hold, since what they lack may be lost.
+    pub(crate) fn writes(&self) -> impl Iterator<Item = &VersionEdge> {
+        let versions = self.writes.as_ref().map_or(&self.versions, |writes| &writes.versions);
+        versions.iter().filter(|edge| matches!(edge.why, Why::Versions { .. }))
     }
 
     /// The same where lists say no more of versions than they show to PL-1.
     pub(crate) fn of_writes(&self) -> Resolved {
-        Resolved { versions: self.writes().to_vec(), ..self.clone() }
+        Resolved { versions: self.writes().cloned().collect(), ..self.clone() }
     }
 
     /// Whether a list shows the order of writes to PL-1.

@@ -26,6 +26,7 @@ mod needed;
 mod ordered;
 mod others;
 mod problem;
+mod ranges;
 mod reach;
 mod refute;
 mod saturate;
@@ -86,8 +87,8 @@ impl Violation {
     }
 }
 
-/// Decides a strong level, or leaves it open for what ranges leave open; `every` asks for the scenarios that are independent of
-/// the first one, too. `borrow` gives proofs about another level that serve this one, and is asked before a search begins.
+/// Decides a strong level, if it is one; `every` asks for the scenarios that are independent of the first one, too.
+/// `borrow` gives proofs about another level that serve this one, and is asked before a search begins.
 pub(crate) fn decide(
     history: &History,
     resolved: &Resolved,
@@ -105,9 +106,10 @@ pub(crate) fn decide(
     let patience = Patience::endless(watch);
     let mut answer = attempt(&problem, level, rules, &patience, borrow);
     if let Answer::Holds(Witness { order: Some(order), .. }) = &answer.0
-        && !problem.reads_past(order)
+        && problem.unexplained(order).is_some()
     {
-        return None;
+        let all = Problem::new(history, resolved, false, watch);
+        return Some(all.map_or_else(Answer::Stopped, |all| ranges::decide(&all, rules, watch)));
     }
     if let (Answer::Violated(violation), ended) = &mut answer
         && every

@@ -97,8 +97,8 @@ impl Trail {
     }
 }
 
-fn sorted(versions: &[VersionEdge]) -> Vec<&VersionEdge> {
-    let mut versions: Vec<&VersionEdge> = versions.iter().collect();
+fn sorted<'a>(versions: impl Iterator<Item = &'a VersionEdge>) -> Vec<&'a VersionEdge> {
+    let mut versions: Vec<&VersionEdge> = versions.collect();
     versions.sort_by_key(|edge| edge.to);
     versions
 }
@@ -110,7 +110,7 @@ impl<'a> Tracer<'a> {
         forced: &[Forced],
         causal_place: Option<&'a [u32]>,
     ) -> Self {
-        let versions = sorted(&resolved.versions);
+        let versions = sorted(resolved.versions.iter());
         let mut forced: Vec<Forced> =
             forced.iter().copied().filter(|forced| forced.target(resolved).is_some()).collect();
         forced.sort_unstable_by_key(|forced| (forced.target(resolved), *forced));

@@ -219,7 +219,7 @@ fn histories_found_in_the_field_get_their_verdicts() {
         ("field/pg-min-strict-label.notation", &[Serializable], &[StrictSnapshot]),
         ("field/min-turso-busy-applied.json", &[AdyaPl1], &[AdyaPl2]),
         ("field/min-surreal-lost-update.json", &[Prefix], &[ParallelSnapshot]),
-        ("field/min-lost-append.json", &[CutIsolation], &[AdyaPl2]),
+        ("field/min-lost-append.json", &[CutIsolation, AdyaPl1], &[AdyaPl2]),
     ] {
         expect(&corpus.join(file), Known { holds, violated });
     }

@@ -404,6 +404,10 @@ fn no_name_claims_too_much() {
     assert_eq!(names(in_time, Level::StrictSnapshot), [(Anomaly::ReadSkew, Through::RealTime)]);
     let lost = "init=nil  T0: a(x,1) a(y,1)  T1: a(x,2) a(y,2)  T2: r(x,[2]) r(y,[1 2])";
     assert_eq!(names(lost, Level::AdyaPl2), [(Anomaly::LostAppend, Through::Dependencies)]);
+    let judge = |level: Level| Checker::new(&notation::parse(lost).unwrap(), Options::default()).check(level);
+    assert!(matches!(judge(Level::AdyaPl1).verdict, Verdict::Holds(_)));
+    let in_session = "init=nil  T1: a(x,1) ; T2: a(x,2)  T3: r(x,[2])";
+    assert_eq!(names(in_session, Level::StrongSessionPl2), [(Anomaly::LostAppend, Through::Sessions)]);
     let circle = "T1: r(x,1) ; T2: w(x,1)";
     assert_eq!(names(circle, Level::ReadCommitted), [(Anomaly::CyclicCausality, Through::Sessions)]);
 }

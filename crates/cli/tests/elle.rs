@@ -72,6 +72,25 @@ fn a_write_cycle_has_two_ww_steps() {
     assert_not(&map, "read-uncommitted");
 }
 
+/// What one verdict says of other models: nothing of those that let ranges change, or forbid some forms of an anomaly only.
+#[test]
+fn one_verdict_lists_no_model_that_holds() {
+    let directory = TempDir::new().unwrap();
+    for (history, level, holding) in [
+        ("init=nil  T1: i(3,1) i(12,1)  T2: r(12,1) range(1,9,{})", "read-atomic", "adya-pl-2.99"),
+        ("init=nil  T1: i(3,1)  T2: range(1,9,{}) range(1,9,{3=1})", "read-atomic", "adya-pl-2.99"),
+        ("T1: w(x,1) w(y,1)  T2: r(x,0) r(y,1)", "snapshot-isolation", "monotonic-view"),
+    ] {
+        fs::write(directory.path().join("h.txt"), history).unwrap();
+        let run = isoscope(directory.path(), &format!("-q check --certify -l {holding} h.txt"));
+        assert!(run.out.contains("holds"), "{}{}", run.out, run.err);
+        let run = isoscope(directory.path(), &format!("-q check --certify --format elle -l {level} h.txt"));
+        let model = if holding == "adya-pl-2.99" { "repeatable-read" } else { holding };
+        assert_among(&run.out, "", model);
+        assert_has(&run.out, ":serializable");
+    }
+}
+
 #[test]
 fn circular_information_flow_has_a_wr_and_a_ww_step() {
     let text =

@@ -216,7 +216,7 @@ impl Teller<'_> {
         let (reader, newer) = (words.txn(o.reader), words.node(o.newer));
         let view = words.history.op(o.read);
         let (read, wrote) = (self.read_from(o.read, o.older), self.wrote(o.newer, view));
-        let back = self.older_version(o);
+        let back = self.older_version(o, edges);
         match (anomaly, o.seen) {
             (Anomaly::NonMonotonicRead, Seen::Read(op)) => {
                 let first = self.seen_by(*op, o.newer, view, "which ");
@@ -258,14 +258,26 @@ impl Teller<'_> {
         }
     }
 
-    /// `read the older x=2 from T1`, or `read x=0, the initial value`.
-    fn older_version(&self, o: &Overlooked<'_>) -> String {
-        let view = self.words.history.op(o.read);
+    /// `read the older x=2 from T1`, or `read x=0, the initial value`. Where it takes other reads to know that a version is older,
+    /// `read x=2 from T1; other reads put T1 before T2`.
+    fn older_version(&self, o: &Overlooked<'_>, edges: &[Edge]) -> String {
+        let (view, read) = (self.words.history.op(o.read), self.read_from(o.read, o.older));
+        let shows_age = |edge: &Edge| match edge.why {
+            Why::Session | Why::RealTime | Why::ReadFrom { .. } => true,
+            Why::Versions { read, .. } | Why::Missing { read, .. } => {
+                self.words.history.key_of(read) == view.key && edges.len() == 2
+            }
+            _ => false,
+        };
         match o.older {
-            Node::Initial => self.read_from(o.read, o.older),
-            Node::Txn(txn) => {
+            Node::Initial => read,
+            Node::Txn(txn) if edges[1..].iter().all(shows_age) => {
                 let version = self.words.version(view.key, view.value);
                 format!("read the older {version} from {}", self.words.txn(txn))
+            }
+            Node::Txn(txn) => {
+                let (older, newer) = (self.words.txn(txn), self.words.node(o.newer));
+                format!("{read}; other reads put {older} before {newer}")
             }
         }
     }
@@ -302,12 +314,7 @@ impl Teller<'_> {
             (Anomaly::CyclicCausality, _) => {
                 format!("{all} depend on one another in a circle, by sessions and reads alone: {each}")
             }
-            (Anomaly::DirtyWrite, _) => {
-                let lost = self
-                    .lost(edges)
-                    .map(|lost| format!("{lost}; if it is not lost, it came later, and then "));
-                format!("{}{all} overwrote one another's writes: {each}", lost.unwrap_or_default())
-            }
+            (Anomaly::DirtyWrite, _) => format!("{all} overwrote one another's writes: {each}"),
             (Anomaly::CircularInformationFlow, _) => {
                 format!("Information flowed in a circle between {all}: {each}")
             }

@@ -260,6 +260,7 @@ impl Log<'_> {
 
     fn op(&mut self, s: &mut Scanner<'_>, base: u64) -> Scanned<()> {
         let at = base + s.at() as u64;
+        let start = s.at();
         let micro = if s.peek() == b'{' { self.named_op(s, base)? } else { self.listed_op(s)? };
         let Some(micro) = micro else {
             self.problems.warn(Warning::SkippedOperation, Some(at));
@@ -270,6 +271,7 @@ impl Log<'_> {
             return Ok(());
         }
         if let Some(row) = micro.row {
+            self.check_range(&row).map_err(|(message, expected)| Fault::wrong(start, message, expected))?;
             self.steps.push(Step::Range { row, at });
             return Ok(());
         }
@@ -381,6 +383,21 @@ impl Log<'_> {
                 Ok(Some(Micro { kind, key, value, read, ok, row: None }))
             }
             _ => missing("fields `key` and `value`"),
+        }
+    }
+
+    /// What is wrong with a range, if anything is, and what would be right. One without bounds holds all keys, texts included.
+    fn check_range(&self, row: &RangeRow) -> Result<(), (&'static str, &'static str)> {
+        let (values, RangeRow { low, high, live, dead }) = (&self.draft.values, row);
+        let is_unbounded =
+            (values.datum(*low), values.datum(*high)) == (Datum::Int(i64::MIN), Datum::Int(i64::MAX));
+        let is_outside = |&(key, _): &(Value, Value)| values.is_outside(key, *low, *high);
+        if values.is_reversed(*low, *high) {
+            Err(("a range whose upper bound is below the lower one", "the lower bound first"))
+        } else if !is_unbounded && live.iter().chain(dead).any(is_outside) {
+            Err(("a row outside of its range", "keys inside of the range"))
+        } else {
+            Ok(())
         }
     }
 

@@ -281,6 +281,16 @@ fn every_error_has_a_place_and_an_expectation() {
 }
 
 #[test]
+fn rows_lie_in_their_range() {
+    let reversed = bad_op(r#"["range",9,2,[]]"#);
+    assert!(reversed.starts_with("t:2:32: a range whose upper bound is below the lower one"), "{reversed}");
+    for (range, column) in [(r#"["range",2,9,[[3,1],[10,1]]]"#, 42), (r#"["range",2,9,[],[["x",1]]]"#, 39)] {
+        let outside = bad_op(range);
+        assert!(outside.starts_with(&format!("t:2:{column}: a row outside of its range")), "{outside}");
+    }
+}
+
+#[test]
 fn hostile_input_is_an_error_and_soon() {
     let deep = "[".repeat(100_000);
     assert!(bad_op(&format!("[\"r\",1,{deep}]")).contains("t:2:156: nested too deep"));
@@ -307,7 +317,7 @@ fn a_file_of_many_blocks_is_read_in_order() {
         let mut text = HEADER.to_owned();
         for i in 0..80_000u64 {
             let range = if with_ranges && i % 9 == 0 {
-                format!(",[\"range\",\"a\",\"b\",[[\"k\",{i}]]]")
+                format!(",[\"range\",\"a\",\"l\",[[\"k\",{i}]]]")
             } else {
                 String::new()
             };
@@ -388,7 +398,7 @@ fn full() -> History {
         let row = RangeRow {
             low: least,
             high: huge,
-            live: vec![(word, list), (huge, yes)],
+            live: vec![(least, list), (huge, yes)],
             dead: vec![(float, keyword)],
         };
         draft.push_range(txn, row, None);

@@ -105,6 +105,16 @@ fn operations_may_be_objects() {
 }
 
 #[test]
+fn rows_lie_in_their_range() {
+    let line = |range: &str| format!("{{\"value\":[{range}]}}\n");
+    let reversed = failure(line(r#"["range",9,2,[]]"#));
+    assert!(reversed.starts_with("t:1:11: a range whose upper bound is below the lower one"), "{reversed}");
+    let outside = failure(line(r#"["range",2,9,[{"id":3,"val":1}],[[10,4]]]"#));
+    assert!(outside.starts_with("t:1:11: a row outside of its range"), "{outside}");
+    assert_eq!(told(&line(r#"["range",null,null,[["k",4]]]"#)).matches("k=4").count(), 1);
+}
+
+#[test]
 fn what_is_not_understood_is_a_warning() {
     let reading = reading(r#"{"value":[["append",1,[2]],["w",1,5]],"size":3}"#);
     let warnings: Vec<String> = reading.warnings.iter().map(ToString::to_string).collect();

@@ -208,17 +208,23 @@ impl<'a> Parser<'a, '_> {
         let low = self.value()?;
         self.space();
         self.expect(",", "`,`")?;
+        self.space();
+        let start = self.at;
         let high = self.value()?;
+        if self.draft.values.is_reversed(low, high) {
+            self.at = start;
+            return self.fail("an upper bound that is not below the lower one");
+        }
         self.space();
         self.expect(",", "`,`")?;
-        let live = self.rows()?;
+        let live = self.rows(low, high)?;
         self.space();
-        let dead = if self.take(",") { self.rows()? } else { Vec::new() };
+        let dead = if self.take(",") { self.rows(low, high)? } else { Vec::new() };
         self.space();
         Ok(RangeRow { low, high, live, dead })
     }
 
-    fn rows(&mut self) -> Parsed<Vec<(Value, Value)>> {
+    fn rows(&mut self, low: Value, high: Value) -> Parsed<Vec<(Value, Value)>> {
         self.space();
         self.expect("{", "`{`")?;
         let mut rows = Vec::new();
@@ -227,7 +233,12 @@ impl<'a> Parser<'a, '_> {
             if self.take("}") {
                 return Ok(rows);
             }
+            let start = self.at;
             let key = self.value()?;
+            if self.draft.values.is_outside(key, low, high) {
+                self.at = start;
+                return self.fail("a key inside of the range");
+            }
             self.expect("=", "`=`")?;
             rows.push((key, self.value()?));
         }
@@ -633,6 +644,9 @@ mod tests {
         for (text, at, expected) in [
             ("T1 w(x,1)", 2, "`:` after the transaction's name"),
             ("T1: q(x,1)", 4, "an operation: r, w, a, i, d or range"),
+            ("T1: range(9, 2,{})", 13, "an upper bound that is not below the lower one"),
+            ("T1: range(2,9,{3=1 10=1})", 19, "a key inside of the range"),
+            ("T1: range(2,9,{},{x=1})", 18, "a key inside of the range"),
             ("T1: w(x 1)", 8, "`,`"),
             ("T1: w(x,1", 9, "`)`"),
             ("T1: w(x,)", 8, "a value"),

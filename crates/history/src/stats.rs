@@ -1,6 +1,7 @@
 //! Figures about a history: how much of what, and what a checker should know before it starts.
 
 use rayon::prelude::*;
+use rustc_hash::FxHashSet;
 
 use crate::history::{History, Intervals, NO_EVENT, NO_TIME, OpKind, Outcome};
 use crate::ids::Key;
@@ -71,7 +72,7 @@ impl Stats {
             sessions: history.session_count(),
             transactions: history.txn_count(),
             operations: history.op_count(),
-            keys: history.key_count(),
+            keys: keys(history, &ops.touched),
             committed: outcomes(Outcome::Committed),
             aborted: outcomes(Outcome::Aborted),
             unknown: outcomes(Outcome::Unknown),
@@ -129,7 +130,8 @@ impl OpCounts {
         let mut counts = OpCounts { touched: vec![0; keys], reads: vec![0; keys], ..OpCounts::default() };
         for op in ops.map(|i| history.op(crate::Op::at(i))) {
             counts.by_kind[op.kind as usize] += 1;
-            counts.touched[op.key.index()] += 1;
+            // The key of a range read is its lower bound.
+            counts.touched[op.key.index()] += u32::from(op.kind != OpKind::RangeRead);
             if op.kind.is_read() {
                 counts.reads[op.key.index()] += 1;
                 counts.external += usize::from(op.external);
@@ -158,6 +160,17 @@ impl OpCounts {
     }
 }
 
+/// How many keys there are. A bound of a range is none by itself, and what a range read found is one.
+fn keys(history: &History, touched: &[u32]) -> usize {
+    if history.ranges.is_empty() {
+        return history.key_count();
+    }
+    let is_key = |key: &Key| touched[key.index()] > 0 || history.initial(*key) != history.initial;
+    let found = history.ranges.iter().flat_map(|row| row.live.iter().chain(&row.dead)).map(|&(name, _)| name);
+    let named = history.keys().filter(is_key).map(|key| history.key_name[key.index()]);
+    named.chain(found).collect::<FxHashSet<Value>>().len()
+}
+
 /// How many (key, value) pairs several writes gave, and how many keys have such a pair. A transaction that
 /// writes the same value twice is one of those writes, since nobody can tell them apart.
 fn duplicates(history: &History) -> (usize, usize) {
@@ -184,7 +197,7 @@ fn hot_keys(touched: &[u32]) -> Vec<(Key, usize)> {
     let mut top: Vec<(Key, usize)> = Vec::new();
     for (key, &count) in touched.iter().enumerate() {
         let count = count as usize;
-        if top.len() < HOT_KEYS || top.last().is_some_and(|&(_, least)| count > least) {
+        if count > 0 && top.len() < HOT_KEYS || top.last().is_some_and(|&(_, least)| count > least) {
             let place = top.partition_point(|&(_, other)| other >= count);
             top.insert(place, (Key::at(key), count));
             top.truncate(HOT_KEYS);
@@ -243,6 +256,13 @@ mod tests {
         assert_eq!(stats.txn_size, (1, 3));
         assert_eq!(stats.hot_keys.iter().map(|h| h.1).collect::<Vec<_>>(), [4, 2, 1]);
         assert_eq!(stats.concurrency, Some(Concurrency { most: 2, mean: 4.0 / 3.0, nanoseconds: None }));
+    }
+
+    #[test]
+    fn a_bound_of_a_range_is_no_key() {
+        let stats = Stats::of(&parse("init=nil  T1: i(3,1) range(1,9,{3=1})  T2: range(2,9,{5=1})").unwrap());
+        assert_eq!((stats.operations, stats.keys, stats.keys_never_written), (3, 2, 0));
+        assert_eq!(stats.hot_keys.iter().map(|h| h.1).collect::<Vec<_>>(), [1]);
     }
 
     #[test]

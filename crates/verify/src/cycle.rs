@@ -165,6 +165,7 @@ fn check_missing(
     append: Op,
 ) -> Result<(), Refutation> {
     let (facts, (key, list)) = (given.facts, list_of(given, level, read)?);
+    ensure(level.implies(Level::AdyaPl2), || format!("what a list lacks may be lost at {level}"))?;
     let last = match list.len().checked_sub(1) {
         Some(last) => appender(facts, key, list, last),
         None => Some(Node::Initial),

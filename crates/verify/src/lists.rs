@@ -6,12 +6,13 @@
 //! these made: the version just before its transaction, and its appends so far.
 //!
 //! PL-1 has no such versions, only an order of writes. Where the lists that committed transactions read can be beginnings of one
-//! order of all appends, each transaction's appends must stand there together, in whatever order.
+//! order of appends, what they hold of each transaction must stand there together, in whatever order. An append that no list
+//! holds may be lost, and has no place in the order.
 //!
 //! Cost: one step for each append, and for each read one comparison of every element.
 
 use isoscope_history::{History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::facts::Facts;
 use super::order::Order;
@@ -89,7 +90,7 @@ fn lists_of_keys(history: &History) -> FxHashMap<Key, Vec<(Op, &[Value])>> {
     lists
 }
 
-/// Of which keys the lists that committed transactions read can be beginnings of one order of all appends.
+/// Of which keys the lists that committed transactions read can be beginnings of one order of appends.
 pub(super) fn readable(facts: &Facts<'_>) -> Vec<bool> {
     let mut readable = vec![false; facts.history.key_count()];
     for (key, mut lists) in lists_of_keys(facts.history) {
@@ -97,9 +98,8 @@ pub(super) fn readable(facts: &Facts<'_>) -> Vec<bool> {
         lists.dedup_by(|a, b| a.1 == b.1);
         let in_turn = lists.windows(2).all(|pair| pair[1].1.starts_with(pair[0].1));
         let can_be = |list: &[Value]| {
-            list.strip_prefix(facts.initial_elements(key)).is_some_and(|appended| {
-                holds_no_more(facts, key, appended) && has_no_gap(facts, key, appended)
-            })
+            let appended = list.strip_prefix(facts.initial_elements(key));
+            appended.is_some_and(|appended| holds_no_more(facts, key, appended))
         };
         readable[key.index()] = facts.is_list(key) && in_turn && lists.iter().all(|(_, list)| can_be(list));
     }
@@ -115,23 +115,7 @@ fn holds_no_more(facts: &Facts<'_>, key: Key, appended: &[Value]) -> bool {
     held.iter().all(|(&element, &times)| times <= facts.times(key, element))
 }
 
-/// Whether of the elements that were appended once, a list holds none without an earlier one of the same transaction.
-fn has_no_gap(facts: &Facts<'_>, key: Key, appended: &[Value]) -> bool {
-    let held: FxHashSet<Value> = appended.iter().copied().collect();
-    let writers = appended.iter().filter_map(|&element| facts.only_append(key, element));
-    let mut writers: Vec<Txn> = writers.map(|append| facts.history.txn_of(append)).collect();
-    writers.sort_unstable();
-    writers.dedup();
-    writers.into_iter().all(|txn| {
-        let appends = facts.history.ops_of(txn).filter(|op| op.kind == OpKind::Append && op.key == key);
-        let mut once = appends.map(|op| op.value).filter(|&element| facts.times(key, element) == 1);
-        let any_missing = once.any(|element| !held.contains(&element));
-        !any_missing || once.all(|element| !held.contains(&element))
-    })
-}
-
-/// PL-1: in every list that shows an order of writes, the appends of each transaction stand together, in the order
-/// given; only the last may be incomplete.
+/// PL-1: in every list that shows an order of writes, what it holds of each transaction stands together, in the order given.
 pub(super) fn check_writes(facts: &Facts<'_>, order: &Order<'_>) -> Result<(), Refutation> {
     let history = facts.history;
     let mut writers: FxHashMap<Key, Vec<Vec<Value>>> = FxHashMap::default();
@@ -156,18 +140,16 @@ pub(super) fn check_writes(facts: &Facts<'_>, order: &Order<'_>) -> Result<(), R
     Ok(())
 }
 
-/// Whether a list holds all elements of the first blocks, one block after the other, and then some of the next.
+/// Whether a list is made of some elements of each block, one block after the other. Taking as many of a block as follow in
+/// the list leaves the least to the blocks after it.
 fn stands_in_blocks(mut list: &[Value], blocks: &[Vec<Value>]) -> bool {
     for block in blocks {
-        let (here, rest) = list.split_at(block.len().min(list.len()));
         let mut left = block.clone();
-        for element in here {
-            let Some(place) = left.iter().position(|other| other == element) else { return false };
+        while let Some((element, rest)) = list.split_first()
+            && let Some(place) = left.iter().position(|other| other == element)
+        {
             left.swap_remove(place);
-        }
-        list = rest;
-        if list.is_empty() {
-            return true;
+            list = rest;
         }
     }
     list.is_empty()

@@ -190,10 +190,11 @@ pub(super) fn fits(given: &Given<'_, '_>, anomaly: Anomaly, edges: &[Edge]) -> b
     }
 }
 
-/// Whether all lists that a cycle stands on show the order of writes to PL-1.
+/// Whether all lists that a cycle stands on show the order of writes to PL-1, to which what they lack says nothing.
 fn all_show_writes(given: &Given<'_, '_>, edges: &[Edge]) -> bool {
     edges.iter().all(|edge| match edge.why {
-        Why::Versions { read, .. } | Why::Missing { read, .. } => given.facts.shows_writes(read),
+        Why::Versions { read, .. } => given.facts.shows_writes(read),
+        Why::Missing { .. } => false,
         _ => true,
     })
 }

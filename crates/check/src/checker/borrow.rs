@@ -4,10 +4,12 @@
 //! all its cycles, weaker ones included. And where a stronger level is often decided sooner, both are searched in turns, each
 //! with more work than the turn before, so that neither waits for the other for long.
 
-use isoscope_levels::Level;
+use std::collections::BTreeMap;
+
+use isoscope_levels::{Anomaly, Level};
 
 use super::Checker;
-use crate::certificate::{Case, Evidence, Finding, Instance, Limit, Proof, Verdict, Witness};
+use crate::certificate::{Case, Evidence, Finding, Instance, Limit, Proof, Through, Verdict, Witness};
 use crate::strong::{self, Answer, Patience, Scenario, Violation};
 use crate::watch::Watch;
 
@@ -88,28 +90,32 @@ impl Checker<'_> {
         })
     }
 
-    /// A finding of a weaker level by the name that it has at this one. Adya's repeatable read has fewer levels below it than
-    /// serializable has, and so it may call by a simpler name what one of these allows.
-    pub(super) fn renamed(&self, level: Level, finding: Finding) -> Finding {
-        let mut instances = finding.instances.clone();
-        let mut names = Vec::new();
-        for instance in &mut instances {
+    /// A finding of a weaker level by the names that it has at this one: other levels are below this one, and may allow what the
+    /// weaker level calls by a simpler name. Instances may get different names.
+    pub(super) fn renamed(&self, level: Level, finding: Finding) -> Vec<Finding> {
+        let base = level.with_sessions().unwrap_or(level);
+        let mut by_name: BTreeMap<(Anomaly, Through), Vec<Instance>> = BTreeMap::default();
+        for instance in &finding.instances {
             let Some(scenario) = scenario(instance).filter(|scenario| !strong::is_forced(&scenario.proof))
             else {
-                return finding;
+                return vec![finding];
             };
-            let base = level.with_sessions().unwrap_or(level);
             let (name, proof) = strong::named(self.history, &self.resolved, base, scenario.proof);
-            let Some(name) = name else { return finding };
-            names.push((name.anomaly, name.through));
-            instance.evidence = evidence(proof);
+            let Some(name) = name else { return vec![finding] };
+            let instance = Instance { evidence: evidence(proof), ..*instance };
+            by_name.entry((name.anomaly, name.through)).or_default().push(instance);
         }
-        match names.first() {
-            Some(&(anomaly, through)) if names.iter().all(|name| *name == names[0]) => {
-                Finding { anomaly, through, instances, ..finding }
-            }
-            _ => finding,
+        if by_name.len() == 1 {
+            let one = |((anomaly, through), instances)| Finding { anomaly, through, instances, ..finding };
+            return by_name.into_iter().map(one).collect();
         }
+        // What those are called that are not kept is not known.
+        let at_least = finding.at_least || finding.count > finding.instances.len() as u64;
+        let each = |((anomaly, through), instances)| {
+            let against = finding.against;
+            Finding { against, through, at_least, ..self.finding(anomaly, instances) }
+        };
+        by_name.into_iter().map(each).collect()
     }
 
     /// What a violation of another level shows of this one.

@@ -317,7 +317,8 @@ impl<'h> Lists<'h> {
         if let Some(best) = best.filter(|_| !is_prefix) {
             listed.incompatible.push((best.op.min(read.op), best.op.max(read.op)));
         }
-        if external.iter().any(|&element| self.is_repeated(read.key, element)) {
+        let is_open = external.iter().any(|&element| self.is_repeated(read.key, element));
+        if is_open {
             listed.ambiguous.push(read.op);
         }
         let Some(append) = external.last().and_then(|&last| self.appends.get(&(read.key, last))) else {
@@ -331,7 +332,18 @@ impl<'h> Lists<'h> {
             listed.wrong.push(WrongRead { anomaly, read: read.op, write: Some(append.op) });
             return Link::NOTHING;
         }
+        if is_open && self.is_mixed(read.key, external, append.txn) {
+            // No version. The elements in the list show it where all of their appends are known.
+            return Link::NOTHING;
+        }
         Link::from(append.txn)
+    }
+
+    /// Whether a list that ends with an append of a transaction holds one of another between its appends.
+    fn is_mixed(&self, key: Key, list: &[Value], txn: Txn) -> bool {
+        let is_own = |element: &Value| self.only_append(key, *element).map(|append| append.txn == txn);
+        let first = list.iter().position(|element| is_own(element) == Some(true));
+        first.is_some_and(|first| list[first..].iter().any(|element| is_own(element) == Some(false)))
     }
 
     /// Whether the reader appends to the key it reads.

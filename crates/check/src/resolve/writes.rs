@@ -1,14 +1,13 @@
 //! The order of writes as PL-1 knows it: from what lists show, be it wrong to stronger levels.
 //!
-//! The version order of a list is an order of all appends to it, of which the lists that committed transactions read are
-//! beginnings. To PL-1 it does not matter whether a list ends with its reader's own appends, nor that it holds
-//! the appends of two transactions in a mix: that is what PL-1 forbids. A key is *readable* when its lists can be
-//! such beginnings: they begin with the initial elements, are prefixes of each other, hold no element more often than it
-//! was appended by transactions that did not abort, and no append without an earlier one of the same
-//! transaction, as far as both elements were appended once. The lists of other keys contradict the appends
-//! themselves; they violate PL-2 and say nothing to PL-1.
+//! The version order of a list is an order of the appends that its lists hold, of which the lists that committed transactions
+//! read are beginnings. An append that no list holds may be lost, and is not ordered. To PL-1 it does not matter whether a list
+//! ends with its reader's own appends, nor that it holds the appends of two transactions in a mix: that is what PL-1 forbids. A
+//! key is *readable* when its lists can be such beginnings: they begin with the initial elements, are prefixes of each other, and
+//! hold no element more often than it was appended by transactions that did not abort. The lists of other keys contradict each
+//! other or the appends; they violate PL-2 and say nothing to PL-1.
 
-use isoscope_history::{Key, Outcome, Value};
+use isoscope_history::{Outcome, Value};
 use rustc_hash::FxHashMap;
 
 use super::lists::{ListRead, Listed, Lists, Repeated, VersionEdge};
@@ -64,30 +63,6 @@ impl<'h> Lists<'h> {
         for &element in whole {
             *held.entry(element).or_default() += 1;
         }
-        reads.iter().all(is_prefix)
-            && held.iter().all(|(&element, &times)| times <= self.times(key, element))
-            && !self.has_gap(key, whole, reads)
-    }
-
-    /// Whether a list of a key holds an append without an earlier one of the same transaction.
-    fn has_gap(&self, key: Key, whole: &[Value], reads: &[&ListRead<'h>]) -> bool {
-        let place: FxHashMap<Value, usize> = whole.iter().copied().zip(0..).collect();
-        // For each pair of appends in the wrong order: where the later one stands, and where the earlier.
-        let mut gaps: Vec<(usize, usize)> = Vec::new();
-        for appends in self.appends_to(key).chunk_by(|a, b| a.1 == b.1) {
-            let mut latest = None;
-            let elements = appends.iter().map(|&(_, _, op)| self.history.op(op).value);
-            for element in elements.filter(|&element| self.times(key, element) == 1) {
-                let here = place.get(&element).copied().unwrap_or(usize::MAX);
-                if let Some(before) = latest.filter(|&before| before > here) {
-                    gaps.push((here, before));
-                }
-                latest = latest.max(Some(here));
-            }
-        }
-        reads
-            .iter()
-            .map(|read| read.whole().len())
-            .any(|length| gaps.iter().any(|&(later, earlier)| later < length && length <= earlier))
+        reads.iter().all(is_prefix) && held.iter().all(|(&element, &times)| times <= self.times(key, element))
     }
 }

@@ -124,9 +124,8 @@ fn farthest(level: Level) -> Through {
 pub(crate) fn refutes(history: &History, resolved: &Resolved, level: Level, proof: &Proof) -> bool {
     let counts = |edge: &Edge| match edge.why {
         // PL-1 knows no lists but those that show it the order of writes.
-        Why::Versions { read, .. } | Why::Missing { read, .. } if !level.implies(Level::AdyaPl2) => {
-            resolved.shows_writes(history, read)
-        }
+        Why::Versions { read, .. } if !level.implies(Level::AdyaPl2) => resolved.shows_writes(history, read),
+        Why::Missing { .. } => level.implies(Level::AdyaPl2),
         // PL-2.99 lets ranges change, and cursors are on single keys.
         Why::Misses { read } if matches!(level, Level::AdyaPl299 | Level::CursorStability) => {
             !history.op(read).in_range
@@ -296,9 +295,13 @@ pub(crate) fn main_cycle(proof: &Proof) -> &[Edge] {
     cycles(proof).next_back().map_or(&[], |(_, cycle)| cycle)
 }
 
-/// What a cycle of two transactions is called besides its shape.
+/// What a cycle is called besides its shape.
 fn special(history: &History, resolved: &Resolved, level: Level, cycle: &[Edge]) -> Option<Anomaly> {
-    if level.forbids(Anomaly::LostUpdate) && is_lost_update(history, resolved, cycle) {
+    let lacks = |edge: &Edge| matches!(edge.why, Why::Missing { .. });
+    if cycle.iter().any(lacks) && !cycle.iter().any(|edge| sort(edge) == Sort::Missed) {
+        // That an append came later than a list that lacks it is what the circle refutes: it was lost.
+        Some(Anomaly::LostAppend)
+    } else if level.forbids(Anomaly::LostUpdate) && is_lost_update(history, resolved, cycle) {
         Some(Anomaly::LostUpdate)
     } else if level == Level::MonotonicView && is_non_monotonic(cycle) {
         Some(Anomaly::NonMonotonicRead)

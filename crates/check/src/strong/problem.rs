@@ -53,7 +53,7 @@ pub(crate) struct Problem<'a> {
     /// Reads in ranges with a known source, where others may come between: they order reader and writer, and nothing else.
     pub(crate) ranged: Vec<Read>,
     /// Those with several possible sources, of which one comes before the reader, and those of optional transactions.
-    open_ranged: Vec<(u32, Vec<u32>)>,
+    pub(super) open_ranged: Vec<(Op, Vec<u32>)>,
     /// One for each transaction, or empty when there are none.
     optional: Vec<bool>,
     /// Transactions of unknown outcome that somebody would have read from, had they not a read that nobody can explain, or
@@ -134,7 +134,7 @@ impl<'a> Problem<'a> {
     }
 
     /// The same for a level that lets others come between a range read and what it missed: of reads in ranges only the order
-    /// of reader and writer counts, and where the writer is open nothing, until there is an order ([`Problem::reads_past`]).
+    /// of reader and writer counts, and where the writer is open nothing, until there is an order (`ranges.rs`).
     pub(crate) fn sparing_ranges(mut self) -> Problem<'a> {
         let in_range = |read: &Read| self.history.op(read.op).in_range;
         if !self.reads.iter().any(in_range) {
@@ -153,29 +153,17 @@ impl<'a> Problem<'a> {
             }
         }
         starts.push(kept.len() as u32);
-        let reader = |open: &Open| self.reads[open.read as usize].txn;
+        let op = |open: &Open| self.reads[open.read as usize].op;
         let ranged = self.open.iter().filter(|open| place[open.read as usize] == u32::MAX);
         let is_optional = |read: &&Read| in_range(read) && read.source != OPEN && !self.is_present(read.txn);
-        let optional = self.reads.iter().filter(is_optional).map(|read| (read.txn, vec![read.source]));
-        self.open_ranged = ranged.map(|open| (reader(open), open.sources.clone())).chain(optional).collect();
+        let optional = self.reads.iter().filter(is_optional).map(|read| (read.op, vec![read.source]));
+        self.open_ranged = ranged.map(|open| (op(open), open.sources.clone())).chain(optional).collect();
         self.open.retain_mut(|open| {
             open.read = place[open.read as usize];
             open.read != u32::MAX
         });
         (self.reads, self.starts) = (kept, starts);
         self
-    }
-
-    /// Whether in a commit order, every read in a range whose source is open comes after one of its possible sources.
-    pub(crate) fn reads_past(&self, order: &[Txn]) -> bool {
-        let mut place = vec![u32::MAX; self.history.txn_count()];
-        for (txn, i) in order.iter().zip(0..) {
-            place[txn.index()] = i;
-        }
-        let of = |txn: u32| place[txn as usize];
-        self.open_ranged.iter().filter(|(reader, _)| of(*reader) != u32::MAX).all(|(reader, sources)| {
-            sources.iter().any(|&source| source == INITIAL || of(source) < of(*reader))
-        })
     }
 
     /// The same without some transactions, and without the reads that are or may be from them; `resolved` knows that they are

@@ -80,7 +80,7 @@ pub(super) fn prove(
 }
 
 /// The same history where one read has a source, which is there then.
-fn assume(problem: &Problem<'_>, resolved: &Resolved, read: Op, source: u32) -> Resolved {
+pub(super) fn assume(problem: &Problem<'_>, resolved: &Resolved, read: Op, source: u32) -> Resolved {
     let mut resolved = resolved.clone();
     if source == INITIAL {
         resolved.links[read.index()] = Link::INITIAL;

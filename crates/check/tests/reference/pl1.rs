@@ -1,10 +1,9 @@
 //! The reference for PL-1: is there an order of the appends to each list, in which no two transactions overwrite each other?
 //!
-//! The version order of a list is an order of all appends to it by those present. The lists that committed transactions read are
-//! beginnings of it: each element is one append of that value. A list says nothing where the lists of its key cannot be such
-//! beginnings: they contradict each other, lack what is there initially, hold what was not appended or hold it too often, or hold
-//! an append of a transaction without an earlier one (as far as both elements were appended once). What others of
-//! unknown outcome read says nothing either.
+//! The version order of a list is an order of those appends that the lists of its key hold: each element is one append of that
+//! value by a transaction that is present. The lists that committed transactions read are beginnings of it. A list says nothing
+//! where the lists of its key cannot be such beginnings: they contradict each other, lack what is there initially, hold what was not
+//! appended or hold it too often. What others of unknown outcome read says nothing either, nor does what no list holds.
 //!
 //! All sets of present transactions and all ways to tell appends of one value apart are tried.
 
@@ -87,16 +86,7 @@ fn assign(list: &[Value], appends: &[(Txn, Value)], taken: &mut Vec<usize>, foun
         }
         return;
     }
-    let left = (0..appends.len()).filter(|i| !taken.contains(i));
-    let shown = taken.iter().copied();
     let mut edges: Edges = taken.windows(2).map(|pair| (appends[pair[0]].0, appends[pair[1]].0)).collect();
-    edges.extend(
-        shown
-            .last()
-            .into_iter()
-            .flat_map(|last| left.clone().map(move |i| (last, i)))
-            .map(|(last, i)| (appends[last].0, appends[i].0)),
-    );
     edges.retain(|(a, b)| a != b);
     edges.sort_unstable();
     edges.dedup();
@@ -119,7 +109,7 @@ fn version_order(history: &History, key: Key) -> Option<Vec<Value>> {
     lists.iter().all(sound).then(|| longest.to_vec())
 }
 
-/// Whether a list holds no element more often than it was appended, and no append without an earlier one.
+/// Whether a list holds no element more often than it was appended.
 fn can_be_appended(history: &History, key: Key, list: &[Value]) -> bool {
     let live: Vec<Vec<Value>> = history
         .txns()
@@ -128,11 +118,7 @@ fn can_be_appended(history: &History, key: Key, list: &[Value]) -> bool {
         .collect();
     let count = |values: &[Value], value: Value| values.iter().filter(|&&other| other == value).count();
     let appended = |value: Value| live.iter().map(|values| count(values, value)).sum::<usize>();
-    let has_gap = |values: &Vec<Value>| {
-        let once: Vec<Value> = values.iter().copied().filter(|&value| appended(value) == 1).collect();
-        (0..once.len()).any(|i| list.contains(&once[i]) && once[..i].iter().any(|e| !list.contains(e)))
-    };
-    list.iter().all(|&value| count(list, value) <= appended(value)) && !live.iter().any(has_gap)
+    list.iter().all(|&value| count(list, value) <= appended(value))
 }
 
 /// What a transaction appends to a list.

@@ -160,7 +160,7 @@ impl Scan {
                 "initial" => header.initial = Some(self.value(s)?),
                 "initials" => {
                     let at = s.at();
-                    header.initials = self.rows(s)?;
+                    header.initials = self.rows(s, None)?;
                     let mut keys: Vec<Value> = header.initials.iter().map(|&(key, _)| key).collect();
                     keys.sort_unstable();
                     if keys.windows(2).any(|pair| pair[0] == pair[1]) {
@@ -321,26 +321,38 @@ impl Scan {
     /// The rest of a range read.
     fn range(&mut self, s: &mut Scanner<'_>, low: Value) -> Scanned<()> {
         s.next(b']', "the upper bound")?;
+        let at = s.at();
         let high = self.plain_value(s, "a key that is not a list")?;
+        if self.values.is_reversed(low, high) {
+            return Err(Fault::wrong(
+                at,
+                "a range whose upper bound is below the lower one",
+                "the lower bound first",
+            ));
+        }
         s.next(b']', "the rows found")?;
-        let live = self.rows(s)?;
+        let live = self.rows(s, Some((low, high)))?;
         let mut dead = Vec::new();
         if s.more(b']')? {
-            dead = self.rows(s)?;
+            dead = self.rows(s, Some((low, high)))?;
             s.close(b']', "`]` after the deleted rows")?;
         }
         self.ranges.push(RangeRow { low, high, live, dead });
         Ok(())
     }
 
-    /// A list of keys with their values.
-    fn rows(&mut self, s: &mut Scanner<'_>) -> Scanned<Vec<(Value, Value)>> {
+    /// A list of keys with their values, of keys in a range where there is one.
+    fn rows(&mut self, s: &mut Scanner<'_>, range: Option<(Value, Value)>) -> Scanned<Vec<(Value, Value)>> {
         let mut rows = Vec::new();
         s.open(b'[', "a list of [key,value]")?;
         while s.more(b']')? {
             s.open(b'[', "[key,value]")?;
             s.next(b']', "a key")?;
+            let at = s.at();
             let key = self.plain_value(s, "a key that is not a list")?;
+            if range.is_some_and(|(low, high)| self.values.is_outside(key, low, high)) {
+                return Err(Fault::wrong(at, "a row outside of its range", "a key inside of the range"));
+            }
             s.next(b']', "a value")?;
             rows.push((key, self.value(s)?));
             s.close(b']', "`]` after the value")?;

@@ -185,7 +185,10 @@ fn build(flavour: Flavour, plan: &Plan) -> History {
                     OpKind::Insert => txn.insert(key, name(*value)),
                     OpKind::Delete => txn.delete(key),
                     OpKind::RangeRead => {
-                        txn.range(key, name(4), list.iter().map(|&n| (name(n), name(*value))))
+                        let is_number = |n: &Datum<'_>| !matches!(n, Datum::Text(_));
+                        let rows = list.iter().map(|&n| name(n)).filter(is_number);
+                        let all = (Datum::Int(i64::MIN), Datum::Nat(u64::MAX));
+                        txn.range(all.0, all.1, rows.map(|key| (key, name(*value))))
                     }
                 };
             }

@@ -18,7 +18,8 @@ use crate::Anomaly::{
 use crate::Level::{
     AdyaPl1, AdyaPl2, AdyaPl3, AdyaPl299, AdyaPlSi, Causal, ConsistentView, CursorStability, CutIsolation,
     MonotonicAtomicView, MonotonicView, ParallelSnapshot, Prefix, ReadAtomic, ReadCommitted, Serializable,
-    Snapshot, StrictSnapshot, StrongSessionPl1, StrongSessionPl2, UpdateAtomic, UpdateSerializable,
+    Snapshot, StrictSnapshot, StrongPl1, StrongSessionPl1, StrongSessionPl2, UpdateAtomic,
+    UpdateSerializable,
 };
 use crate::citation::{
     ADYA, BAILIS_HAT, BAILIS_RAMP, BERENSON, BISWAS_ENEA, CERONE_BERNARDI_GOTSMAN, CERONE_GOTSMAN, ELLE,
@@ -427,8 +428,8 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
             Example {
                 notation: "init=nil  T1: a(x,1) ; T2: a(x,2)  T3: r(x,[2])",
                 story: "The session appended 1 and then 2; the list has the second and lacks the first.",
-                holds: &[AdyaPl3],
-                violated: &[StrongSessionPl1],
+                holds: &[AdyaPl3, StrongPl1],
+                violated: &[StrongSessionPl2],
             },
         ],
         sources: &[cite(ELLE, "inconsistent version orders")],

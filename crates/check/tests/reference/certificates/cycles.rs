@@ -151,8 +151,7 @@ fn a_broken_cycle_is_refused() {
             let also = matches!(
                 (anomaly, other),
                 (Anomaly::NonMonotonicRead, Anomaly::FracturedRead)
-                    // With a session it is one of versions alone.
-                    | (Anomaly::LostAppend, Anomaly::CircularInformationFlow | Anomaly::DirtyWrite)
+                    | (Anomaly::LostAppend, Anomaly::CircularInformationFlow)
                     | (_, Anomaly::CausalityViolation | Anomaly::ConflictingCommitOrder)
             );
             assert!(

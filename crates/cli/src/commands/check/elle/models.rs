@@ -14,6 +14,7 @@
 use std::collections::BTreeSet;
 
 use isoscope_check::{Case, Edge, Evidence, Finding, Node, Seen, Through, Verdict, Why, World};
+use isoscope_history::{History, Op};
 use isoscope_levels::{Anomaly, Level};
 
 use crate::commands::check::report::Report;
@@ -166,6 +167,7 @@ fn refuted(report: &Report) -> Vec<Ordered> {
     let mut refuted = Vec::new();
     let mut inferred = Vec::new();
     let mut holds = Vec::new();
+    let history = &report.reading.history;
     for judgement in report.judged.iter().map(|judged| &judged.judgement) {
         let level = ordered(judgement.level);
         match &judgement.verdict {
@@ -174,7 +176,7 @@ fn refuted(report: &Report) -> Vec<Ordered> {
             Verdict::Violated(findings) => {
                 let least = findings.iter().flat_map(all_orders).min().unwrap_or(STRONG);
                 refuted.push(Ordered { level: level.level, orders: level.orders.min(least) });
-                inferred.extend(findings.iter().flat_map(forbidden));
+                inferred.extend(findings.iter().flat_map(|finding| forbidden(history, finding)));
             }
         }
     }
@@ -195,16 +197,48 @@ fn all_orders(finding: &Finding) -> impl Iterator<Item = Through> + '_ {
     finding.instances.iter().map(|instance| orders(&instance.evidence))
 }
 
-/// What an anomaly violates by itself: the weakest levels that forbid it, with the orders that it takes. A proof by cases
-/// is named after one of its cases and shows no more than its verdict; only a lost update is one in every case.
-fn forbidden(finding: &Finding) -> impl Iterator<Item = Ordered> + '_ {
+/// What an anomaly violates by itself: the levels that forbid it in all its forms, with the orders that it takes. A proof by
+/// cases is named after one of its cases and shows no more than its verdict; only a lost update is one in every case. What a
+/// range read missed violates no level that lets ranges change.
+fn forbidden<'a>(history: &'a History, finding: &'a Finding) -> impl Iterator<Item = Ordered> + 'a {
     let by_cases = |evidence: &Evidence| matches!(evidence, Evidence::Cases(_) | Evidence::Worlds(_));
     let shown = finding.instances.iter().map(|instance| &instance.evidence);
     let shown = shown.filter(move |evidence| finding.anomaly == Anomaly::LostUpdate || !by_cases(evidence));
-    shown.map(orders).flat_map(|orders| {
-        let weakest = finding.anomaly.forbidden_from().iter();
-        weakest.map(move |&weakest| Ordered { level: ordered(weakest).level, orders })
+    shown.flat_map(move |evidence| {
+        let (orders, on_range) = (orders(evidence), misses_range(history, evidence));
+        let lets_ranges_change =
+            |level| matches!(level, Level::CutIsolation | Level::CursorStability | Level::AdyaPl299);
+        Level::ALL
+            .into_iter()
+            .filter(move |&level| level.forbids_all(finding.anomaly))
+            .filter(move |&level| !(on_range && lets_ranges_change(level)))
+            .map(move |level| Ordered { level: ordered(level).level, orders })
     })
+}
+
+/// Whether evidence stands on what a range read missed.
+fn misses_range(history: &History, evidence: &Evidence) -> bool {
+    let in_range = |read: Op| history.op(read).in_range;
+    let misses = |edges: &[Edge]| {
+        edges.iter().any(|edge| match edge.why {
+            Why::Misses { read } | Why::Forced { read, .. } => in_range(read),
+            _ => false,
+        })
+    };
+    match evidence {
+        Evidence::Read { .. } => false,
+        Evidence::Pair { first, second } => in_range(*first) || in_range(*second),
+        Evidence::Cycle(edges) => misses(edges),
+        Evidence::Cases(proof) => {
+            proof.cases.iter().any(|case| matches!(case, Case::Cycle(edges) if misses(edges)))
+        }
+        Evidence::Worlds(worlds) => worlds.cases.iter().any(|case| match case {
+            World::Violated(finding) => {
+                finding.instances.iter().any(|instance| misses_range(history, &instance.evidence))
+            }
+            World::Open { .. } => false,
+        }),
+    }
 }
 
 /// The orders that a proof takes beside reads and writes, in any of its cases.

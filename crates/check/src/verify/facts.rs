@@ -23,8 +23,9 @@ use isoscope_history::notation::{OpText, ValueText};
 use isoscope_history::{Datum, History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
 use rustc_hash::FxHashMap;
 
-use super::lists;
+use super::{Refutation, ensure, lists};
 use crate::certificate::Node;
+use crate::watch::{Nobody, Watch};
 
 /// Where a read has its value from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,6 +137,8 @@ pub(super) struct Facts<'h> {
     pub(super) history: &'h History,
     /// Whether the database's timestamps are real time.
     pub(super) trusts_timestamps: bool,
+    /// Says when to give up.
+    pub(super) watch: &'h dyn Watch,
     /// How each key is used: [`REGISTER`], [`LIST`] or both.
     uses: Vec<u8>,
     pub(super) finals: FxHashMap<(Key, Value), Writers>,
@@ -151,10 +154,27 @@ const REGISTER: u8 = 1;
 const LIST: u8 = 2;
 
 impl<'h> Facts<'h> {
+    /// The facts of another history, under the same terms.
+    pub(super) fn of_same<'o>(&self, history: &'o History) -> Facts<'o>
+    where
+        'h: 'o,
+    {
+        let Facts { trusts_timestamps, watch, .. } = *self;
+        Facts { trusts_timestamps, watch, ..Facts::new(history) }
+    }
+
+    /// Fails when a limit has been reached.
+    pub(super) fn go_on(&self) -> Result<(), Refutation> {
+        let stopped = self.watch.limit();
+        ensure(stopped.is_none(), || "a limit was reached".to_owned())
+            .map_err(|refutation| Refutation { stopped, ..refutation })
+    }
+
     pub(super) fn new(history: &'h History) -> Facts<'h> {
         let mut facts = Facts {
             history,
             trusts_timestamps: false,
+            watch: &Nobody,
             uses: vec![0; history.key_count()],
             finals: FxHashMap::default(),
             unreadable: FxHashMap::default(),

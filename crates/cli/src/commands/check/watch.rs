@@ -114,10 +114,19 @@ impl<'t> Onlooker<'t> {
 
     /// A level is asked for.
     pub(crate) fn begin(&self, level: Level) {
+        self.ask(level, self.terminal.is_quiet());
+    }
+
+    /// The same, and nothing is said about how long it takes.
+    pub(crate) fn begin_silently(&self, level: Level) {
+        self.ask(level, true);
+    }
+
+    fn ask(&self, level: Level, silent: bool) {
         let now = Instant::now();
         self.stages().since = now;
         let mut asked = self.shared.asked();
-        (asked.level, asked.since, asked.silent) = (Some(level), now, self.terminal.is_quiet());
+        (asked.level, asked.since, asked.silent) = (Some(level), now, silent);
         if let Some(TimeLimit::Level(_)) = self.shared.limits.time
             && self.limit() == Some(Limit::Time)
         {

@@ -123,6 +123,10 @@ pub(crate) fn saturate(
         let order = topological_order(&reversed(events.nodes as usize, &known.edges));
         return order.map_or(Outcome::Contradiction, |_| Outcome::Fixpoint);
     }
+    // Later rounds use the memory of the first.
+    if !watch.fits(Reach::bytes(events)) {
+        return Outcome::Stopped(Limit::Memory);
+    }
     let index = Index::new(problem, events);
     let mut by_version = by_version(problem);
     loop {

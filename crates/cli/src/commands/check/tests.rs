@@ -132,6 +132,24 @@ unknown: not every level could be decided
     assert_eq!(json["levels"][1]["reason"]["first"]["line"], 2);
 }
 
+/// A verdict that the verifier did not get to is no certified one, whatever it is.
+#[test]
+fn what_was_not_certified_in_time_is_unknown_to_the_exit_code() {
+    for verdict in [Verdict::Holds(Witness::default()), fractured_read()] {
+        let mut report = report(FRACTURED, vec![(Level::ReadAtomic, verdict)], true);
+        report.limits.time = Some(TimeLimit::History(Duration::from_secs(90)));
+        report.judged[0].certified = Certified::Stopped(Limit::Time);
+        assert_eq!(report.exit(), Exit::Unknown);
+        let level = &json::render("h", Ok(&report))["levels"][0];
+        assert_eq!(
+            (&level["certified"], &level["not_certified"]["kind"]),
+            (&false.into(), &"timeout".into())
+        );
+        report.judged[0].certified = Certified::Yes;
+        assert_ne!(report.exit(), Exit::Unknown);
+    }
+}
+
 /// A limit leaves levels open; the report says which limit, and what was known by then.
 #[test]
 fn a_limit_is_named_with_what_was_decided_before() {

@@ -21,7 +21,8 @@ pub(crate) struct Sources {
 impl Sources {
     /// All of a list but one.
     pub(super) fn new(all: Arc<[u32]>, without: u32) -> Sources {
-        let mut sources = Sources { parts: vec![0..all.len() as u32], all };
+        let whole = 0..all.len() as u32;
+        let mut sources = Sources { all, parts: vec![whole] };
         let excluded = sources.place(without).map(|place| place..place + 1);
         sources.remove(excluded.as_slice());
         sources

@@ -702,6 +702,10 @@ impl Watch for Renamed<'_> {
         self.watch.limit()
     }
 
+    fn fits(&self, bytes: u64) -> bool {
+        self.watch.fits(bytes)
+    }
+
     fn stage(&self, _: Level, stage: &Stage) {
         self.watch.stage(self.level, stage);
     }

@@ -32,6 +32,7 @@ mod refute;
 mod saturate;
 mod search;
 mod shortest;
+mod sources;
 mod stale_reads;
 mod visible;
 mod weak;
@@ -46,6 +47,7 @@ use crate::watch::{Stage, Watch};
 use cases::Cases;
 use direct::Direct;
 use events::{Events, Rules};
+use lost::Lost;
 pub(crate) use name::{is_forced, named, needs, refutes, with_last_cycle};
 pub(crate) use ordered::ordered;
 pub(crate) use others::Patience;
@@ -195,7 +197,7 @@ fn attempt(
         vec![
             ("rounds", known.rounds.into()),
             ("forced", known.steps.len() as u64),
-            ("excluded", known.exclusions.len() as u64),
+            ("excluded", known.exclusions.iter().map(|exclusion| exclusion.part.len() as u64).sum()),
             ("open", problem.open.len() as u64),
         ],
     );
@@ -260,11 +262,18 @@ pub(crate) fn listed(
     watch: &dyn Watch,
 ) -> Vec<Scenario> {
     let Some(rules) = Rules::of(level, trust_timestamps) else { return Vec::new() };
+    if !rules.conflicts && !rules.real_time {
+        return Vec::new();
+    }
     let Ok(problem) = problem_of(history, resolved, level, watch) else { return Vec::new() };
+    let lost = Lost::find(&problem, rules);
+    if lost.pairs().next().is_none() && !rules.real_time {
+        return Vec::new();
+    }
     let mut edges = Vec::new();
     let events = Events::new(history, resolved, rules, &mut edges);
     saturate::given(&problem, &events, &mut edges);
-    Direct::listed(&problem, &events, &Known::new(edges), watch).scenarios
+    Direct::listed(&problem, &events, lost, &Known::new(edges), watch).scenarios
 }
 
 /// A violation, unless a limit was reached while it was proved.

@@ -17,6 +17,13 @@ pub trait Watch: Sync {
         None
     }
 
+    /// Whether so many bytes more can be had. Where they cannot, the limit of memory is reached. Asked before a large allocation,
+    /// since memory may be looked at too late after it.
+    fn fits(&self, bytes: u64) -> bool {
+        let _ = bytes;
+        true
+    }
+
     /// A stage of deciding a level has ended.
     fn stage(&self, level: Level, stage: &Stage) {
         let _ = (level, stage);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use isoscope_check::{Checker, Limit, Options, Stage, Unknown, Verdict, Watch};
 use isoscope_history::{History, notation};
 use isoscope_levels::{Anomaly, Level};
-use isoscope_verify::verify;
+use isoscope_verify::{Verifier, verify};
 use isoscope_workload::{Duplication, Shape, Spec, run};
 
 /// Says after so many questions that time is up, and counts how often it is asked again.
@@ -50,6 +50,38 @@ fn hard() -> History {
         ..Spec::default()
     };
     run(&spec, &mut |_, _| {}).unwrap()
+}
+
+/// The verifier asks for every transaction, and one that is stopped has refuted nothing.
+#[test]
+fn the_verifier_stops_at_a_limit() {
+    let lost =
+        notation::parse("T1: w(x,1)  T2: r(x,1) w(x,2)  T3: r(x,1) w(x,3)  T4: r(x,2)  T5: r(x,3)").unwrap();
+    for (history, level, least) in [(hard(), Level::Serializable, 120), (lost, Level::Snapshot, 3)] {
+        let judgement = Checker::new(&history, Options::default()).check(level);
+        for patience in 0.. {
+            let watch = Counting::new(patience);
+            let Err(refutation) = Verifier::new(&history).within(&|| watch.limit()).verify(&judgement) else {
+                assert!(patience >= least, "{level}: {patience}");
+                break;
+            };
+            assert_eq!(refutation.stopped, Some(Limit::Time), "{refutation}");
+        }
+    }
+}
+
+/// Memory that would not fit is not asked for.
+#[test]
+fn clocks_that_do_not_fit_are_not_made() {
+    struct Full;
+    impl Watch for Full {
+        fn fits(&self, _: u64) -> bool {
+            false
+        }
+    }
+    let history = hard();
+    let verdict = Checker::watched(&history, Options::default(), &Full).check(Level::Serializable).verdict;
+    assert_eq!(verdict, Verdict::Unknown(Unknown::Limit(Limit::Memory)));
 }
 
 #[test]

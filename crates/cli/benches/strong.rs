@@ -12,10 +12,10 @@
 
 mod measure;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use measure::{ISOSCOPE, Measured, typical};
+use measure::{ISOSCOPE, Measured, ending, typical};
 use serde_json::Value;
 
 /// A published history, and what VeriStrong takes to see that it is serializable: seconds of CPU.
@@ -42,6 +42,7 @@ fn main() {
         println!("the published histories are not here");
     }
     grow(directory.path());
+    shapes(directory.path());
     if full {
         scale(directory.path());
     }
@@ -99,6 +100,43 @@ fn grow(directory: &Path) {
     println!();
 }
 
+/// Shapes that have been slow, each at two sizes: with four times the transactions, time must be about four times as much.
+fn shapes(directory: &Path) {
+    println!(
+        "{:<42} {:>12} {:>7} {:>7} {:>8} {:>7}",
+        "history", "transactions", "wall s", "CPU s", "peak MB", "growth"
+    );
+    let lists: &[&str] = &["--shape", "list-append"];
+    let scans =
+        ["memory:serializable", "--workload", "scan", "--seed", "1", "--sessions", "8", "--keys", "8"];
+    let mut small = [0.0; 3];
+    for txns in [5_000, 20_000] {
+        let size = |more| Size { sessions: 25, txns: txns / 25, ops: 8, keys: txns / 10, more };
+        let file = |name: &str| directory.join(format!("{name}-{txns}.jsonl"));
+        let (appended, violating, scanned) = (file("lists"), file("causal"), file("scan"));
+        generate_as("native", &appended, "serializable", &size(lists));
+        generate_as("native", &violating, "causal", &size(&[]));
+        let mut record = Command::new(ISOSCOPE);
+        record
+            .args(["-q", "record"])
+            .args(scans)
+            .args(["--txns", &(txns / 8).to_string(), "-o"])
+            .arg(&scanned);
+        assert!(record.status().expect("isoscope runs").success(), "isoscope record failed");
+        let rows = [
+            ("list-append, all levels", ending(1, &appended, "", None)),
+            ("causal and not more, all levels", ending(1, &violating, "", None)),
+            ("scans, inserts and deletes, serializable", typical(&scanned, "serializable", None)),
+        ];
+        for ((name, Measured { wall, cpu, peak_mb }), small) in rows.into_iter().zip(&mut small) {
+            let growth = if *small > 0.0 { format!("{:.1}", wall / *small) } else { "-".to_owned() };
+            println!("{name:<42} {txns:>12} {wall:>7.2} {cpu:>7.2} {peak_mb:>8.0} {growth:>7}");
+            *small = wall;
+        }
+    }
+    println!();
+}
+
 fn scale(directory: &Path) {
     println!("{:<52} {:<20} {:>7} {:>7} {:>8}", "history", "level", "wall s", "CPU s", "peak MB");
     let line = |name: &str, level: &str, measured: &Measured| {
@@ -129,9 +167,13 @@ struct Size {
     more: &'static [&'static str],
 }
 
-fn generate(file: &PathBuf, level: &str, size: &Size) {
+fn generate(file: &Path, level: &str, size: &Size) {
+    generate_as("plume", file, level, size);
+}
+
+fn generate_as(format: &str, file: &Path, level: &str, size: &Size) {
     let mut generate = Command::new(ISOSCOPE);
-    generate.args(["-q", "generate", "--seed", "1", "--to", "plume", "--level", level]);
+    generate.args(["-q", "generate", "--seed", "1", "--to", format, "--level", level]);
     let numbers =
         [("--sessions", size.sessions), ("--txns", size.txns), ("--ops", size.ops), ("--keys", size.keys)];
     for (option, n) in numbers {

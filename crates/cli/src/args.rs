@@ -215,7 +215,8 @@ pub(crate) struct JudgeArgs {
     /// [default: 3, and 10 for json, jsonl and elle]
     #[arg(long, value_name = "N")]
     pub(crate) max_anomalies: Option<usize>,
-    /// Let the independent verifier confirm every verdict
+    /// Let the independent verifier confirm every verdict. It may take as long as the check (--timeout); a verdict that it does not
+    /// get to is unknown to the exit code
     #[arg(long)]
     pub(crate) certify: bool,
     /// Stop checking a history after this long, such as 500ms, 30s, 5m or 1h; `none` means no limit. Reading the

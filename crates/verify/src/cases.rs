@@ -110,6 +110,7 @@ impl Walk<'_> {
         while let Some(open) = path.last_mut() {
             let number = open.node;
             if open.refuted == 0 {
+                given.facts.go_on()?;
                 self.enter(given, number).map_err(|refutation| refutation.about(format!("case {number}")))?;
             }
             match &self.proof.cases[number] {

@@ -121,6 +121,7 @@ impl Clocks {
         let (history, order) = (sources.facts.history, sources.order);
         let mut met: Vec<u32> = self.block.clone().map(|s| first_txn(history, s)).collect();
         for txn in order.members(history.txns_of(session)) {
+            sources.facts.go_on()?;
             for (column, met) in met.iter_mut().enumerate() {
                 // A transaction does not happen before itself.
                 let itself = self.block.start + column == session.index();

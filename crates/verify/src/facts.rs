@@ -23,7 +23,7 @@ use isoscope_history::notation::{OpText, ValueText};
 use isoscope_history::{Datum, History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
 use rustc_hash::FxHashMap;
 
-use super::lists;
+use super::{Budget, Refutation, ensure, lists};
 use isoscope_certificate::Node;
 
 /// Where a read has its value from.
@@ -136,6 +136,8 @@ pub(super) struct Facts<'h> {
     pub(super) history: &'h History,
     /// Whether the database's timestamps are real time.
     pub(super) trusts_timestamps: bool,
+    /// Says when to give up.
+    pub(super) budget: Budget<'h>,
     /// How each key is used: [`REGISTER`], [`LIST`] or both.
     uses: Vec<u8>,
     pub(super) finals: FxHashMap<(Key, Value), Writers>,
@@ -151,10 +153,27 @@ const REGISTER: u8 = 1;
 const LIST: u8 = 2;
 
 impl<'h> Facts<'h> {
+    /// The facts of another history, under the same terms.
+    pub(super) fn of_same<'o>(&self, history: &'o History) -> Facts<'o>
+    where
+        'h: 'o,
+    {
+        let Facts { trusts_timestamps, budget, .. } = *self;
+        Facts { trusts_timestamps, budget, ..Facts::new(history) }
+    }
+
+    /// Fails when a limit has been reached.
+    pub(super) fn go_on(&self) -> Result<(), Refutation> {
+        let stopped = (self.budget)();
+        ensure(stopped.is_none(), || "a limit was reached".to_owned())
+            .map_err(|refutation| Refutation { stopped, ..refutation })
+    }
+
     pub(super) fn new(history: &'h History) -> Facts<'h> {
         let mut facts = Facts {
             history,
             trusts_timestamps: false,
+            budget: &|| None,
             uses: vec![0; history.key_count()],
             finals: FxHashMap::default(),
             unreadable: FxHashMap::default(),

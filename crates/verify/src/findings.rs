@@ -27,6 +27,7 @@ fn check_finding(facts: &Facts<'_>, level: Level, finding: &Finding) -> Result<(
     ensure(!instances.is_empty(), || "no instance is shown".to_owned())?;
     ensure(*count >= instances.len() as u64, || "more instances than counted".to_owned())?;
     for instance in instances {
+        facts.go_on()?;
         match &instance.evidence {
             Evidence::Cycle(edges) => {
                 let given = Given::nothing(facts);

@@ -43,23 +43,28 @@ use isoscope_history::{History, Op, Value};
 use isoscope_levels::Level;
 
 use facts::{Facts, Source};
-use isoscope_certificate::{Judgement, Unknown, Verdict};
+use isoscope_certificate::{Judgement, Limit, Unknown, Verdict};
+
+/// Says which limit has been reached, if one has. It is asked often and must be cheap.
+pub type Budget<'b> = &'b (dyn Fn() -> Option<Limit> + Sync);
 
 /// Why a certificate does not prove its verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refutation {
     /// What is wrong, as a sentence without a full stop.
     pub message: String,
+    /// The limit that was reached before there was an answer. Then nothing is wrong as far as is known.
+    pub stopped: Option<Limit>,
 }
 
 impl Refutation {
     fn new(message: impl Into<String>) -> Refutation {
-        Refutation { message: message.into() }
+        Refutation { message: message.into(), stopped: None }
     }
 
     /// The same, with what it is about in front.
     fn about(self, what: impl fmt::Display) -> Refutation {
-        Refutation::new(format!("{what}: {}", self.message))
+        Refutation { message: format!("{what}: {}", self.message), ..self }
     }
 }
 
@@ -91,6 +96,13 @@ impl<'h> Verifier<'h> {
         Verifier { facts: Facts::new(history) }
     }
 
+    /// Gives up when a limit is reached: before each piece of evidence, each case and world of a proof, and each transaction that an
+    /// order is replayed for.
+    pub fn within(mut self, budget: Budget<'h>) -> Self {
+        self.facts.budget = budget;
+        self
+    }
+
     /// Takes the database's timestamps for real time, as an engine does that was told to trust them.
     pub fn trusting_timestamps(mut self) -> Self {
         self.facts.trusts_timestamps = true;
@@ -109,9 +121,7 @@ impl<'h> Verifier<'h> {
         match level.with_sessions() {
             Some(base) => {
                 let apart = facts.history.apart();
-                let mut facts = Facts::new(&apart);
-                facts.trusts_timestamps = self.facts.trusts_timestamps;
-                check(&facts, base, verdict)
+                check(&facts.of_same(&apart), base, verdict)
             }
             None => check(facts, level, verdict),
         }
@@ -119,6 +129,7 @@ impl<'h> Verifier<'h> {
 }
 
 fn check(facts: &Facts<'_>, level: Level, verdict: &Verdict) -> Result<(), Refutation> {
+    facts.go_on()?;
     match verdict {
         Verdict::Holds(witness) => witness::check(facts, level, witness),
         Verdict::Violated(findings) => findings::check(facts, level, findings),

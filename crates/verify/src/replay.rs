@@ -110,6 +110,7 @@ impl<'a, 'h> View<'a, 'h> {
         let lists = Lists::new(self.facts, self.order);
         let mut applied = 0;
         for (sees, reader) in readers {
+            self.facts.go_on()?;
             for &txn in &self.order.txns[applied..sees as usize] {
                 state.apply(txn);
             }

@@ -41,6 +41,7 @@ pub(super) fn check_cursors(sources: &Sources<'_, '_>) -> Result<(), Refutation>
 pub(super) fn check_conflicts(sources: &Sources<'_, '_>) -> Result<(), Refutation> {
     let (facts, history) = (sources.facts, sources.facts.history);
     for &txn in sources.order.txns {
+        facts.go_on()?;
         let written: Vec<Key> = history.ops_of(txn).filter(|op| op.last_write).map(|op| op.key).collect();
         for read in history.ops_of(txn) {
             let missed =
@@ -157,6 +158,7 @@ pub(super) fn check_monotonic(sources: &Sources<'_, '_>) -> Result<(), Refutatio
     let before = Before::new(sources);
     let mut last: Vec<Option<Txn>> = vec![None; history.key_count()];
     for &txn in sources.order.txns {
+        sources.facts.go_on()?;
         let missed: Vec<(OpView, Vec<Txn>)> =
             history.ops_of(txn).map(|op| (op, missed(sources, txn, op))).collect();
         let place = |txn: &Txn| sources.order.position(Node::Txn(*txn));
@@ -204,6 +206,7 @@ pub(super) fn check_updates(sources: &Sources<'_, '_>) -> Result<(), Refutation>
     };
     let place = |txn: &Txn| places[txn.index()];
     for &txn in sources.order.txns.iter().filter(|&&txn| !writes(sources, txn)) {
+        sources.facts.go_on()?;
         let missed: Vec<(OpView, Vec<Txn>)> =
             history.ops_of(txn).map(|op| (op, missed(sources, txn, op))).collect();
         let Some(first) = missed.iter().flat_map(|(_, missed)| missed).map(place).min() else { continue };

@@ -38,6 +38,7 @@ impl<'a, 'h> Sources<'a, 'h> {
         }
         let lists = Lists::new(facts, order);
         for &txn in order.txns {
+            facts.go_on()?;
             for read in facts.history.ops_of(txn).filter(|op| op.kind.is_read()) {
                 sources.settle(&lists, txn, read.id, read.kind)?;
             }

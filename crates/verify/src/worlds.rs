@@ -39,8 +39,8 @@ pub(super) fn check(
         // Every node but the first is made by one before it.
         let history =
             made[number].take().ok_or_else(|| Refutation::new(format!("world {number} is not reached")))?;
-        let mut here = Facts::new(&history);
-        here.trusts_timestamps = facts.trusts_timestamps;
+        facts.go_on()?;
+        let mut here = facts.of_same(&history);
         // Of which keys PL-1 reads the lists does not depend on what is open.
         here.readable.clone_from(&facts.readable);
         let about = |refutation: Refutation| refutation.about(format!("world {number}"));

@@ -147,7 +147,7 @@ impl<'p, 'a> Cases<'p, 'a> {
     fn sources_of(&self, read: u32) -> Vec<u32> {
         let problem = self.prover.problem;
         match problem.open.binary_search_by_key(&read, |open| open.read) {
-            Ok(place) => problem.open[place].sources.clone(),
+            Ok(place) => problem.open[place].sources.iter().collect(),
             Err(_) => vec![problem.reads[read as usize].source],
         }
     }

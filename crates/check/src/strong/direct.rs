@@ -36,19 +36,24 @@ impl Direct {
     pub(super) fn find(problem: &Problem<'_>, events: &Events, known: &Known, watch: &dyn Watch) -> Direct {
         let facts = Facts::new(problem, events, &known.edges);
         let found = shortest::find(&facts, watch);
-        Direct::new(&facts, found, known, watch)
+        Direct::new(&facts, found, Lost::find(problem, events.rules), known, watch)
     }
 
     /// Lost updates and stale reads alone.
-    pub(super) fn listed(problem: &Problem<'_>, events: &Events, known: &Known, watch: &dyn Watch) -> Direct {
-        Direct::new(&Facts::new(problem, events, &known.edges), Found::default(), known, watch)
+    pub(super) fn listed(
+        problem: &Problem<'_>,
+        events: &Events,
+        lost: Lost,
+        known: &Known,
+        watch: &dyn Watch,
+    ) -> Direct {
+        Direct::new(&Facts::of_versions(problem, events), Found::default(), lost, known, watch)
     }
 
-    fn new(facts: &Facts<'_>, found: Found, known: &Known, watch: &dyn Watch) -> Direct {
+    fn new(facts: &Facts<'_>, found: Found, lost: Lost, known: &Known, watch: &dyn Watch) -> Direct {
         let Facts { problem, events, .. } = *facts;
         let rules = events.rules;
         let stale = stale_reads::find(facts);
-        let lost = Lost::find(problem, rules);
         let txn_of = |read: u32| problem.reads[read as usize].txn;
         let mut sets = Sets::new(events.first_tick as usize);
         let forbidden: FxHashSet<u32> = found.cycles.iter().map(|cycle| cycle.component).collect();
@@ -74,16 +79,19 @@ impl Direct {
         let mut direct = Direct { scenarios: Vec::new(), complete, lost, explained: Vec::new() };
         // By component, the simplest of what is listed by name.
         let mut listed: FxHashMap<u32, Rank> = FxHashMap::default();
-        let prover = Prover::new(problem, events, known, watch);
-        for pair in direct.lost.pairs() {
+        let any_lost = direct.lost.pairs().next().is_some();
+        let prover = any_lost.then(|| Prover::new(problem, events, known, watch));
+        for (pair, prover) in
+            prover.iter().flat_map(|prover| direct.lost.pairs().zip(std::iter::repeat(prover)))
+        {
             let (one, other) = (txn_of(pair.0), txn_of(pair.1));
             let [one_first, other_first] =
                 [rules.commit(one), rules.commit(other)].map(|event| sets.of(event));
             let component = if one_first == sets.of(rules.begin(other)) { one_first } else { other_first };
             listed.insert(component, (1, Through::Dependencies, 2));
-            direct.scenarios.push(Scenario { proof: Lost::proof(&prover, pair), component });
+            direct.scenarios.push(Scenario { proof: Lost::proof(prover, pair), component });
         }
-        if prover.turnstile.reached().is_some() {
+        if prover.is_some_and(|prover| prover.turnstile.reached().is_some()) {
             // Proofs that were interrupted are none.
             direct.scenarios.clear();
             listed.clear();

@@ -144,19 +144,41 @@ pub(super) struct Facts<'a> {
 impl<'a> Facts<'a> {
     /// `edges` are those of an event graph, of which the ones from and to ticks are used.
     pub(super) fn new(problem: &'a Problem<'a>, events: &'a Events, edges: &[(u32, u32)]) -> Self {
-        let versions = Versions::new(problem);
-        let mut facts = Facts { problem, events, versions, arcs: Vec::new(), nodes: 0 };
+        let mut facts = Facts::of_versions(problem, events);
         facts.add_order(edges);
         facts.add_reads();
         facts.add_misses();
-        facts.arcs.sort_by_key(|arc| arc.from);
+        facts.sort();
         facts
+    }
+
+    /// The versions alone, without any arcs.
+    pub(super) fn of_versions(problem: &'a Problem<'a>, events: &'a Events) -> Self {
+        Facts { problem, events, versions: Versions::new(problem), arcs: Vec::new(), nodes: 0 }
     }
 
     /// Whether everything that a level asks for is decided by these facts.
     pub(super) fn is_complete(&self) -> bool {
         let optional = (0..self.problem.history.txn_count() as u32).any(|txn| self.problem.is_optional(txn));
         self.problem.open.is_empty() && !optional && self.versions.is_total()
+    }
+
+    /// Puts the arcs in the order of the nodes they lead from. Those of one node stay as they are.
+    fn sort(&mut self) {
+        let mut next = vec![0u32; self.nodes as usize + 1];
+        for arc in &self.arcs {
+            next[arc.from as usize + 1] += 1;
+        }
+        for node in 0..self.nodes as usize {
+            next[node + 1] += next[node];
+        }
+        let mut sorted = vec![Arc { from: 0, to: 0, by: By::Free }; self.arcs.len()];
+        for &arc in &self.arcs {
+            let place = &mut next[arc.from as usize];
+            sorted[*place as usize] = arc;
+            *place += 1;
+        }
+        self.arcs = sorted;
     }
 
     fn add(&mut self, from: u32, to: u32, by: By) {
@@ -202,13 +224,26 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Anti-dependencies. Each version has three nodes: one that leads to it and all below it, one that leads there and to the
-    /// siblings before it, and one for the siblings after it.
+    /// Anti-dependencies. Each version has a node that leads to it and all below it. One that has siblings has two more: one leads
+    /// there and to the siblings before it, and one there and to the siblings after it.
     fn add_misses(&mut self) {
         let (problem, rules, first) = (self.problem, self.events.rules, self.nodes);
-        let below = |version: u32| first + 3 * version;
-        let (before, after) = (|version: u32| below(version) + 1, |version: u32| below(version) + 2);
-        self.nodes += 3 * self.versions.parent.len() as u32;
+        let below = |version: u32| first + version;
+        self.nodes += self.versions.parent.len() as u32;
+        // The first of the two nodes for siblings. It is never asked of a version that has none.
+        let mut beside: Vec<u32> = (0..self.versions.parent.len() as u32).map(below).collect();
+        for version in 0..self.versions.parent.len() as u32 {
+            let children = self.versions.children.successors(version);
+            for &child in children.iter().filter(|_| children.len() > 1) {
+                beside[child as usize] = self.nodes;
+                self.nodes += 2;
+            }
+        }
+        let before = |version: u32| beside[version as usize];
+        let after = |version: u32| match beside[version as usize] {
+            only if only == below(version) => only,
+            beside => beside + 1,
+        };
         for version in 0..self.versions.parent.len() as u32 {
             let writer = self.versions.writer[version as usize];
             if writer != INITIAL && self.versions.parent[version as usize] != NOTHING {
@@ -218,7 +253,7 @@ impl<'a> Facts<'a> {
             if let Some(&first) = children.first() {
                 self.add(below(version), after(first), By::Free);
             }
-            for &child in &children {
+            for &child in children.iter().filter(|_| children.len() > 1) {
                 self.add(before(child), below(child), By::Free);
                 self.add(after(child), below(child), By::Free);
             }

@@ -20,6 +20,7 @@ use rustc_hash::FxHashMap;
 use super::events::{Clocked, Events};
 use super::problem::{INITIAL, OPEN, Problem};
 use super::reach::topological_order;
+use super::sources::Sources;
 use crate::certificate::Limit;
 use crate::watch::{Turnstile, Watch};
 
@@ -77,7 +78,7 @@ struct Run<'a> {
     /// The transaction that writes each key and has begun and not committed.
     active: Vec<u32>,
     /// By open read, its sources.
-    sources: FxHashMap<u32, &'a [u32]>,
+    sources: FxHashMap<u32, &'a Sources>,
     /// By key and value.
     wanted: FxHashMap<(Key, Value), Wanted>,
     ready: BinaryHeap<Reverse<(u64, u32)>>,
@@ -108,7 +109,7 @@ impl<'a> Run<'a> {
             current: vec![INITIAL; history.key_count()],
             needed: vec![0; history.writer_count() + history.key_count()],
             active: vec![NOBODY; history.key_count()],
-            sources: problem.open.iter().map(|open| (open.read, &open.sources[..])).collect(),
+            sources: problem.open.iter().map(|open| (open.read, &open.sources)).collect(),
             wanted: FxHashMap::default(),
             ready: BinaryHeap::new(),
             poor: BinaryHeap::new(),
@@ -221,7 +222,7 @@ impl<'a> Run<'a> {
             let read = &self.problem.reads[i];
             let current = self.current[read.key.index()];
             let found = match read.source {
-                OPEN => self.sources.get(&(i as u32)).is_some_and(|sources| sources.contains(&current)),
+                OPEN => self.sources.get(&(i as u32)).is_some_and(|sources| sources.contains(current)),
                 source => current == source,
             };
             if !found {

@@ -136,6 +136,10 @@ impl Watch for Patience<'_> {
         if asked >= self.most { Some(Limit::Time) } else { self.watch.limit() }
     }
 
+    fn fits(&self, bytes: u64) -> bool {
+        self.watch.fits(bytes)
+    }
+
     fn stage(&self, level: Level, stage: &Stage) {
         if self.tells {
             self.watch.stage(level, stage);

@@ -5,9 +5,12 @@
 //! transaction of unknown outcome that nobody must have read from, but somebody may have, is *optional*: it is there
 //! exactly when it is read from, and then its own reads count.
 
-use isoscope_history::{History, Key, Op, OpKind, Outcome, Txn, Value};
+use std::sync::Arc;
+
+use isoscope_history::{History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::sources::Sources;
 use crate::certificate::Limit;
 use crate::resolve::{Link, Resolved};
 use crate::watch::{Watch, go_on};
@@ -34,8 +37,11 @@ pub(crate) struct Read {
 #[derive(Clone, Debug)]
 pub(crate) struct Open {
     pub(crate) read: u32,
-    pub(crate) sources: Vec<u32>,
+    pub(crate) sources: Sources,
 }
+
+/// By key and value, who wrote it.
+type Shared = FxHashMap<(Key, Value), Arc<[u32]>>;
 
 /// By transaction, a read of it that nobody can explain, and who wrote what it returned.
 type Broken = FxHashMap<u32, (Op, Vec<u32>)>;
@@ -53,7 +59,7 @@ pub(crate) struct Problem<'a> {
     /// Reads in ranges with a known source, where others may come between: they order reader and writer, and nothing else.
     pub(crate) ranged: Vec<Read>,
     /// Those with several possible sources, of which one comes before the reader, and those of optional transactions.
-    pub(super) open_ranged: Vec<(Op, Vec<u32>)>,
+    pub(super) open_ranged: Vec<(Op, Sources)>,
     /// One for each transaction, or empty when there are none.
     optional: Vec<bool>,
     /// Transactions of unknown outcome that somebody would have read from, had they not a read that nobody can explain, or
@@ -84,6 +90,14 @@ impl<'a> Problem<'a> {
         let writes = Writes::new(history, resolved);
         let (optional, broken) = writes.optional(history, resolved);
         let is_optional = |txn: Txn| optional.get(txn.index()) == Some(&true);
+        let mut shared = Shared::default();
+        let mut sources_of = |txn: Txn, op: Op| {
+            let OpView { key, value, .. } = history.op(op);
+            let all = shared.entry((key, value)).or_insert_with(|| {
+                writes.of(history, key, value, &|t| resolved.present[t.index()] || is_optional(t)).into()
+            });
+            Sources::new(Arc::clone(all), txn.0)
+        };
         let mut problem = Problem {
             history,
             resolved,
@@ -107,11 +121,8 @@ impl<'a> Problem<'a> {
                         continue;
                     }
                     if link == Link::AMBIGUOUS {
-                        // A value that is written often has many possible writers.
                         go_on(watch)?;
-                        let sources = writes
-                            .sources(history, txn, op, &|t| resolved.present[t.index()] || is_optional(t));
-                        problem.push(txn, op, sources);
+                        problem.push(txn, op, sources_of(txn, op));
                     } else {
                         let source = link.txn().map_or(INITIAL, |writer| writer.0);
                         problem.reads.push(Read { op, key: history.key_of(op), txn: txn.0, source });
@@ -122,9 +133,7 @@ impl<'a> Problem<'a> {
                     if !every && problem.has_read(op) {
                         continue;
                     }
-                    let sources =
-                        writes.sources(history, txn, op, &|t| resolved.present[t.index()] || is_optional(t));
-                    problem.push(txn, op, sources);
+                    problem.push(txn, op, sources_of(txn, op));
                 }
             }
         }
@@ -156,7 +165,8 @@ impl<'a> Problem<'a> {
         let op = |open: &Open| self.reads[open.read as usize].op;
         let ranged = self.open.iter().filter(|open| place[open.read as usize] == u32::MAX);
         let is_optional = |read: &&Read| in_range(read) && read.source != OPEN && !self.is_present(read.txn);
-        let optional = self.reads.iter().filter(is_optional).map(|read| (read.op, vec![read.source]));
+        let alone = |read: &Read| (read.op, Sources::new([read.source].into(), read.txn));
+        let optional = self.reads.iter().filter(is_optional).map(alone);
         self.open_ranged = ranged.map(|open| (op(open), open.sources.clone())).chain(optional).collect();
         self.open.retain_mut(|open| {
             open.read = place[open.read as usize];
@@ -195,15 +205,19 @@ impl<'a> Problem<'a> {
                 continue;
             }
             for i in self.reads_of(txn) {
-                let sources = match open.remove(&(i as u32)) {
-                    Some(open) => open.sources.as_slice(),
-                    None => &[self.reads[i].source],
+                let open = open.remove(&(i as u32));
+                let loses = match open {
+                    Some(Open { sources, .. }) if sources.len() > left_out.len() => {
+                        left_out.iter().any(|&txn| sources.contains(txn))
+                    }
+                    Some(Open { sources, .. }) => sources.iter().any(|source| left_out.contains(&source)),
+                    None => left_out.contains(&self.reads[i].source),
                 };
-                if sources.iter().any(|source| left_out.contains(source)) {
+                if loses {
                     continue;
                 }
-                if self.reads[i].source == OPEN {
-                    rest.open.push(Open { read: rest.reads.len() as u32, sources: sources.to_vec() });
+                if let Some(Open { sources, .. }) = open {
+                    rest.open.push(Open { read: rest.reads.len() as u32, sources: sources.clone() });
                 }
                 rest.reads.push(self.reads[i]);
             }
@@ -226,13 +240,11 @@ impl<'a> Problem<'a> {
         })
     }
 
-    fn push(&mut self, txn: Txn, op: Op, sources: Vec<u32>) {
+    fn push(&mut self, txn: Txn, op: Op, sources: Sources) {
         let key = self.history.key_of(op);
         // That an optional transaction is there is for the search to find out.
-        let source = match sources[..] {
-            [source] if source == INITIAL || self.is_present(source) => source,
-            _ => OPEN,
-        };
+        let single = sources.iter().next().filter(|_| sources.len() == 1);
+        let source = single.filter(|&source| source == INITIAL || self.is_present(source)).unwrap_or(OPEN);
         if source == OPEN {
             self.open.push(Open { read: self.reads.len() as u32, sources });
         }
@@ -274,7 +286,8 @@ impl<'a> Problem<'a> {
 
     /// Whether an open read may be from an optional transaction.
     pub(crate) fn is_uncertain(&self, open: &Open) -> bool {
-        open.sources.iter().any(|&source| source != INITIAL && !self.is_present(source))
+        !self.optional.is_empty()
+            && open.sources.iter().any(|source| source != INITIAL && !self.is_present(source))
     }
 
     /// The keys a transaction writes, each with its final value.
@@ -346,10 +359,15 @@ impl Writes {
 
     /// The possible sources of a read, among transactions that count.
     fn sources(&self, history: &History, reader: Txn, read: Op, counts: &dyn Fn(Txn) -> bool) -> Vec<u32> {
-        let read = history.op(read);
-        let initial = history.is_initial(read.key, read.value).then_some(INITIAL);
-        let writers = self.by_value.get(&(read.key, read.value)).into_iter().flatten().copied();
-        initial.into_iter().chain(writers.filter(|&txn| txn != reader.0 && counts(Txn(txn)))).collect()
+        let OpView { key, value, .. } = history.op(read);
+        self.of(history, key, value, &|txn| txn != reader && counts(txn))
+    }
+
+    /// Who of those that count wrote a value of a key, the initial state included.
+    fn of(&self, history: &History, key: Key, value: Value, counts: &dyn Fn(Txn) -> bool) -> Vec<u32> {
+        let initial = history.is_initial(key, value).then_some(INITIAL);
+        let writers = self.by_value.get(&(key, value)).into_iter().flatten().copied();
+        initial.into_iter().chain(writers.filter(|&txn| counts(Txn(txn)))).collect()
     }
 
     /// The transactions of unknown outcome that somebody may have read from, and those that nobody can have read from.

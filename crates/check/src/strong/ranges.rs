@@ -78,7 +78,7 @@ fn to_assume(all: &Problem<'_>, read: Op, sources: Vec<u32>) -> Option<(Op, Vec<
     let read_of = |place: u32| all.reads[place as usize];
     let mut open = all.open.iter().filter(|open| all.is_present(read_of(open.read).txn));
     let open = open.find(|open| all.is_uncertain(open))?;
-    Some((read_of(open.read).op, open.sources.clone()))
+    Some((read_of(open.read).op, open.sources.iter().collect()))
 }
 
 /// Appends a proof, the nodes of which get other numbers by this.
@@ -102,9 +102,9 @@ impl Problem<'_> {
         }
         let unexplained = self.open_ranged.iter().find(|(read, sources)| {
             let reader = place[self.history.txn_of(*read).index()];
-            let is_before = |&source: &u32| source == INITIAL || place[source as usize] < reader;
+            let is_before = |source: u32| source == INITIAL || place[source as usize] < reader;
             reader != u32::MAX && !sources.iter().any(is_before)
         });
-        unexplained.cloned()
+        unexplained.map(|(read, sources)| (*read, sources.iter().collect()))
     }
 }

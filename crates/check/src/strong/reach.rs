@@ -28,7 +28,12 @@ impl Reach {
     /// Whether the clocks of so many events can be had.
     pub(crate) fn fits(events: &Events) -> bool {
         let most = if events.rules.sessions { MOST_BYTES } else { MOST_BYTES_WITHOUT_SESSIONS };
-        (events.nodes as usize).saturating_mul(4 * events.chains as usize) <= most
+        Reach::bytes(events) <= most as u64
+    }
+
+    /// How large the clocks of so many events are.
+    pub(crate) fn bytes(events: &Events) -> u64 {
+        4 * u64::from(events.nodes) * u64::from(events.chains)
     }
 
     /// Reachability along edges, or `None` when they have a cycle. Where a limit is reached on the way it is not complete: who

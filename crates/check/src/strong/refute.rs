@@ -11,8 +11,8 @@
 //! Paths run through events, and what is shown are transactions: the step from a begin to its own commit is left out, steps
 //! along a session are joined, and so are ticks of the clock.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::cell::RefCell;
+use std::rc::Rc;
 
 use isoscope_history::{Key, Op, Txn};
 use isoscope_order::{Components, Graph};
@@ -20,9 +20,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::broken::{self, node};
 use super::events::Events;
+use super::index::Index;
 use super::name::main_cycle;
 use super::problem::{INITIAL, Problem};
-use super::saturate::{Exclusion, Known, Rule, Step};
+use super::reach::Reach;
+use super::saturate::{Exclusion, Known, Round, Rule, Step};
 use crate::certificate::{Case, Choice, Edge, Proof, Why};
 use crate::watch::{Turnstile, Watch};
 
@@ -57,11 +59,83 @@ pub(super) struct Prover<'a> {
     known: &'a Known,
     /// All edges, with their numbers.
     graph: Graph,
-    numbers: Vec<u32>,
-    /// By read, how its other sources were excluded.
-    exclusions: FxHashMap<u32, Vec<Exclusion>>,
+    numbers: Graph,
+    /// By read, which of its sources were excluded, in the order of rounds and sources.
+    exclusions: FxHashMap<u32, Vec<&'a Exclusion>>,
+    /// What reached what in rounds that exclusions were asked about.
+    rounds: RefCell<Rounds>,
+    paths: RefCell<Paths>,
+    watch: &'a dyn Watch,
     /// Where a limit is reached, paths are not found any more and the proof is none.
     pub(super) turnstile: Turnstile<'a>,
+}
+
+/// What reached what, by round: see [`Prover::excluded_by`].
+#[derive(Default)]
+struct Rounds {
+    index: Option<Index>,
+    reaches: FxHashMap<u32, Option<Rc<Reach>>>,
+}
+
+/// So many bytes of reachability are kept.
+const MOST_BYTES: u64 = 1 << 28;
+
+/// The state of a search for a lightest path, from which each search costs only what it visits.
+#[derive(Default)]
+struct Paths {
+    /// By node, how far it is.
+    far: Vec<u32>,
+    /// How it was met.
+    by: Vec<Hop>,
+    met: Vec<u32>,
+    /// The nodes to look at, by their distance; none is further than the largest weight from the one at hand.
+    queue: [Vec<u32>; STEP_WEIGHT as usize + 1],
+}
+
+impl Paths {
+    fn begin(&mut self, nodes: usize) {
+        self.queue.iter_mut().for_each(Vec::clear);
+        for node in self.met.drain(..) {
+            self.far[node as usize] = u32::MAX;
+        }
+        self.far.resize(nodes, u32::MAX);
+        self.by.resize(nodes, Hop { from: 0, to: 0, by: By::Given });
+    }
+
+    fn meet(&mut self, far: u32, hop: Hop) {
+        let node = hop.to as usize;
+        if self.far[node] == u32::MAX {
+            self.met.push(hop.to);
+        }
+        (self.far[node], self.by[node]) = (far, hop);
+        let place = far as usize % self.queue.len();
+        self.queue[place].push(hop.to);
+    }
+
+    /// The nodes at the next distance that has some, in ascending order; the first time, those at `far`.
+    fn next(&mut self, far: &mut u32) -> Option<Vec<u32>> {
+        let length = self.queue.len() as u32;
+        let next = (*far..*far + length).find(|far| !self.queue[(far % length) as usize].is_empty())?;
+        *far = next;
+        let mut nodes = std::mem::take(&mut self.queue[(next % length) as usize]);
+        nodes.sort_unstable();
+        Some(nodes)
+    }
+
+    fn trace(&self, from: u32, to: u32) -> Option<Vec<Hop>> {
+        let mut path = Vec::new();
+        let mut node = to;
+        while node != from {
+            if self.far[node as usize] == u32::MAX {
+                return None;
+            }
+            let hop = self.by[node as usize];
+            path.push(hop);
+            node = hop.from;
+        }
+        path.reverse();
+        Some(path)
+    }
 }
 
 /// How much a step counts on a path, compared with a given edge: it has to be explained in turn.
@@ -76,16 +150,17 @@ impl<'a> Prover<'a> {
         known: &'a Known,
         watch: &'a dyn Watch,
     ) -> Prover<'a> {
-        let mut numbers: Vec<u32> = (0..known.edges.len() as u32).collect();
-        numbers.sort_by_key(|&i| known.edges[i as usize].0);
-        let sorted: Vec<(u32, u32)> = numbers.iter().map(|&i| known.edges[i as usize]).collect();
-        let mut exclusions: FxHashMap<u32, Vec<Exclusion>> = FxHashMap::default();
-        for &exclusion in &known.exclusions {
+        let nodes = events.nodes as usize;
+        let numbered: Vec<(u32, u32)> =
+            known.edges.iter().zip(0..).map(|(&(from, _), i)| (from, i)).collect();
+        let mut exclusions: FxHashMap<u32, Vec<&Exclusion>> = FxHashMap::default();
+        for exclusion in &known.exclusions {
             exclusions.entry(exclusion.read).or_default().push(exclusion);
         }
-        let graph = Graph::from_edges(events.nodes as usize, &sorted);
+        let (graph, numbers) = (Graph::from_edges(nodes, &known.edges), Graph::from_edges(nodes, &numbered));
+        let (rounds, paths) = (RefCell::default(), RefCell::default());
         let turnstile = Turnstile::new(watch);
-        Prover { problem, events, known, graph, numbers, exclusions, turnstile }
+        Prover { problem, events, known, graph, numbers, exclusions, rounds, paths, watch, turnstile }
     }
 
     /// A proof for every part of a contradiction that saturation found and that holds no event that is explained already;
@@ -128,23 +203,35 @@ impl<'a> Prover<'a> {
 
     /// Why a read has no source.
     pub(super) fn orphan(&self, read: u32) -> Proof {
-        let cases = self.excluded(read).iter().map(|exclusion| (exclusion.source, self.exclusion(exclusion)));
-        self.tell(Tree::Source { read, cases: cases.collect() })
+        self.tell(Tree::Source { read, cases: self.refuted_sources(read) })
     }
 
-    fn excluded(&self, read: u32) -> &[Exclusion] {
-        self.exclusions.get(&read).map_or(&[], Vec::as_slice)
+    /// Why a read cannot have the sources that saturation excluded.
+    fn refuted_sources(&self, read: u32) -> Vec<(u32, Tree)> {
+        let excluded = self.excluded(read);
+        excluded.map(|(source, round)| (source, self.exclusion(read, source, round))).collect()
+    }
+
+    /// The sources of a read that saturation excluded, and in which round.
+    fn excluded(&self, read: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let open = self.problem.open.binary_search_by_key(&read, |open| open.read);
+        let sources = open.ok().map(|place| &self.problem.open[place].sources);
+        let exclusions = self.exclusions.get(&read).into_iter().flatten();
+        exclusions.zip(std::iter::repeat(sources)).flat_map(|(exclusion, sources)| {
+            let part = sources.map_or(&[][..], |sources| sources.listed(&exclusion.part));
+            part.iter().map(|&source| (source, exclusion.round))
+        })
     }
 
     /// Why saturation excluded a source of a read, if it did.
     pub(super) fn exclusion_of(&self, read: u32, source: u32) -> Option<Tree> {
-        let mut excluded = self.excluded(read).iter();
-        excluded.find(|exclusion| exclusion.source == source).map(|exclusion| self.exclusion(exclusion))
+        let (_, round) = self.excluded(read).find(|&(excluded, _)| excluded == source)?;
+        Some(self.exclusion(read, source, round))
     }
 
     /// Why a read cannot have a source.
-    fn exclusion(&self, exclusion: &Exclusion) -> Tree {
-        let Exclusion { read, source, by, round } = *exclusion;
+    fn exclusion(&self, read: u32, source: u32, round: u32) -> Tree {
+        let by = self.excluded_by(read, source, round);
         let rules = self.events.rules;
         let Problem { reads, .. } = self.problem;
         let (key, reader) = (reads[read as usize].key, reads[read as usize].txn);
@@ -191,48 +278,60 @@ impl<'a> Prover<'a> {
         if from == to {
             return Some(Vec::new());
         }
-        let mut met: FxHashMap<u32, (u32, Option<Hop>)> = FxHashMap::default();
-        let mut queue = BinaryHeap::new();
-        met.insert(from, (0, None));
-        queue.push(Reverse((0, from)));
-        while let Some(Reverse((far, node))) = queue.pop() {
-            if node == to {
-                break;
-            }
-            if !self.turnstile.step() {
-                return None;
-            }
-            if met.get(&node).is_some_and(|&(known, _)| known < far) {
-                continue;
-            }
-            let range = self.graph.edge_range(node);
-            let edges = range.zip(self.graph.successors(node)).filter_map(|(i, &next)| {
-                let number = self.numbers[i] as usize;
-                match number.checked_sub(self.known.given) {
-                    None => Some((Hop { from: node, to: next, by: By::Given }, 1)),
-                    Some(step) if self.known.steps[step].round < before_round && self.is_edge(step) => {
-                        Some((Hop { from: node, to: next, by: By::Step(step as u32) }, STEP_WEIGHT))
+        let paths = &mut *self.paths.borrow_mut();
+        paths.begin(self.graph.len());
+        paths.meet(0, Hop { from, to: from, by: By::Given });
+        let mut far = 0;
+        // Those that are as far are looked at in ascending order.
+        'search: while let Some(nodes) = paths.next(&mut far) {
+            for node in nodes {
+                if node == to {
+                    break 'search;
+                }
+                if !self.turnstile.step() {
+                    return None;
+                }
+                if paths.far[node as usize] < far {
+                    continue;
+                }
+                let numbers = self.numbers.successors(node);
+                let edges = numbers.iter().zip(self.graph.successors(node)).filter_map(|(&number, &next)| {
+                    match (number as usize).checked_sub(self.known.given) {
+                        None => Some((Hop { from: node, to: next, by: By::Given }, 1)),
+                        Some(step) if self.known.steps[step].round < before_round && self.is_edge(step) => {
+                            Some((Hop { from: node, to: next, by: By::Step(step as u32) }, STEP_WEIGHT))
+                        }
+                        Some(_) => None,
                     }
-                    Some(_) => None,
-                }
-            });
-            let more = more.get(&node).into_iter().flatten().map(|&hop| (hop, 1));
-            for (hop, weight) in edges.chain(more) {
-                let next = far + weight;
-                if within(hop.to) && met.get(&hop.to).is_none_or(|&(known, _)| next < known) {
-                    met.insert(hop.to, (next, Some(hop)));
-                    queue.push(Reverse((next, hop.to)));
+                });
+                let more = more.get(&node).into_iter().flatten().map(|&hop| (hop, 1));
+                for (hop, weight) in edges.chain(more) {
+                    if far + weight < paths.far[hop.to as usize] && within(hop.to) {
+                        paths.meet(far + weight, hop);
+                    }
                 }
             }
         }
-        let mut path = Vec::new();
-        let mut node = to;
-        while let (_, Some(hop)) = met.get(&node)? {
-            path.push(*hop);
-            node = hop.from;
+        paths.trace(from, to)
+    }
+
+    /// Why a source of a read was excluded in a round; see [`Round::excluded_by`].
+    fn excluded_by(&self, read: u32, source: u32, round: u32) -> Option<u32> {
+        let Prover { problem, events, known, watch, .. } = *self;
+        let mut rounds = self.rounds.borrow_mut();
+        let Rounds { index, reaches } = &mut *rounds;
+        let index = index.get_or_insert_with(|| Index::new(problem, events));
+        if reaches.len() as u64 * Reach::bytes(events) > MOST_BYTES {
+            reaches.clear();
         }
-        path.reverse();
-        Some(path)
+        let reach = reaches.entry(round).or_insert_with(|| {
+            let given = known.edges[..known.given].iter().copied();
+            let steps = known.steps.iter().filter(|step| step.round < round);
+            let edges: Vec<(u32, u32)> = given.chain(steps.map(|step| (step.from, step.to))).collect();
+            Reach::new(problem.history, events, &edges, watch).map(Rc::new)
+        });
+        let reach = reach.clone()?;
+        Round::new(problem, events, index, &reach, round, watch).excluded_by(read, source)
     }
 
     /// Whether a step can be on a path.
@@ -272,9 +371,11 @@ impl<'a> Prover<'a> {
         let Ok(open) = self.problem.open.binary_search_by_key(&read, |open| open.read) else {
             return original;
         };
-        let excluded = self.excluded(read);
-        let left = |source: &&u32| excluded.iter().all(|exclusion| exclusion.source != **source);
-        self.problem.open[open].sources.iter().find(left).copied().unwrap_or(original)
+        let mut sources = self.problem.open[open].sources.clone();
+        for exclusion in self.exclusions.get(&read).into_iter().flatten() {
+            sources.remove(std::slice::from_ref(&exclusion.part));
+        }
+        sources.iter().next().unwrap_or(original)
     }
 
     /// Whether it needs no choice to see that a read misses a writer: it read the initial state, or a list without what the
@@ -315,11 +416,7 @@ impl<'a> Prover<'a> {
                 if excluding.contains_key(&read) || assumed.contains(&read) || !self.is_open(read) {
                     continue;
                 }
-                let cases: Vec<(u32, Tree)> = self
-                    .excluded(read)
-                    .iter()
-                    .map(|exclusion| (exclusion.source, self.exclusion(exclusion)))
-                    .collect();
+                let cases = self.refuted_sources(read);
                 for (_, tree) in &cases {
                     tree.each_hop(&mut |hop| {
                         todo.extend(hop.step());
@@ -333,7 +430,8 @@ impl<'a> Prover<'a> {
         }
         let mut lemmas: Vec<Lemma> = Vec::new();
         for (read, cases) in excluding {
-            let round = self.excluded(read).iter().map(|exclusion| exclusion.round).max().unwrap_or(0);
+            let exclusions = self.exclusions.get(&read).into_iter().flatten();
+            let round = exclusions.map(|exclusion| exclusion.round).max().unwrap_or(0);
             lemmas.push(Lemma { round, after: false, what: What::Source { read, cases } });
         }
         for (step, path) in grounds {
@@ -504,15 +602,15 @@ impl Teller<'_, '_> {
     fn split_source(&mut self, read: u32) -> usize {
         let problem = self.prover.problem;
         let op = problem.reads[read as usize].op;
-        let sources = self.sources(read).to_vec();
+        let sources = self.sources(read);
         broken::split(problem, op, &sources, &mut self.cases)
     }
 
-    fn sources(&self, read: u32) -> &[u32] {
+    fn sources(&self, read: u32) -> Vec<u32> {
         let problem = self.prover.problem;
         match problem.open.binary_search_by_key(&read, |open| open.read) {
-            Ok(place) => &problem.open[place].sources,
-            Err(_) => std::slice::from_ref(&problem.reads[read as usize].source),
+            Ok(place) => problem.open[place].sources.iter().collect(),
+            Err(_) => vec![problem.reads[read as usize].source],
         }
     }
 
@@ -596,8 +694,9 @@ impl Teller<'_, '_> {
                 }
                 Tree::Source { read, cases } => {
                     let place = self.split_source(read);
+                    let sources = self.sources(read);
                     for (source, tree) in cases.into_iter().rev() {
-                        let which = self.sources(read).iter().position(|&s| s == source);
+                        let which = sources.iter().position(|&s| s == source);
                         todo.push((tree, which.map(|which| (place, which))));
                     }
                 }

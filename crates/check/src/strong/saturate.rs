@@ -19,6 +19,7 @@
 //! Every step is kept with its round: the reachability it rests on is that of edges of earlier rounds, so that a proof can
 //! be read off later (`refute.rs`).
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use isoscope_history::Key;
@@ -26,7 +27,7 @@ use rayon::prelude::*;
 
 use super::events::Events;
 use super::index::{Index, Writers};
-use super::problem::{INITIAL, OPEN, Open, Problem};
+use super::problem::{INITIAL, OPEN, Open, Problem, Read};
 use super::reach::{Reach, reversed, topological_order};
 use crate::certificate::Limit;
 use crate::watch::Watch;
@@ -53,12 +54,12 @@ pub(crate) struct Step {
     pub(crate) round: u32,
 }
 
-/// A source that a read cannot have, because the reader precedes it or because of `by`, who overwrote it in between.
-#[derive(Clone, Copy, Debug)]
+/// Sources that a read cannot have, as a part of the list of those that wrote what it returned. Why each of them cannot be the
+/// source is found again when a proof needs it ([`Round::excluded_by`]).
+#[derive(Clone, Debug)]
 pub(crate) struct Exclusion {
     pub(crate) read: u32,
-    pub(crate) source: u32,
-    pub(crate) by: Option<u32>,
+    pub(crate) part: Range<u32>,
     pub(crate) round: u32,
 }
 
@@ -122,6 +123,10 @@ pub(crate) fn saturate(
         let order = topological_order(&reversed(events.nodes as usize, &known.edges));
         return order.map_or(Outcome::Contradiction, |_| Outcome::Fixpoint);
     }
+    // Later rounds use the memory of the first.
+    if !watch.fits(Reach::bytes(events)) {
+        return Outcome::Stopped(Limit::Memory);
+    }
     let index = Index::new(problem, events);
     let mut by_version = by_version(problem);
     loop {
@@ -132,9 +137,7 @@ pub(crate) fn saturate(
             return Outcome::Contradiction;
         };
         known.rounds += 1;
-        let stopped = AtomicBool::new(false);
-        let round =
-            Round { problem, events, index: &index, reach: &reach, number: known.rounds, watch, stopped };
+        let round = Round::new(problem, events, &index, &reach, known.rounds, watch);
         let exclusions = round.exclude();
         let mut steps = round.force(&by_version);
         if let Some(limit) = watch.limit() {
@@ -184,11 +187,12 @@ fn settle(
     for exclusions in exclusions.chunk_by(|a, b| a.read == b.read) {
         let read = exclusions[0].read;
         let Ok(place) = problem.open.binary_search_by_key(&read, |open| open.read) else { continue };
+        let parts: Vec<Range<u32>> = exclusions.iter().map(|exclusion| exclusion.part.clone()).collect();
         let sources = &mut problem.open[place].sources;
-        sources.retain(|source| exclusions.iter().all(|exclusion| exclusion.source != *source));
-        match sources[..] {
-            [] => return Err(read),
-            [source] => {
+        sources.remove(&parts);
+        match sources.iter().next() {
+            None => return Err(read),
+            Some(source) if sources.len() == 1 => {
                 problem.reads[read as usize].source = source;
                 if source != INITIAL {
                     let reader = problem.reads[read as usize].txn;
@@ -196,7 +200,7 @@ fn settle(
                     steps.push(Step { from, to, rule: Rule::Source { read }, round });
                 }
             }
-            _ => {}
+            Some(_) => {}
         }
     }
     let reads = &problem.reads;
@@ -204,7 +208,8 @@ fn settle(
     Ok(())
 }
 
-struct Round<'a> {
+/// A round, and the reachability that it rests on.
+pub(super) struct Round<'a> {
     problem: &'a Problem<'a>,
     events: &'a Events,
     index: &'a Index,
@@ -215,7 +220,18 @@ struct Round<'a> {
     stopped: AtomicBool,
 }
 
-impl Round<'_> {
+impl<'a> Round<'a> {
+    pub(super) fn new(
+        problem: &'a Problem<'a>,
+        events: &'a Events,
+        index: &'a Index,
+        reach: &'a Reach,
+        number: u32,
+        watch: &'a dyn Watch,
+    ) -> Self {
+        Round { problem, events, index, reach, number, watch, stopped: AtomicBool::new(false) }
+    }
+
     /// Whether to go on; asked for every open read and every key.
     fn goes_on(&self) -> bool {
         if !self.stopped.load(Ordering::Relaxed) && self.watch.limit().is_some() {
@@ -269,7 +285,7 @@ impl Round<'_> {
             .with_min_len(16)
             .fold(Vec::new, |mut found, open| {
                 if counts(open) && self.goes_on() {
-                    self.exclude_of(open.read, &open.sources, &mut found);
+                    self.exclude_of(open, &mut found);
                 }
                 found
             })
@@ -277,25 +293,71 @@ impl Round<'_> {
         found.concat()
     }
 
-    fn exclude_of(&self, read: u32, sources: &[u32], found: &mut Vec<Exclusion>) {
-        let (problem, rules, round) = (self.problem, self.events.rules, self.number);
-        let (key, txn) = (problem.reads[read as usize].key, problem.reads[read as usize].txn);
-        let writers = self.index.writers(key);
+    /// The sources that one open read cannot have. Of the sources in a session, those that the reader precedes are the last, and those
+    /// that were overwritten before it are the first.
+    fn exclude_of(&self, open: &Open, found: &mut Vec<Exclusion>) {
+        let rules = self.events.rules;
+        let Read { key, txn, .. } = self.problem.reads[open.read as usize];
         let begin = rules.begin(txn);
+        let sessions: Vec<(u32, &[u32])> = self.index.writers(key).sessions().collect();
         let last: Vec<Option<u32>> =
-            writers.sessions().map(|session| self.last_before(session, begin)).collect();
-        for &source in sources {
-            let mut exclude = |by| found.push(Exclusion { read, source, by, round });
-            if source != INITIAL && self.precedes(begin, rules.commit(source)) {
-                exclude(None);
-            } else {
-                let mut after = self.after(writers, source);
-                let between = after.find(|&(session, first)| last[session].is_some_and(|last| first <= last));
-                if let Some((_, by)) = between {
-                    exclude(Some(by));
-                }
+            sessions.iter().map(|&session| self.last_before(session, begin)).collect();
+        let mut exclude = |part: Range<u32>| {
+            if !part.is_empty() {
+                found.push(Exclusion { read: open.read, part, round: self.number });
+            }
+        };
+        for part in open.sources.parts() {
+            let mut from = part.start;
+            let mut rest = open.sources.listed(part);
+            if let Some((&INITIAL, others)) = rest.split_first() {
+                exclude(from..from + u32::from(last.iter().any(Option::is_some)));
+                (from, rest) = (from + 1, others);
+            }
+            while let Some(&first) = rest.first() {
+                let session =
+                    sessions.partition_point(|(_, txns)| txns.last().is_some_and(|&txn| txn < first));
+                let Some(&(chain, txns)) = sessions.get(session) else { break };
+                let own = rest.partition_point(|source| txns.last().is_some_and(|last| source <= last));
+                let (sources, others) = rest.split_at(own);
+                let bounds = last.iter().enumerate().filter_map(|(other, last)| {
+                    let last = (*last)?;
+                    let own = other == session;
+                    Some(if own {
+                        rules.overwrite(last)
+                    } else {
+                        self.reach.bound(rules.commit(last), chain)
+                    })
+                });
+                let bound = bounds.max().unwrap_or(0);
+                let overwritten = sources.partition_point(|&source| rules.overwrite(source) < bound);
+                let (_, left) = sources.split_at(overwritten);
+                let possible = left.partition_point(|&source| !self.precedes(begin, rules.commit(source)));
+                let kept = from + overwritten as u32;
+                let end = from + sources.len() as u32;
+                exclude(from..kept);
+                exclude(kept + possible as u32..end);
+                (from, rest) = (end, others);
             }
         }
+    }
+
+    /// Why a read cannot have a source that this round excludes: because of who overwrote it before the read, or else because the
+    /// reader precedes it.
+    pub(super) fn excluded_by(&self, read: u32, source: u32) -> Option<u32> {
+        let rules = self.events.rules;
+        let Read { key, txn, .. } = self.problem.reads[read as usize];
+        let begin = rules.begin(txn);
+        if source != INITIAL && self.precedes(begin, rules.commit(source)) {
+            return None;
+        }
+        let writers = self.index.writers(key);
+        let mut after = self.after(writers, source);
+        let in_between = |&(session, first): &(usize, u32)| {
+            let last = writers.sessions().nth(session).and_then(|session| self.last_before(session, begin));
+            last.is_some_and(|last| first <= last)
+        };
+        after.find(in_between).map(|(_, by)| by)
     }
 
     /// The edges that are forced, given all reads with a known source by key and source.

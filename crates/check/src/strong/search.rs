@@ -15,6 +15,7 @@ use rustc_hash::FxHashMap;
 
 use super::events::{Events, Rules};
 use super::problem::{INITIAL, OPEN, Problem};
+use super::sources::Sources;
 use crate::certificate::Limit;
 use crate::watch::Watch;
 
@@ -56,7 +57,7 @@ pub(crate) fn search(
         solver: OrderSolver::new(events.nodes as usize, edges, &order),
         sources: FxHashMap::default(),
         there: FxHashMap::default(),
-        open: problem.open.iter().map(|open| (open.read, &open.sources[..])).collect(),
+        open: problem.open.iter().map(|open| (open.read, &open.sources)).collect(),
         place: vec![0; events.nodes as usize],
         events,
         solved: false,
@@ -108,7 +109,7 @@ struct Search<'a> {
     sources: FxHashMap<(u32, u32), Lit>,
     /// By optional transaction.
     there: FxHashMap<u32, Lit>,
-    open: FxHashMap<u32, &'a [u32]>,
+    open: FxHashMap<u32, &'a Sources>,
     place: Vec<u32>,
     events: &'a Events,
     /// Whether the solver has values yet.
@@ -207,13 +208,13 @@ impl Search<'_> {
             return;
         }
         let sources = self.open[&i];
-        if sources.contains(&current) && (current == INITIAL || self.is_there(current)) {
+        if sources.contains(current) && (current == INITIAL || self.is_there(current)) {
             return;
         }
-        let chosen: Vec<u32> = if self.sources.contains_key(&(i, sources[0])) {
+        let begun = sources.iter().next().is_some_and(|first| self.sources.contains_key(&(i, first)));
+        let chosen: Vec<u32> = if begun {
             sources
                 .iter()
-                .copied()
                 .filter(|&source| {
                     let lit = self.sources[&(i, source)];
                     self.solver.holds(lit)
@@ -229,7 +230,7 @@ impl Search<'_> {
     }
 
     /// Makes variables for the sources of an open read; gives the source that is tried first.
-    fn begin_open(&mut self, i: u32, sources: &[u32]) -> Vec<u32> {
+    fn begin_open(&mut self, i: u32, sources: &Sources) -> Vec<u32> {
         let read = self.problem.reads[i as usize];
         let begin = self.rules.begin(read.txn);
         let place = |source: u32| match source {
@@ -237,10 +238,10 @@ impl Search<'_> {
             _ => Some(1 + self.place[self.rules.commit(source) as usize])
                 .filter(|&place| place < 1 + self.place[begin as usize]),
         };
-        let best = sources.iter().copied().max_by_key(|&source| place(source));
+        let best = sources.iter().max_by_key(|&source| place(source));
         let tried = best.filter(|&source| place(source).is_some());
         let mut any: Vec<Lit> = self.unless_there(read.txn).into_iter().collect();
-        for &source in sources {
+        for source in sources.iter() {
             let lit = self.solver.variable(Some(source) == best);
             self.sources.insert((i, source), lit);
             any.push(lit);

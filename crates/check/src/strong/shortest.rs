@@ -10,6 +10,7 @@
 
 use isoscope_order::{Components, Graph};
 
+use super::events::Events;
 use super::facts::{Arc, By, Facts};
 use super::visible::Sight;
 use crate::certificate::{Edge, Through};
@@ -35,27 +36,73 @@ pub(super) struct Found {
     pub(super) of: Vec<u32>,
 }
 
-/// Some arcs of the facts, and their components.
-struct Layer<'f> {
+/// The part of the facts that lies on cycles. Its nodes and components are numbered anew, in their order.
+struct Cyclic<'f> {
+    facts: &'f Facts<'f>,
+    /// Of each node, its number among the facts.
+    node: Vec<u32>,
+    /// The component of each node.
+    of: Vec<u32>,
+    /// Of each component, its number among all of the facts.
+    component: Vec<u32>,
+    /// By the node they lead from.
+    arcs: Vec<Arc>,
+}
+
+impl<'f> Cyclic<'f> {
+    fn new(facts: &'f Facts<'f>, all: &Components) -> Self {
+        let is_cyclic = |component: u32| all.sizes[component as usize] > 1;
+        let component: Vec<u32> = (0..all.sizes.len() as u32).filter(|&one| is_cyclic(one)).collect();
+        let mut number = vec![0u32; facts.nodes as usize];
+        let mut node = Vec::new();
+        for one in (0..facts.nodes).filter(|&one| is_cyclic(all.of[one as usize])) {
+            number[one as usize] = node.len() as u32;
+            node.push(one);
+        }
+        let place = |one: &u32| component.partition_point(|other| *other < all.of[*one as usize]) as u32;
+        let of = node.iter().map(place).collect();
+        let inside = facts.arcs.iter().filter(|arc| {
+            let component = all.of[arc.from as usize];
+            component == all.of[arc.to as usize] && is_cyclic(component)
+        });
+        let renumbered =
+            |arc: &Arc| Arc { from: number[arc.from as usize], to: number[arc.to as usize], by: arc.by };
+        let arcs = inside.map(renumbered).collect();
+        Cyclic { facts, node, of, component, arcs }
+    }
+
+    /// A path with the numbers of the facts.
+    fn told(&self, path: &[Arc]) -> Vec<Arc> {
+        let node = |one: u32| self.node[one as usize];
+        path.iter().map(|arc| Arc { from: node(arc.from), to: node(arc.to), by: arc.by }).collect()
+    }
+
+    fn is_commit(&self, node: u32) -> bool {
+        let Events { rules, first_tick, .. } = *self.facts.events;
+        let event = self.node[node as usize];
+        event < first_tick && event == rules.commit(rules.txn(event))
+    }
+}
+
+/// Some of these arcs, and their components.
+struct Layer {
     arcs: Vec<Arc>,
     starts: Vec<u32>,
     components: Components,
-    facts: &'f Facts<'f>,
 }
 
-impl<'f> Layer<'f> {
-    fn new(facts: &'f Facts<'f>, counts: impl Fn(By) -> bool) -> Self {
-        let arcs: Vec<Arc> = facts.arcs.iter().copied().filter(|arc| counts(arc.by)).collect();
+impl Layer {
+    fn new(nodes: usize, arcs: Vec<Arc>) -> Self {
         let edges: Vec<(u32, u32)> = arcs.iter().map(|arc| (arc.from, arc.to)).collect();
-        let components = Components::find(&Graph::from_edges(facts.nodes as usize, &edges));
-        let mut starts = vec![0; facts.nodes as usize + 1];
+        let components = Components::find(&Graph::from_edges(nodes, &edges));
+        let mut starts = vec![0; nodes + 1];
         for arc in &arcs {
             starts[arc.from as usize + 1] += 1;
         }
-        for node in 0..facts.nodes as usize {
+        for node in 0..nodes {
             starts[node + 1] += starts[node];
         }
-        Layer { arcs, starts, components, facts }
+        Layer { arcs, starts, components }
     }
 
     fn arcs_of(&self, node: u32) -> std::ops::Range<usize> {
@@ -66,13 +113,16 @@ impl<'f> Layer<'f> {
 /// Finds them. Where a limit is reached, some may be missing.
 pub(super) fn find(facts: &Facts<'_>, watch: &dyn Watch) -> Found {
     let rules = facts.events.rules;
-    let all = Layer::new(facts, |_| true).components;
-    let mut best: Vec<Option<Simplest>> = Vec::new();
-    best.resize_with(all.sizes.len(), || None);
+    let edges: Vec<(u32, u32)> = facts.arcs.iter().map(|arc| (arc.from, arc.to)).collect();
+    let all = Components::find(&Graph::from_edges(facts.nodes as usize, &edges));
     if all.sizes.iter().all(|&size| size == 1) {
         return Found { cycles: Vec::new(), of: all.of };
     }
-    let mut search = Search::new(facts.nodes as usize, watch);
+    let cyclic = Cyclic::new(facts, &all);
+    let nodes = cyclic.node.len();
+    let mut best: Vec<Option<Simplest>> = Vec::new();
+    best.resize_with(cyclic.component.len(), || None);
+    let mut search = Search::new(nodes, watch);
     let mut kinds = vec![Through::Dependencies];
     kinds.extend(rules.sessions.then_some(Through::Sessions));
     kinds.extend(rules.real_time.then_some(Through::RealTime));
@@ -84,10 +134,20 @@ pub(super) fn find(facts: &Facts<'_>, watch: &dyn Watch) -> Found {
     };
     for missed in 0..=most {
         for &through in &kinds {
-            let layer = Layer::new(facts, |by| by.through() <= through && (missed == 2 || !by.is_missed()));
-            for (component, path) in layer_cycles(&layer, missed, &all, &best, &mut search) {
-                let cycle = facts.edges(&path);
-                best[component as usize] = Some(Simplest { cycle, missed, component });
+            let counts = |arc: &&Arc| {
+                best[cyclic.of[arc.from as usize] as usize].is_none()
+                    && arc.by.through() <= through
+                    && (missed == 2 || !arc.by.is_missed())
+            };
+            let arcs: Vec<Arc> = cyclic.arcs.iter().filter(counts).copied().collect();
+            if arcs.is_empty() {
+                continue;
+            }
+            let layer = Layer::new(nodes, arcs);
+            for (component, path) in layer_cycles(&layer, missed, &cyclic, &best, &mut search) {
+                let cycle = facts.edges(&cyclic.told(&path));
+                let all = cyclic.component[component as usize];
+                best[component as usize] = Some(Simplest { cycle, missed, component: all });
             }
         }
     }
@@ -96,33 +156,29 @@ pub(super) fn find(facts: &Facts<'_>, watch: &dyn Watch) -> Found {
 
 /// The shortest cycle of a class in every component that has no simpler one.
 fn layer_cycles(
-    layer: &Layer<'_>,
+    layer: &Layer,
     missed: u8,
-    all: &Components,
+    cyclic: &Cyclic<'_>,
     best: &[Option<Simplest>],
     search: &mut Search<'_>,
 ) -> Vec<(u32, Vec<Arc>)> {
     let mut found: Vec<Option<Vec<Arc>>> = vec![None; best.len()];
-    let open = |node: u32| {
-        let component = all.of[node as usize];
-        all.sizes[component as usize] > 1 && best[component as usize].is_none()
-    };
+    let open = |node: u32| best[cyclic.of[node as usize] as usize].is_none();
     let mut keep = |target: u32, starts: &[Arc], within: Within, search: &mut Search<'_>| {
-        let place = &mut found[all.of[target as usize] as usize];
+        let place = &mut found[cyclic.of[target as usize] as usize];
         let most = place.as_ref().map_or(u32::MAX, |path| length(path) - 1);
         if let Some(path) = search.path(layer, starts, target, within, most) {
             *place = Some(path);
         }
     };
     if missed == 0 {
-        let commits = (0..layer.facts.problem.history.txn_count() as u32)
-            .map(|txn| layer.facts.events.rules.commit(txn));
+        let commits = (0..cyclic.node.len() as u32).filter(|&node| cyclic.is_commit(node));
         for node in commits.filter(|&node| open(node) && layer.components.cyclic(node)) {
             let starts: Vec<Arc> = layer.arcs[layer.arcs_of(node)].to_vec();
             keep(node, &starts, Within::Component, search);
         }
     } else {
-        let misses: Vec<Arc> = layer.facts.arcs.iter().copied().filter(|arc| arc.by.is_missed()).collect();
+        let misses: Vec<Arc> = cyclic.arcs.iter().copied().filter(|arc| arc.by.is_missed()).collect();
         for starts in misses.chunk_by(|a, b| a.from == b.from) {
             let node = starts[0].from;
             let within = if missed == 1 { Within::Before } else { Within::Component };
@@ -168,7 +224,7 @@ impl<'w> Search<'w> {
     /// A shortest path of at least 2 and at most so many steps from the target back to it, along one of some arcs first.
     fn path(
         &mut self,
-        layer: &Layer<'_>,
+        layer: &Layer,
         starts: &[Arc],
         target: u32,
         within: Within,

@@ -178,9 +178,9 @@ impl Search<'_> {
                 INITIAL => Some(0),
                 source => Some(1 + self.place[source as usize]).filter(|&place| place <= until),
             };
-            let best = open.sources.iter().copied().max_by_key(|&source| when(source));
+            let best = open.sources.iter().max_by_key(|&source| when(source));
             let mut any: Vec<Lit> = self.absent(reader).into_iter().collect();
-            for &source in &open.sources {
+            for source in open.sources.iter() {
                 let lit = self.solver.variable(Some(source) == best);
                 self.lits.insert((open.read, source), lit);
                 any.push(lit);
@@ -222,8 +222,8 @@ impl Search<'_> {
         }
         for open in &self.problem.open {
             let chosen =
-                open.sources.iter().find(|&&source| self.solver.holds(self.lits[&(open.read, source)]));
-            self.chosen[open.read as usize] = chosen.copied().unwrap_or(OPEN);
+                open.sources.iter().find(|&source| self.solver.holds(self.lits[&(open.read, source)]));
+            self.chosen[open.read as usize] = chosen.unwrap_or(OPEN);
         }
         let before = self.axioms.len();
         let links = self.links();

@@ -66,11 +66,11 @@ pub(super) fn prove(
         let next = open.max_by_key(|read| (often.get(read).copied(), std::cmp::Reverse(*read)));
         let next = next.ok_or(Limit::Proof)?;
         let read = &problem.reads[next as usize];
-        let sources = match problem.open.binary_search_by_key(&next, |open| open.read) {
-            Ok(place) => &problem.open[place].sources[..],
-            Err(_) => std::slice::from_ref(&read.source),
+        let sources: Vec<u32> = match problem.open.binary_search_by_key(&next, |open| open.read) {
+            Ok(place) => problem.open[place].sources.iter().collect(),
+            Err(_) => vec![read.source],
         };
-        let split = broken::split(problem, read.op, sources, &mut cases);
+        let split = broken::split(problem, read.op, &sources, &mut cases);
         for (which, &source) in sources.iter().enumerate().rev() {
             let resolved = assume(problem, &resolved, read.op, source);
             todo.push(Todo { resolved, place: Some((split, which)) });

@@ -36,7 +36,7 @@ use watch::{Onlooker, Staged};
 
 pub(crate) use concise::verdicts;
 pub(crate) use full::{anomalies, lattice, title_of};
-pub(crate) use report::{Figures, Judged, Report};
+pub(crate) use report::{Certified, Figures, Judged, Report};
 pub(crate) use watch::{Limits, TimeLimit, room};
 
 pub(crate) fn run(args: &CheckArgs, terminal: &Terminal) -> Exit {
@@ -132,13 +132,7 @@ fn judge_without_sessions(
     let judged = judge(&history, &open, options, report.limits, terminal);
     report.without_sessions = judged.into_iter().map(|judged| judged.judgement).collect();
     if certify {
-        let verifier = Verifier::new(&history);
-        for judgement in &report.without_sessions {
-            if !matches!(judgement.verdict, Verdict::Unknown(_)) {
-                let refuted = |why| refuted(&report.file, judgement, &why, terminal);
-                verifier.verify(judgement).map_err(refuted)?;
-            }
-        }
+        verify(&report.without_sessions, &history, options.trust_timestamps, report, terminal)?;
     }
     Ok(())
 }
@@ -202,7 +196,7 @@ pub(crate) fn judge(
         .into_iter()
         .map(|Asked { level, judgement, seconds }| {
             let place = levels.iter().position(|&other| other == level);
-            (place, Judged { judgement, seconds, stages: Vec::new(), certified: false })
+            (place, Judged { judgement, seconds, stages: Vec::new(), certified: Certified::No })
         })
         .collect();
     bar.finish_and_clear();
@@ -233,18 +227,41 @@ fn share_out(stages: Vec<(Level, Staged)>, judged: &mut [Judged]) {
 /// Lets the verifier look at every verdict.
 fn certify(report: &mut Report, trust_timestamps: bool, terminal: &Terminal) -> Result<(), Failure> {
     let started = Instant::now();
-    let verifier = Verifier::new(&report.reading.history);
-    let verifier = if trust_timestamps { verifier.trusting_timestamps() } else { verifier };
-    for judged in &mut report.judged {
-        if !matches!(judged.judgement.verdict, Verdict::Unknown(_)) {
-            verifier
-                .verify(&judged.judgement)
-                .map_err(|why| refuted(&report.file, &judged.judgement, &why, terminal))?;
-            judged.certified = true;
-        }
+    let judgements = report.judged.iter().map(|judged| &judged.judgement);
+    let certified = verify(judgements, &report.reading.history, trust_timestamps, report, terminal)?;
+    for (judged, certified) in report.judged.iter_mut().zip(certified) {
+        judged.certified = certified;
     }
     terminal.detail(&format!("verified in {:.3} s", started.elapsed().as_secs_f64()));
     Ok(())
+}
+
+/// What the verifier says about some verdicts on a history. It may use as much as the check, once more.
+fn verify<'j>(
+    judgements: impl IntoIterator<Item = &'j Judgement>,
+    history: &History,
+    trust_timestamps: bool,
+    report: &Report,
+    terminal: &Terminal,
+) -> Result<Vec<Certified>, Failure> {
+    let onlooker = Onlooker::new(report.limits, terminal, indicatif::ProgressBar::hidden());
+    let budget = || onlooker.limit();
+    let verifier = Verifier::new(history).within(&budget);
+    let verifier = if trust_timestamps { verifier.trusting_timestamps() } else { verifier };
+    let verify = |judgement: &Judgement| {
+        if matches!(judgement.verdict, Verdict::Unknown(_)) {
+            return Ok(Certified::No);
+        }
+        onlooker.begin_silently(judgement.level);
+        let Err(why) = verifier.verify(judgement) else { return Ok(Certified::Yes) };
+        let Some(limit) = why.stopped else {
+            return Err(refuted(&report.file, judgement, &why, terminal));
+        };
+        let reason = report.reason(&Unknown::Limit(limit)).1;
+        terminal.warning(&format!("{} is not certified: {reason}", judgement.level));
+        Ok(Certified::Stopped(limit))
+    };
+    judgements.into_iter().map(verify).collect()
 }
 
 /// A verdict that its own certificate does not prove is never shown: it may be wrong.

@@ -19,7 +19,7 @@ use isoscope_history::{Datum, History, Key, Op, OpKind, Txn, Value};
 use isoscope_levels::{Anomaly, Level};
 use serde_json::{Map, Value as Json, json};
 
-use super::report::{Judged, Report, elle_name, pattern, verdict_word};
+use super::report::{Certified, Judged, Report, elle_name, pattern, verdict_word};
 use super::snippet;
 use super::watch::{Staged, TimeLimit};
 use crate::problems::ProblemJson;
@@ -99,7 +99,10 @@ fn head(report: &Report, judged: &Judged) -> Map<String, Json> {
     let mut level = Map::new();
     level.insert("level".to_owned(), judged.judgement.level.name().into());
     level.insert("verdict".to_owned(), verdict_word(&judged.judgement).into());
-    level.insert("certified".to_owned(), judged.certified.into());
+    level.insert("certified".to_owned(), (judged.certified == Certified::Yes).into());
+    if let Certified::Stopped(limit) = judged.certified {
+        level.insert("not_certified".to_owned(), unknown_reason(report, &Unknown::Limit(limit)));
+    }
     level.insert("seconds".to_owned(), judged.seconds.into());
     if let Some(weaker) = judged.judgement.implied_by {
         level.insert("implied_by".to_owned(), weaker.name().into());

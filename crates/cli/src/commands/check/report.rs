@@ -15,7 +15,17 @@ pub(crate) struct Judged {
     pub(crate) seconds: f64,
     /// What was done to decide it.
     pub(crate) stages: Vec<Staged>,
-    pub(crate) certified: bool,
+    pub(crate) certified: Certified,
+}
+
+/// Whether the verifier confirmed a verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Certified {
+    /// It was not asked, or there is nothing to confirm.
+    No,
+    Yes,
+    /// It reached a limit before it had an answer.
+    Stopped(Limit),
 }
 
 /// How much a file holds, as it was read.
@@ -52,9 +62,10 @@ pub(crate) struct Report {
 
 impl Report {
     pub(crate) fn exit(&self) -> Exit {
-        let verdicts = self.judged.iter().map(|judged| &judged.judgement.verdict);
-        verdicts.fold(Exit::Holds, |exit, verdict| {
-            exit.and(match verdict {
+        self.judged.iter().fold(Exit::Holds, |exit, judged| {
+            exit.and(match judged.judgement.verdict {
+                // Who asks for certified verdicts has none here.
+                _ if matches!(judged.certified, Certified::Stopped(_)) => Exit::Unknown,
                 Verdict::Holds(_) => Exit::Holds,
                 Verdict::Violated(_) => Exit::Violated,
                 Verdict::Unknown(_) => Exit::Unknown,

@@ -53,6 +53,10 @@ impl Watch for Slices<'_> {
         self.watch.limit().or_else(|| used_up().then_some(Limit::Time))
     }
 
+    fn fits(&self, bytes: u64) -> bool {
+        self.watch.fits(bytes)
+    }
+
     fn stage(&self, level: Level, stage: &Stage) {
         self.watch.stage(level, stage);
     }

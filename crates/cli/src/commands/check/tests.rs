@@ -11,7 +11,7 @@ use isoscope_history::{Key, Op, Txn};
 use isoscope_levels::{Anomaly, Level};
 
 use super::watch::Staged;
-use super::{Figures, Judged, Limits, Report, TimeLimit, concise, elle, full, json, junit};
+use super::{Certified, Figures, Judged, Limits, Report, TimeLimit, concise, elle, full, json, junit};
 use crate::exit::Exit;
 
 const FRACTURED: &str = "T1: w(x,2)\nT5: r(x,2) w(x,9) w(y,3)\nT7: r(y,3) r(x,2)\n";
@@ -20,7 +20,7 @@ fn report(text: &str, verdicts: Vec<(Level, Verdict)>, named: bool) -> Report {
     let reading = read(&Input::text("h", text), &ReadOptions::default()).unwrap();
     let judged = verdicts.into_iter().map(|(level, verdict)| {
         let judgement = Judgement { level, verdict, implied_by: None };
-        Judged { judgement, seconds: 0.0, stages: Vec::new(), certified: false }
+        Judged { judgement, seconds: 0.0, stages: Vec::new(), certified: Certified::No }
     });
     let limits = Limits::default();
     let (file, judged, without_sessions) = ("h".to_owned(), judged.collect(), Vec::new());
@@ -130,6 +130,24 @@ unknown: not every level could be decided
     let json = json::render("h", Ok(&report));
     assert_eq!(json["levels"][1]["reason"]["kind"], "ambiguous");
     assert_eq!(json["levels"][1]["reason"]["first"]["line"], 2);
+}
+
+/// A verdict that the verifier did not get to is no certified one, whatever it is.
+#[test]
+fn what_was_not_certified_in_time_is_unknown_to_the_exit_code() {
+    for verdict in [Verdict::Holds(Witness::default()), fractured_read()] {
+        let mut report = report(FRACTURED, vec![(Level::ReadAtomic, verdict)], true);
+        report.limits.time = Some(TimeLimit::History(Duration::from_secs(90)));
+        report.judged[0].certified = Certified::Stopped(Limit::Time);
+        assert_eq!(report.exit(), Exit::Unknown);
+        let level = &json::render("h", Ok(&report))["levels"][0];
+        assert_eq!(
+            (&level["certified"], &level["not_certified"]["kind"]),
+            (&false.into(), &"timeout".into())
+        );
+        report.judged[0].certified = Certified::Yes;
+        assert_ne!(report.exit(), Exit::Unknown);
+    }
 }
 
 /// A limit leaves levels open; the report says which limit, and what was known by then.
@@ -479,7 +497,7 @@ fn elle_marks_predicates() {
     let skew = vec![misses(0, 1, 2), misses(1, 0, 4)];
     let verdict = found(Anomaly::WriteSkew, Through::Dependencies, Evidence::Cycle(skew));
     let judgement = Judgement { level: Level::Serializable, verdict, implied_by: None };
-    expanded.judged.push(Judged { judgement, seconds: 0.0, stages: Vec::new(), certified: false });
+    expanded.judged.push(Judged { judgement, seconds: 0.0, stages: Vec::new(), certified: Certified::No });
     let phantom = elle::render("h", Ok(&expanded));
     assert!(phantom.contains(":anomaly-types (:G2), "), "{phantom}");
     let step =

@@ -1,7 +1,7 @@
 //! The onlooker of a check: it has the clock and the memory figures that the engines do not see.
 //!
-//! Engines ask very often whether a limit has been reached. So a thread of its own looks every 20 ms and leaves the
-//! answer in one byte. The same thread says, once a level, that a level takes long. Time is put to the stages that engines
+//! Engines ask very often whether a limit has been reached. So a thread of its own looks every 20 ms, or every 2 ms where memory is limited, and leaves
+//! the answer in one byte. The same thread says, once a level, that a level takes long. Time is put to the stages that engines
 //! report: a stage took as long as it is since the one before it ended, or since the level was asked for.
 
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -17,8 +17,12 @@ use isoscope_levels::Level;
 use crate::terminal::{self, Terminal};
 use crate::words::{count, span};
 
-/// How often the clock and the memory are looked at.
+/// How often the clock is looked at.
 const LOOK: Duration = Duration::from_millis(20);
+/// How often the memory is looked at, if it is limited: in this time a process fills a few megabytes.
+const LOOK_AT_MEMORY: Duration = Duration::from_millis(2);
+/// Fewer bytes than this are not asked about beforehand.
+const LITTLE: u64 = 1 << 20;
 /// How long a level may take before it is said that it does.
 const LONG: Duration = Duration::from_secs(5);
 
@@ -114,10 +118,19 @@ impl<'t> Onlooker<'t> {
 
     /// A level is asked for.
     pub(crate) fn begin(&self, level: Level) {
+        self.ask(level, self.terminal.is_quiet());
+    }
+
+    /// The same, and nothing is said about how long it takes.
+    pub(crate) fn begin_silently(&self, level: Level) {
+        self.ask(level, true);
+    }
+
+    fn ask(&self, level: Level, silent: bool) {
         let now = Instant::now();
         self.stages().since = now;
         let mut asked = self.shared.asked();
-        (asked.level, asked.since, asked.silent) = (Some(level), now, self.terminal.is_quiet());
+        (asked.level, asked.since, asked.silent) = (Some(level), now, silent);
         if let Some(TimeLimit::Level(_)) = self.shared.limits.time
             && self.limit() == Some(Limit::Time)
         {
@@ -142,6 +155,18 @@ impl Watch for Onlooker<'_> {
             TIME => Some(Limit::Time),
             _ => Some(Limit::Memory),
         }
+    }
+
+    fn fits(&self, bytes: u64) -> bool {
+        let shared = &self.shared;
+        let large = |limit| resident().is_some_and(|resident| resident.saturating_add(bytes) > limit);
+        // To ask about little costs more than it tells.
+        let fits = bytes < LITTLE || !shared.limits.memory.is_some_and(large);
+        if !fits {
+            let _asked = shared.asked();
+            shared.reached.store(MEMORY, Ordering::Relaxed);
+        }
+        fits
     }
 
     fn stage(&self, level: Level, stage: &Stage) {
@@ -178,10 +203,11 @@ impl Shared {
     /// Starts the thread. A system that gives no thread gives no limits either.
     fn start(self: &Arc<Shared>, bar: ProgressBar) -> Option<JoinHandle<()>> {
         let shared = Arc::clone(self);
+        let pause = if self.limits.memory.is_some() { LOOK_AT_MEMORY } else { LOOK };
         let watch = move || {
             let mut asked = shared.asked();
             while !asked.over {
-                (asked, _) = shared.ended.wait_timeout(asked, LOOK).unwrap_or_else(PoisonError::into_inner);
+                (asked, _) = shared.ended.wait_timeout(asked, pause).unwrap_or_else(PoisonError::into_inner);
                 shared.look(&mut asked);
                 if !asked.silent && !asked.over && asked.since.elapsed() >= LONG {
                     asked.silent = true;
@@ -234,7 +260,7 @@ pub(crate) fn room(limit: u64) -> Room {
         let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((at, fits)) = *last
             && more == 0
-            && Instant::now().duration_since(at) < LOOK
+            && Instant::now().duration_since(at) < LOOK_AT_MEMORY
         {
             return fits;
         }

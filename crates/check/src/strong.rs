@@ -1,15 +1,15 @@
 //! Strong levels, and weak ones where values repeat: saturate, linearise, and only then search.
 //!
 //! ```text
-//! problem ──> saturate ──> linearise ──> search ──> holds: an order of events, or of commits and sources
-//!             │ cycle      on values     │ nothing
-//!             └────────> refute <────────┘        ──> violated: a proof by cases, every one a cycle
+//! problem ──> saturate ──> linearise, memo ──> search ──> holds: an order of events, or of commits and sources
+//!             │ cycle      on values           │ nothing
+//!             └────────> refute <──────────────┘        ──> violated: a proof by cases, every one a cycle
 //! ```
 //!
 //! `facts.rs`, `shortest.rs`, `stale_reads.rs`, `direct.rs`: violations that need no choice, each as simple as it can be told.
 //! `problem.rs`: the external reads and who may have written what they returned. `events.rs`: which level puts which edges
 //! between begins and commits. `saturate.rs`: what reachability (`reach.rs`) forces. `linearise.rs`: a schedule by greed.
-//! `search.rs`, `visible.rs`: a SAT solver for what is left, told only of what an order gets wrong. `refute.rs`, `cases.rs`:
+//! `memo.rs`: a schedule where few values are written, each state once. `search.rs`, `visible.rs`: a SAT solver for what is left, told only of what an order gets wrong. `refute.rs`, `cases.rs`:
 //! the proof when there is no order (`weak.rs` for weak levels; `lost.rs` for lost updates; `others.rs`, `needed.rs`: the
 //! scenarios that are independent of the first). `name.rs`: what its cycle is called. `witness.rs`: what shows that a level holds.
 
@@ -21,6 +21,7 @@ mod facts;
 mod index;
 mod linearise;
 mod lost;
+mod memo;
 mod name;
 mod needed;
 mod ordered;
@@ -223,6 +224,13 @@ fn attempt(
     }
     if let Some(violation) = borrow() {
         return early(Answer::Violated(violation));
+    }
+    let (schedule, states) = memo::search(&problem, &events, &known.edges, watch);
+    if states > 0 {
+        stage("memo", vec![("states", states as u64), ("found", schedule.is_some().into())]);
+    }
+    if let Some(order) = schedule {
+        return early(Answer::Holds(witness::of_events(&problem, &events, &order, |_| false)));
     }
     let search = Search { original, problem: &problem, events: &events, known: &known, watch };
     (search.run(level, order), Ended::Searched)

@@ -202,6 +202,7 @@ fn histories_found_in_the_field_get_their_verdicts() {
         ("found/m1.jsonl", &[CutIsolation, AdyaPl1], &[AdyaPl2]),
         ("found/m2.jsonl", &[AdyaPl299], &[ReadCommitted]),
         ("found/d24.jsonl", &[Prefix], &[AdyaPl299, ParallelSnapshot]),
+        ("found/d100.jsonl", &[Serializable], &[StrictSnapshot]),
         ("found/hard1.jsonl", &[Causal], &[AdyaPl299, Prefix, ParallelSnapshot]),
         ("found/stale-read-chain.notation", &[Serializable], &[StrictSnapshot]),
         ("found/misnamed-G0.edn", &[Prefix, ParallelSnapshot], &[AdyaPl299, Snapshot]),
@@ -234,6 +235,18 @@ fn late_unknown_transactions_are_not_ordered_by_their_session() {
         matches!(verdict, Verdict::Holds(_))
     };
     assert!(!holds(&history) && holds(&history.with_late_unknown().unwrap()));
+}
+
+/// Its order after earlier transactions of its session is lost as well, except where real time has it (docs/levels.md).
+#[test]
+fn late_unknown_transactions_keep_their_order_in_real_time() {
+    let holds = |text: &str, level| {
+        let late = isoscope_history::notation::parse(text).unwrap().with_late_unknown().unwrap();
+        matches!(Checker::new(&late, Options::default()).check(level).verdict, Verdict::Holds(_))
+    };
+    assert!(holds("T1: w(x,1) ; T2?: r(x,0) w(y,1) ; T3: r(x,1)  T4: r(y,1)", StrictSerializable));
+    let clocked = "T1@0-1: w(x,1) ; T2?@2-: r(x,0) w(y,1) ; T3@4-5: r(x,1)  T4@6-7: r(y,1)";
+    assert!(holds(clocked, Serializable) && !holds(clocked, StrictSnapshot));
 }
 
 #[test]

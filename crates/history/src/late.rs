@@ -2,8 +2,9 @@
 //!
 //! A client that never learns whether its commit happened may go on: by another connection, while the commit is still on its way.
 //! Then the order of the session says nothing about when that transaction took effect. A copy of the history has it in a session
-//! of its own. Its order after earlier transactions of its session is lost with that, which only makes a level easier to satisfy;
-//! the order of all others stays. The last transaction of a session stays where it is.
+//! of its own. Its order after earlier transactions of its session is lost with that, which only makes a level easier to satisfy
+//! (docs/levels.md says which violations are missed): sessions are chains, and the exact order would be a tree. The order of all
+//! others stays. The last transaction of a session stays where it is.
 
 use crate::history::{History, Intervals, Outcome};
 use crate::ids::{Session, Txn};

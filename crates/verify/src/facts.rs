@@ -10,7 +10,7 @@
 //! before it, or out of order, as far as they were appended once.
 //!
 //! *Present* are the committed transactions, and those of unknown outcome from which a present one reads (or
-//! an element of whose appends stands in a list it read). The others of unknown outcome may be present or
+//! without whose appends a list it read would hold an element more often than others appended it). The others of unknown outcome may be present or
 //! not: what their reads say counts only where they are.
 //!
 //! Invariant: a source that is a transaction is not the reader, did not abort, and is present when the reader
@@ -438,8 +438,8 @@ impl<'h> Facts<'h> {
         balance.iter().any(appended)
     }
 
-    /// From whom a transaction must have read: the only candidates of its reads, and who alone appended what
-    /// stands in the external parts of its lists, be they right or wrong.
+    /// From whom a transaction must have read: the only candidates of its reads, and those without whom
+    /// elements in the external parts of its lists, be they right or wrong, were not appended often enough.
     pub(super) fn known_writers(&self, reader: Txn) -> Vec<Txn> {
         let mut writers = Vec::new();
         for read in self.history.ops_of(reader) {
@@ -454,9 +454,33 @@ impl<'h> Facts<'h> {
                     .iter()
                     .filter_map(|&element| self.only_append(read.key, element));
                 writers.extend(appends.map(|append| self.history.txn_of(append)));
+                writers.extend(self.indispensable(read, reader));
             }
         }
         writers
+    }
+
+    /// Who must have appended, if a list holds repeated elements as often as it does: all others together, the
+    /// reader included, appended one of them less often.
+    fn indispensable(&self, read: OpView, reader: Txn) -> Vec<Txn> {
+        let shown = self.shown(read, reader);
+        let mut elements = shown.to_vec();
+        elements.retain(|&element| self.times(read.key, element) > 1);
+        elements.sort_unstable();
+        elements.dedup();
+        let mut found = Vec::new();
+        for element in elements {
+            let is_it = |op: &OpView| op.kind == OpKind::Append && op.key == read.key && op.value == element;
+            let appends = |txn: Txn| self.history.ops_of(txn).filter(is_it).count();
+            let writers = self.history.writers(read.key).iter().copied();
+            let live = writers.filter(|&txn| self.history.outcome(txn) != Outcome::Aborted);
+            let counted: Vec<(Txn, usize)> = live.map(|txn| (txn, appends(txn))).collect();
+            let all: usize = counted.iter().map(|(_, times)| times).sum();
+            let held = shown.iter().filter(|&&other| other == element).count();
+            let needed = counted.iter().filter(|(_, times)| *times > 0 && all - times < held);
+            found.extend(needed.map(|&(txn, _)| txn));
+        }
+        found
     }
 
     /// Follows reads from present transactions to those of unknown outcome.

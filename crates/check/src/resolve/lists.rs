@@ -209,8 +209,33 @@ impl<'h> Lists<'h> {
         let from = self.reads.partition_point(|read| read.txn < reader);
         let reads = self.reads[from..].iter().take_while(move |read| read.txn == reader);
         reads.flat_map(|read| {
-            read.shown.iter().filter_map(|&element| self.only_append(read.key, element)).map(|a| a.txn)
+            let only = read.shown.iter().filter_map(|&element| self.only_append(read.key, element));
+            only.map(|append| append.txn).chain(self.needed_for(read))
         })
+    }
+
+    /// Of those that appended repeated elements of a list, the transactions without which the others, and the reader itself, did
+    /// not append them often enough.
+    fn needed_for(&self, read: &ListRead<'h>) -> Vec<Txn> {
+        let mut held: FxHashMap<Value, u32> = FxHashMap::default();
+        for &element in read.shown.iter().filter(|&&element| self.is_repeated(read.key, element)) {
+            *held.entry(element).or_default() += 1;
+        }
+        if held.is_empty() {
+            return Vec::new();
+        }
+        let mut by_txn: FxHashMap<(Value, Txn), u32> = FxHashMap::default();
+        let mut by_all: FxHashMap<Value, u32> = FxHashMap::default();
+        for &(_, txn, op) in self.appends_to(read.key) {
+            let element = self.history.op(op).value;
+            if held.contains_key(&element) {
+                *by_txn.entry((element, txn)).or_default() += 1;
+                *by_all.entry(element).or_default() += 1;
+            }
+        }
+        let is_needed = |(element, times): (Value, u32)| by_all[&element] - times < held[&element];
+        let needed = by_txn.into_iter().filter(|&((element, _), times)| is_needed((element, times)));
+        needed.map(|((_, txn), _)| txn).collect()
     }
 
     /// The append of an element that was appended once.

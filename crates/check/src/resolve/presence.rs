@@ -1,7 +1,8 @@
 //! Which transactions took effect.
 //!
 //! The committed ones did. One of unknown outcome did when a present transaction reads from it, whether the
-//! last element of a list or any before it. The rest is absent and loses its links.
+//! last element of a list or any before it. If several appended the same element, it is read from when the others
+//! together appended the element less often than the list holds it. The rest is absent and loses its links.
 
 use isoscope_history::{History, Outcome, Txn};
 

@@ -350,7 +350,7 @@ impl<'a> Run<'a> {
 
 /// When transactions seem to have committed: by recorded times, or else by how much depends on them, the longest chain of
 /// events that must follow first.
-fn ranks(history: &History, events: &Events, edges: &[(u32, u32)]) -> Vec<u64> {
+pub(super) fn ranks(history: &History, events: &Events, edges: &[(u32, u32)]) -> Vec<u64> {
     let clocks = [Clocked::database(history), Clocked::client(history)];
     let ended = |clock: &Clocked<'_>| -> Option<Vec<u64>> {
         let ends: Option<Vec<i64>> = history.txns().map(|txn| clock.end(txn)).collect();

@@ -237,21 +237,28 @@ pub(crate) fn world_count(history: &History) -> usize {
     presences(history).fold(0, |sum: usize, txns| sum.saturating_add(choices(&txns)))
 }
 
-/// The sets of transactions that may be the present ones.
+/// The sets of transactions that may be the present ones, to a level that knows reads.
 pub(crate) fn presences(history: &History) -> impl Iterator<Item = Vec<Txn>> {
+    subsets(history).filter(|txns| is_admissible(history, txns, Own::Apart))
+}
+
+/// The same to PL-1, to which an element of a list may be what its reader appends later.
+pub(crate) fn presences_of_writers(history: &History) -> impl Iterator<Item = Vec<Txn>> {
+    subsets(history).filter(|txns| is_admissible(history, txns, Own::Counted))
+}
+
+/// The committed transactions and some of unknown outcome.
+fn subsets(history: &History) -> impl Iterator<Item = Vec<Txn>> {
     let unknown: Vec<Txn> = history.txns().filter(|&txn| history.outcome(txn) == Outcome::Unknown).collect();
-    (0..1u32 << unknown.len())
-        .map(move |choice| {
-            let is_chosen =
-                |txn| unknown.iter().position(|&u| u == txn).is_some_and(|i| choice & bit(i) != 0);
-            let is_present = |&txn: &Txn| match history.outcome(txn) {
-                Outcome::Committed => true,
-                Outcome::Aborted => false,
-                Outcome::Unknown => is_chosen(txn),
-            };
-            history.txns().filter(is_present).collect()
-        })
-        .filter(|txns: &Vec<Txn>| is_admissible(history, txns))
+    (0..1u32 << unknown.len()).map(move |choice| {
+        let is_chosen = |txn| unknown.iter().position(|&u| u == txn).is_some_and(|i| choice & bit(i) != 0);
+        let is_present = |&txn: &Txn| match history.outcome(txn) {
+            Outcome::Committed => true,
+            Outcome::Aborted => false,
+            Outcome::Unknown => is_chosen(txn),
+        };
+        history.txns().filter(is_present).collect()
+    })
 }
 
 /// Whether `t` had returned before `s` was invoked.
@@ -850,9 +857,16 @@ fn final_write(history: &History, txn: Txn, key: Key) -> Option<Value> {
     history.ops_of(txn).rfind(|op| is_write_of(op, key)).map(|op| op.value)
 }
 
+/// Whether a list may show what its reader itself appends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Own {
+    Apart,
+    Counted,
+}
+
 /// Whether those present explain what can be explained: who is read from did commit. A world without it would
 /// take a read for a wrong one though it need not be.
-fn is_admissible(history: &History, txns: &[Txn]) -> bool {
+fn is_admissible(history: &History, txns: &[Txn], own: Own) -> bool {
     let live = live(history);
     let finally = |writer, key, value| final_write(history, writer, key) == Some(value);
     let at_all = |writer, key, value| {
@@ -867,14 +881,17 @@ fn is_admissible(history: &History, txns: &[Txn]) -> bool {
                 _ => (vec![read.value], &finally),
             };
             values.iter().all(|&value| {
-                let explained =
-                    |among: &[Txn]| among.iter().any(|&other| other != txn && writes(other, read.key, value));
+                let counts =
+                    |other: Txn| other != txn || own == Own::Counted && read.kind == OpKind::ReadList;
+                let explained = |among: &[Txn]| {
+                    among.iter().any(|&other| counts(other) && writes(other, read.key, value))
+                };
                 (!explained(&live) || explained(txns))
                     && (read.kind == OpKind::Read || {
                         // As many appended an element as a list holds, if as many can have.
                         let held = values.iter().filter(|&&other| other == value).count();
                         let appends = |among: &[Txn]| -> usize {
-                            let others = among.iter().filter(|&&other| other != txn);
+                            let others = among.iter().filter(|&&other| counts(other));
                             let of = |op: &OpView| is_write_of(op, read.key) && op.value == value;
                             others.map(|&other| history.ops_of(other).filter(of).count()).sum()
                         };

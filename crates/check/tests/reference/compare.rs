@@ -172,6 +172,10 @@ fn histories_once_judged_wrongly() {
         "T1: w(y,1) r(y,0) r(y,2) ; T3?: i(y,2)  T2?: i(y,2)",
         "T1?: i(y,1) a(z,2) i(y,2)  T2: r(z,[2]) a(z,2) r(y,1) r(y,0)",
         "T1: w(x,2) r(x,3) r(x,0)  T2: w(x,0)  T3?: w(x,3) w(x,3) ; T4: w(x,0) w(x,1) w(x,0)  T5?: w(x,1) w(x,2) r(x,3)",
+        // One that alone appended an element is present, however often it did.
+        "T1?: a(y,2) a(z,1) ; T3: r(y,[2]) a(y,2) ; T4: a(z,3)  T2: r(z,[3])",
+        "T1: r(z,[2])  T2?: a(z,1) a(y,1) a(y,1) ; T3?: r(y,[1 1 3]) a(z,2)",
+        "T1?: a(y,1) a(z,1) ; T2: a(z,2)  T3: a(y,1) r(z,[2])  T4?: r(y,[1 1]) a(u,1)  T5: r(u,[1])",
         // What a transaction of unknown outcome read in a range counts if it took effect.
         "T1?: range(x,z,{y=0 z=0}) d(y)  T2: range(y,z,{z=0}) ; T3: d(x) i(z,2) d(y)",
         // A transaction that took effect in some world only may have ambiguous reads of registers.

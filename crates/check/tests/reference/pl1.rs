@@ -7,9 +7,11 @@
 //!
 //! All sets of present transactions and all ways to tell appends of one value apart are tried.
 
+use std::collections::BTreeSet;
+
 use isoscope_history::{History, Key, OpKind, OpView, Outcome, Txn, Value};
 
-use crate::axioms::presences;
+use crate::axioms::presences_of_writers;
 
 /// Pairs of transactions, the first of which writes a key before the second.
 type Edges = Vec<(Txn, Txn)>;
@@ -17,7 +19,7 @@ type Edges = Vec<(Txn, Txn)>;
 /// An order of the present transactions that agrees with some version orders and with a relation that holds besides, if
 /// there is one.
 pub(crate) fn order(history: &History, is_before: &dyn Fn(Txn, Txn) -> bool) -> Option<Vec<Txn>> {
-    presences(history).find_map(|txns| {
+    presences_of_writers(history).find_map(|txns| {
         let pairs = txns.iter().flat_map(|&t| txns.iter().map(move |&s| (t, s)));
         let given: Edges = pairs.filter(|&(t, s)| is_before(t, s)).collect();
         first(&all_edges(history, &txns), &given, &|edges| sorted(&txns, edges))
@@ -32,7 +34,7 @@ pub(crate) fn accepts(history: &History, order: &[Txn], is_before: &dyn Fn(Txn, 
     let agrees = |edges: &[(Txn, Txn)]| edges.iter().all(|&(a, b)| place(a) < place(b)).then_some(());
     let in_turn = order.iter().enumerate().all(|(i, &s)| order[i..].iter().all(|&t| !is_before(t, s)));
     in_turn
-        && presences(history).any(|txns| txns == present)
+        && presences_of_writers(history).any(|txns| txns == present)
         && first(&all_edges(history, &present), &[], &agrees).is_some()
 }
 
@@ -61,38 +63,57 @@ fn all_edges(history: &History, txns: &[Txn]) -> Vec<Vec<Edges>> {
     let lists = history.keys().filter_map(|key| Some((key, version_order(history, key)?)));
     lists
         .map(|(key, list)| {
-            let mut found = Vec::new();
             let appends: Vec<(Txn, Value)> = txns
                 .iter()
                 .flat_map(|&txn| appends(history, txn, key).into_iter().map(move |value| (txn, value)))
                 .collect();
-            assign(&list, &appends, &mut Vec::new(), &mut found);
-            found
+            assign(&list, &appends, txns)
         })
         .collect()
 }
 
-/// The edges of all ways to tell of which append each element of a list is.
-fn assign(list: &[Value], appends: &[(Txn, Value)], taken: &mut Vec<usize>, found: &mut Vec<Edges>) {
-    if let Some(&element) = list.get(taken.len()) {
-        for i in (0..appends.len()).filter(|&i| appends[i].1 == element) {
+/// The edges of all ways to tell of which append each element of a list is, without those that have a cycle: no order agrees
+/// with them. Ways that have taken the same appends so far, with the same edges and the same last one, go on alike.
+fn assign(list: &[Value], appends: &[(Txn, Value)], txns: &[Txn]) -> Vec<Edges> {
+    let mut ways: BTreeSet<Way> = BTreeSet::from([Way::default()]);
+    for &element in list {
+        let fits = |taken: u64, i: usize| {
             // Equal appends of one transaction are the same to everybody.
-            let is_first = (0..i).all(|j| appends[j] != appends[i] || taken.contains(&j));
-            if !taken.contains(&i) && is_first {
-                taken.push(i);
-                assign(list, appends, taken, found);
-                taken.pop();
+            let is_first = (0..i).all(|j| appends[j] != appends[i] || taken & 1 << j != 0);
+            appends[i].1 == element && taken & 1 << i == 0 && is_first
+        };
+        let mut longer = BTreeSet::new();
+        for way in &ways {
+            for i in (0..appends.len()).filter(|&i| fits(way.taken, i)) {
+                let edges = with_edge(&way.edges, way.last, appends[i].0);
+                longer.insert(Way { taken: way.taken | 1 << i, last: Some(appends[i].0), edges });
             }
         }
-        return;
+        longer.retain(|way| sorted(txns, &way.edges).is_some());
+        ways = longer;
     }
-    let mut edges: Edges = taken.windows(2).map(|pair| (appends[pair[0]].0, appends[pair[1]].0)).collect();
-    edges.retain(|(a, b)| a != b);
+    let found: BTreeSet<Edges> = ways.into_iter().map(|way| way.edges).collect();
+    found.into_iter().collect()
+}
+
+/// Some elements of a list, told apart.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Way {
+    /// The appends that they are, as a set of bits.
+    taken: u64,
+    /// Whose the last of them is.
+    last: Option<Txn>,
+    /// Sorted.
+    edges: Edges,
+}
+
+/// Some edges, sorted, and one more where it connects two transactions.
+fn with_edge(edges: &Edges, from: Option<Txn>, to: Txn) -> Edges {
+    let mut edges = edges.clone();
+    edges.extend(from.filter(|&from| from != to).map(|from| (from, to)));
     edges.sort_unstable();
     edges.dedup();
-    if !found.contains(&edges) {
-        found.push(edges);
-    }
+    edges
 }
 
 /// What the longest list of a key that a committed transaction read holds beyond the initial elements, if all of them are

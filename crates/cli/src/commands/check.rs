@@ -18,7 +18,7 @@ mod watch;
 use std::path::Path;
 use std::time::Instant;
 
-use isoscope_check::{Checker, Judgement, Options, Unknown, Verdict};
+use isoscope_check::{Checker, Judgement, Options, Unknown, Verdict, Watch as _};
 use isoscope_explain::visible;
 use isoscope_formats::{Failure, Problem, Reading, Severity};
 use isoscope_history::History;

@@ -11,7 +11,7 @@ mod random;
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use isoscope_solve::{Answer, OrderSolver};
+use isoscope_solve::{Budget, OrderSolver, Outcome};
 use polygraph::{Polygraph, Turns};
 
 const LIMIT_SECONDS: f64 = 30.0;
@@ -59,19 +59,19 @@ fn families() -> Vec<Family> {
 }
 
 /// A way to solve: the last answer, how many searches it took, and the solver.
-type Way = fn(&Polygraph, &mut dyn FnMut() -> bool) -> (Answer, usize, OrderSolver);
+type Way = fn(&Polygraph, &mut dyn FnMut() -> bool) -> (Outcome, usize, OrderSolver);
 
-fn at_once(polygraph: &Polygraph, stop: &mut dyn FnMut() -> bool) -> (Answer, usize, OrderSolver) {
+fn at_once(polygraph: &Polygraph, stop: &mut dyn FnMut() -> bool) -> (Outcome, usize, OrderSolver) {
     let mut solver = polygraph.solver();
     (0..polygraph.choices.len()).for_each(|choice| polygraph.choose(&mut solver, choice));
-    (solver.solve(&[], stop), 1, solver)
+    (solver.solve_within(&[], Budget::stopped_by(stop)), 1, solver)
 }
 
-fn step_by_step(polygraph: &Polygraph, stop: &mut dyn FnMut() -> bool) -> (Answer, usize, OrderSolver) {
+fn step_by_step(polygraph: &Polygraph, stop: &mut dyn FnMut() -> bool) -> (Outcome, usize, OrderSolver) {
     let mut solver = polygraph.solver();
     for round in 1.. {
-        let answer = solver.solve(&[], stop);
-        let violated = if answer == Answer::Order { polygraph.violated(&solver.order()) } else { Vec::new() };
+        let answer = solver.solve_within(&[], Budget::stopped_by(stop));
+        let violated = if answer == Outcome::Sat { polygraph.violated(&solver.order()) } else { Vec::new() };
         if violated.is_empty() {
             return (answer, round, solver);
         }
@@ -94,7 +94,7 @@ fn row(name: &str, polygraph: &Polygraph, how: &str, way: Way) {
     let (begin, wall) = (seconds(), Instant::now());
     let (answer, rounds, solver) = way(polygraph, &mut || wall.elapsed().as_secs_f64() > LIMIT_SECONDS);
     let seconds = seconds() - begin;
-    if answer == Answer::Order {
+    if answer == Outcome::Sat {
         assert!(polygraph.violated(&solver.order()).is_empty());
     }
     let figures = solver.figures();
@@ -106,9 +106,9 @@ fn row(name: &str, polygraph: &Polygraph, how: &str, way: Way) {
         figures.conflicts,
         figures.lemmas,
         match answer {
-            Answer::Order => "order",
-            Answer::Contradiction => "none",
-            Answer::Stopped => "?",
+            Outcome::Sat => "order",
+            Outcome::Unsat => "none",
+            Outcome::Stopped => "?",
         }
     );
 }

@@ -8,11 +8,14 @@
 mod polygraph;
 #[path = "../tests/random/mod.rs"]
 mod random;
+#[path = "seconds/mod.rs"]
+mod seconds;
 
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use isoscope_solve::{Budget, OrderSolver, Outcome};
 use polygraph::{Polygraph, Turns};
+use seconds::seconds;
 
 const LIMIT_SECONDS: f64 = 30.0;
 
@@ -80,14 +83,6 @@ fn step_by_step(polygraph: &Polygraph, stop: &mut dyn FnMut() -> bool) -> (Outco
         }
     }
     unreachable!("rounds do not end otherwise")
-}
-
-/// Seconds this process was on a processor; where the system does not tell, of the clock.
-fn seconds() -> f64 {
-    let told = std::fs::read_to_string("/proc/self/schedstat").ok();
-    let nanoseconds = told.and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
-    let clock = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |time| time.as_secs_f64());
-    nanoseconds.map_or_else(clock, |nanoseconds| nanoseconds / 1e9)
 }
 
 fn row(name: &str, polygraph: &Polygraph, how: &str, way: Way) {

@@ -154,7 +154,7 @@ impl<T: Theory + 'static> Cadical<T> {
             return Outcome::Stopped;
         }
         if let Some(conflicts) = budget.conflicts {
-            self.solver.limit("conflicts".to_owned(), i32::try_from(conflicts).unwrap_or(i32::MAX));
+            self.solver.limit("conflicts", i32::try_from(conflicts).unwrap_or(i32::MAX));
         }
         for &lit in assumptions {
             self.solver.assume(lit.to_dimacs());

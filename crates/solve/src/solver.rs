@@ -2,7 +2,7 @@
 //! Sörensson 2003).
 //!
 //! The search assigns literals on a *trail*, which is divided into *levels*: one for each assumption and each decision.
-//! `propagate.rs` draws the conclusions of an assignment. A conflict becomes a learned clause (`analyse.rs`), and the search
+//! `propagate.rs` draws the conclusions of an assignment. A conflict becomes a learned clause (`analyse.rs`, `minimise.rs`), and the search
 //! goes back to the level where this clause implies a literal. Decisions follow the activity of variables
 //! (`vsids.rs`) or repair what the theory prefers (`repair.rs`). The search restarts now and then (`luby.rs`), and forgets
 //! the learned clauses that linked the most levels (`arena.rs`).
@@ -25,6 +25,7 @@ use vsids::Vsids;
 mod analyse;
 mod arena;
 mod luby;
+mod minimise;
 mod propagate;
 mod repair;
 mod vsids;
@@ -85,8 +86,9 @@ pub struct Solver<T = NoTheory> {
     cursor: Option<Clause>,
     /// The conflict, and then the clause learned from it.
     learned: Vec<Lit>,
-    /// For each variable: marks of one analysis. Cleared at its end.
-    seen: Vec<bool>,
+    /// For each variable: what the current analysis knows about it.
+    marks: Vec<minimise::Mark>,
+    minimise: minimise::Search,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -156,7 +158,8 @@ impl<T: Theory> Solver<T> {
             room: ROOM,
             cursor: None,
             learned: Vec::new(),
-            seen: Vec::new(),
+            marks: Vec::new(),
+            minimise: minimise::Search::default(),
         }
     }
 
@@ -178,7 +181,7 @@ impl<T: Theory> Solver<T> {
         self.in_theory.push(false);
         self.values.extend([Value::Open; 2]);
         self.watches.extend([Vec::new(), Vec::new()]);
-        self.seen.push(false);
+        self.marks.push(minimise::Mark::None);
         self.vsids.add_variable();
         if !T::COMPLETES {
             self.vsids.insert(var);

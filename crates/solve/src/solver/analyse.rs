@@ -2,18 +2,19 @@
 //!
 //! The conflict is a false clause. Its literals of the highest level are resolved with their reasons, last assigned first,
 //! until one is left. The resulting clause is false now and implies that literal once the search has gone back to the
-//! second highest level in it. A literal that follows from the others is removed from the clause (minimisation).
+//! second highest level in it. `minimise.rs` then removes the literals that follow from the others.
 //!
 //! A lemma with a single literal of the highest level already is such a clause. It teaches nothing about
 //! activity: counting such lemmas as conflicts slowed another solver down by a factor of a hundred.
 //!
 //! The same walk back along the reasons finds the assumptions that make another assumption false: the core.
 //!
-//! Invariant: `seen` is false for every variable between analyses.
+//! Invariant: between analyses no variable has a mark.
 
 use std::cmp::Reverse;
 
 use super::arena::{Clause, Kind};
+use super::minimise::Mark;
 use super::{Conflict, Solver};
 use crate::lit::Lit;
 use crate::theory::Theory;
@@ -67,7 +68,7 @@ impl<T: Theory> Solver<T> {
         let asserted = loop {
             end -= 1;
             let lit = self.trail[end];
-            if !std::mem::replace(&mut self.seen[lit.var().index()], false) {
+            if std::mem::replace(&mut self.marks[lit.var().index()], Mark::None) == Mark::None {
                 continue;
             }
             open -= 1;
@@ -84,12 +85,10 @@ impl<T: Theory> Solver<T> {
             }
         };
         self.vsids.decay();
-        let needed: Vec<bool> = clause.iter().map(|&lit| !self.follows(lit)).collect();
-        for lit in &clause {
-            self.seen[lit.var().index()] = false;
-        }
+        self.learned = conflict;
+        self.learned.clear();
         self.learned.push(asserted);
-        self.learned.extend(clause.iter().zip(needed).filter(|&(_, needed)| needed).map(|(&lit, _)| lit));
+        self.minimise(&clause);
         let places = &self.places;
         let level_of = |lit: &Lit| places[lit.var().index()].level;
         self.learned.sort_unstable_by_key(|lit| Reverse(level_of(lit)));
@@ -99,7 +98,9 @@ impl<T: Theory> Solver<T> {
     /// Takes a false literal into the analysis: one of the level is to be resolved, one below stays.
     fn resolve(&mut self, lit: Lit, level: u32, open: &mut u32, clause: &mut Vec<Lit>) {
         let of = self.level_of(lit);
-        if of > 0 && !std::mem::replace(&mut self.seen[lit.var().index()], true) {
+        let mark = &mut self.marks[lit.var().index()];
+        if of > 0 && *mark == Mark::None {
+            *mark = Mark::Seen;
             self.vsids.bump(lit.var());
             if of == level {
                 *open += 1;
@@ -107,14 +108,6 @@ impl<T: Theory> Solver<T> {
                 clause.push(lit);
             }
         }
-    }
-
-    /// Whether a false literal follows from others that are seen.
-    fn follows(&self, lit: Lit) -> bool {
-        self.places[lit.var().index()].reason.is_some_and(|reason| {
-            let settled = |&other: &Lit| self.seen[other.var().index()] || self.level_of(other) == 0;
-            self.arena.lits(reason).iter().filter(|&&other| other != !lit).all(settled)
-        })
     }
 
     /// Goes back so that the first literal of the clause in `learned` is open and the others are false, and assigns it.
@@ -142,13 +135,13 @@ impl<T: Theory> Solver<T> {
         self.failed.push(assumption);
         let mut open = u32::from(self.level_of(assumption) > 0);
         if open > 0 {
-            self.seen[assumption.var().index()] = true;
+            self.marks[assumption.var().index()] = Mark::Seen;
         }
         let mut end = self.trail.len();
         while open > 0 {
             end -= 1;
             let lit = self.trail[end];
-            if !std::mem::replace(&mut self.seen[lit.var().index()], false) {
+            if std::mem::replace(&mut self.marks[lit.var().index()], Mark::None) == Mark::None {
                 continue;
             }
             open -= 1;
@@ -159,7 +152,8 @@ impl<T: Theory> Solver<T> {
             for &other in self.arena.lits(reason) {
                 let var = other.var().index();
                 if other != lit && self.places[var].level > 0 {
-                    open += u32::from(!std::mem::replace(&mut self.seen[var], true));
+                    let mark = std::mem::replace(&mut self.marks[var], Mark::Seen);
+                    open += u32::from(mark == Mark::None);
                 }
             }
         }

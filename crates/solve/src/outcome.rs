@@ -30,7 +30,7 @@ pub struct Budget<'a> {
 }
 
 impl<'a> Budget<'a> {
-    /// The search may meet at most this number of conflicts; the next one stops it.
+    /// The search may meet this number of conflicts; it learns from the next one and stops.
     pub fn conflicts(limit: u64) -> Budget<'a> {
         Budget { conflicts: Some(limit), stop: None }
     }

@@ -4,7 +4,7 @@
 //! The search assigns literals on a *trail*, which is divided into *levels*: one for each assumption and each decision.
 //! `propagate.rs` draws the conclusions of an assignment. A conflict becomes a learned clause (`analyse.rs`, `minimise.rs`), and the search
 //! goes back to the level where this clause implies a literal. Decisions follow the activity of variables
-//! (`vsids.rs`) or repair what the theory prefers (`repair.rs`). The search restarts now and then (`luby.rs`), and forgets
+//! (`vsids.rs`) or repair what the theory prefers (`repair.rs`). The search restarts now and then (`restart.rs`), and forgets
 //! the learned clauses that linked the most levels (`arena.rs`).
 //!
 //! A literal that was learned to hold always (a *fact*) does not send the search back to level 0. It is put back
@@ -18,16 +18,16 @@ use crate::lit::{Lit, Var};
 use crate::outcome::{Budget, Outcome};
 use crate::theory::{NoTheory, Theory};
 use arena::{Arena, Clause, Kind};
-use luby::luby;
 use propagate::Watch;
+use restart::Restarts;
 use vsids::Vsids;
 
 mod analyse;
 mod arena;
-mod luby;
 mod minimise;
 mod propagate;
 mod repair;
+mod restart;
 mod vsids;
 
 /// An incremental SAT solver with assumptions, generic over a theory.
@@ -80,6 +80,7 @@ pub struct Solver<T = NoTheory> {
     model: Vec<bool>,
     failed: Vec<Lit>,
     conflicts: u64,
+    restarts: Restarts,
     /// How many removable clauses there may be before half of them are removed.
     room: usize,
     /// The clause where the last decision was made, if decisions are repairs.
@@ -112,8 +113,6 @@ enum Conflict {
     Lemma,
 }
 
-/// Conflicts in the shortest run of a search.
-const RUN: u64 = 128;
 /// The budget is asked whether to stop once in this number of decisions and conflicts.
 const PATIENCE: u32 = 32;
 /// How many removable clauses there may be at first.
@@ -155,6 +154,7 @@ impl<T: Theory> Solver<T> {
             model: Vec::new(),
             failed: Vec::new(),
             conflicts: 0,
+            restarts: Restarts::default(),
             room: ROOM,
             cursor: None,
             learned: Vec::new(),
@@ -303,8 +303,6 @@ impl<T: Theory> Solver<T> {
     }
 
     fn search(&mut self, assumptions: &[Lit], mut budget: Budget<'_>) -> Outcome {
-        let mut runs = 0;
-        let mut left = RUN;
         let mut patience = PATIENCE;
         while !self.contradiction {
             patience -= 1;
@@ -315,16 +313,15 @@ impl<T: Theory> Solver<T> {
                 patience = PATIENCE;
             }
             if let Some(conflict) = self.draw_conclusions() {
-                if let Some(conflicts) = &mut budget.conflicts {
+                self.learn_from(conflict);
+                if let Some(conflicts) = &mut budget.conflicts
+                    && !self.contradiction
+                {
                     let Some(fewer) = conflicts.checked_sub(1) else { return Outcome::Stopped };
                     *conflicts = fewer;
                 }
-                let before = self.conflicts;
-                self.learn_from(conflict);
-                left = left.saturating_sub(self.conflicts - before);
-            } else if left == 0 {
-                runs += 1;
-                left = RUN * luby(runs);
+            } else if self.restarts.is_due() {
+                self.restarts.restarted();
                 self.backtrack(0);
                 if self.arena.removable() > self.room {
                     self.reduce();

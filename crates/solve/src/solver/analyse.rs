@@ -50,6 +50,7 @@ impl<T: Theory> Solver<T> {
                 self.learned = lemma;
             }
             let levels = self.analyse(level);
+            self.restarts.learned(levels);
             self.conclude(None, Kind::Learned(levels));
         }
     }

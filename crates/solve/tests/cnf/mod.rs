@@ -1,5 +1,8 @@
 //! Families of plain formulas: random 3-SAT, pigeonholes, and histories as level synthesis describes them.
 
+// Each test and benchmark uses a part of this.
+#![allow(dead_code)]
+
 use isoscope_solve::{ClauseSink, Cnf, Formula, Formulas, Lit, Tseitin, Var};
 
 use crate::random::Random;

@@ -1,5 +1,8 @@
 //! The second solver: `batsat`, a descendant of `MiniSat`.
 
+// Each test and benchmark uses a part of this.
+#![allow(dead_code)]
+
 use batsat::{BasicSolver, SolverInterface, lbool};
 use isoscope_solve::{ClauseSink, Lit, Var};
 

@@ -13,10 +13,10 @@ mod second;
 #[path = "seconds/mod.rs"]
 mod seconds;
 
-use cnf::{Histories, Level, pigeonhole, random_3sat, satisfies};
+use cnf::{Histories, Level, Order, pigeonhole, random_3sat, satisfies};
 #[cfg(feature = "cadical")]
 use isoscope_solve::Cadical;
-use isoscope_solve::{ClauseSink, Cnf, Formulas, Lit, Outcome, Solver, Tseitin, Var};
+use isoscope_solve::{ClauseSink, Cnf, Lit, Outcome, Solver, Var};
 use second::Second;
 use seconds::seconds;
 
@@ -115,27 +115,11 @@ impl Row {
     }
 }
 
-/// All total orders, by a variable for each pair and a clause for each three.
+/// All total orders of some nodes.
 fn orders(nodes: usize) -> Row {
-    let (mut cnf, mut formulas, mut tseitin) = (Cnf::default(), Formulas::new(), Tseitin::new());
-    let mut before = vec![vec![None; nodes]; nodes];
-    for a in 0..nodes {
-        for b in a + 1..nodes {
-            let lit = formulas.lit(cnf.new_var().positive());
-            (before[a][b], before[b][a]) = (Some(lit), Some(!lit));
-        }
-    }
+    let mut cnf = Cnf::default();
+    Order::new(nodes, &mut cnf);
     let pairs = cnf.vars;
-    for a in 0..nodes {
-        for b in 0..nodes {
-            for c in 0..nodes {
-                if let (Some(ab), Some(bc), Some(ac)) = (before[a][b], before[b][c], before[a][c]) {
-                    let transitive = formulas.or(&[!ab, !bc, ac]);
-                    tseitin.require(&formulas, transitive, &mut cnf);
-                }
-            }
-        }
-    }
     Row { name: format!("all orders of {nodes}"), formulas: vec![cnf], work: Work::Enumerate(pairs) }
 }
 

@@ -22,7 +22,7 @@
 //! assert!(solver.value(c) && !solver.value(a));
 //! ```
 //!
-//! With the feature `cadical`, [`OrderSolver`] searches with CaDiCaL, a solver in C++, and the type `Cadical` offers it with
+//! With the feature `cadical`, [`OrderSolver`] searches with `CaDiCaL`, a solver in C++, and the type `Cadical` offers it with
 //! the interface of [`Solver`]. This is for comparison.
 //!
 //! Nothing here recurses, reads a clock or depends on hash order: a result is a function of the calls made.

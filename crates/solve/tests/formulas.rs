@@ -165,8 +165,9 @@ fn cardinalities_by_propagation() {
             let assumptions: Vec<Lit> =
                 lits.iter().map(|lit| lit.var().is(is_true(row, lit.var()))).collect();
             let [most, one] = &mut solvers;
-            assert_eq!(most.solve(&assumptions) == Outcome::Sat, row.count_ones() <= 1);
-            assert_eq!(one.solve(&assumptions) == Outcome::Sat, row.count_ones() == 1);
+            let ones = row.count_ones();
+            assert_eq!(most.solve(&assumptions) == Outcome::Sat, ones <= 1);
+            assert_eq!(one.solve(&assumptions) == Outcome::Sat, ones == 1);
         }
         // A conflict would need a decision.
         assert_eq!(solvers.map(|solver| solver.conflicts()), [0, 0]);

@@ -18,7 +18,7 @@ mod polygraph;
 mod random;
 mod second;
 
-use cnf::{Histories, Level, pigeonhole, random_3sat, satisfies};
+use cnf::{Histories, Level, Order, pigeonhole, random_3sat, satisfies};
 use isoscope_solve::{Acyclicity, Budget, ClauseSink, Cnf, Lit, OrderSolver, Outcome, Solver, Theory, Var};
 use polygraph::Polygraph;
 use random::Random;
@@ -45,15 +45,12 @@ impl Count {
 fn compare(solver: &mut Solver, second: &mut Second, cnf: &Cnf, assumptions: &[Lit]) -> Outcome {
     let outcome = solver.solve(assumptions);
     assert_eq!(outcome == Outcome::Sat, second.solve(assumptions));
-    match outcome {
-        Outcome::Sat => {
-            assert!(satisfies(cnf, |lit| solver.value(lit)));
-            assert!(assumptions.iter().all(|&lit| solver.value(lit)));
-        }
-        _ => {
-            assert!(solver.failed().iter().all(|lit| assumptions.contains(lit)));
-            assert!(!second.solve(solver.failed()), "the core is satisfiable");
-        }
+    if outcome == Outcome::Sat {
+        assert!(satisfies(cnf, |lit| solver.value(lit)));
+        assert!(assumptions.iter().all(|&lit| solver.value(lit)));
+    } else {
+        assert!(solver.failed().iter().all(|lit| assumptions.contains(lit)));
+        assert!(!second.solve(solver.failed()), "the core is satisfiable");
     }
     outcome
 }
@@ -91,11 +88,8 @@ fn incremental_3sat() {
                 .map(|(var, value)| Var::new(var as usize).is(value))
                 .collect();
             let outcome = compare(&mut solver, &mut second, &cnf, &assumptions);
-            if assumptions.is_empty() {
-                free.add(outcome)
-            } else {
-                assumed.add(outcome)
-            }
+            let count = if assumptions.is_empty() { &mut free } else { &mut assumed };
+            count.add(outcome);
             cores += u32::from(!solver.failed().is_empty() && solver.failed().len() < assumptions.len());
         }
     }
@@ -126,38 +120,6 @@ fn pigeonholes() {
             let expected = if pigeons <= holes { Outcome::Sat } else { Outcome::Unsat };
             assert_eq!(compare_once(&pigeonhole(pigeons, holes)), expected);
         }
-    }
-}
-
-/// The order as clauses: a variable for each pair, and a clause for each three nodes.
-struct Propositional {
-    second: Second,
-    before: Vec<Vec<Option<Lit>>>,
-}
-
-impl Propositional {
-    fn new(nodes: usize) -> Propositional {
-        let (mut second, mut before) = (Second::new(), vec![vec![None; nodes]; nodes]);
-        for a in 0..nodes {
-            for b in a + 1..nodes {
-                let lit = second.new_var().positive();
-                (before[a][b], before[b][a]) = (Some(lit), Some(!lit));
-            }
-        }
-        for a in 0..nodes {
-            for b in 0..nodes {
-                for c in 0..nodes {
-                    if let (Some(ab), Some(bc), Some(ac)) = (before[a][b], before[b][c], before[a][c]) {
-                        second.add_clause(&[!ab, !bc, ac]);
-                    }
-                }
-            }
-        }
-        Propositional { second, before }
-    }
-
-    fn before(&self, (a, b): (u32, u32)) -> Lit {
-        self.before[a as usize][b as usize].expect("the nodes differ")
     }
 }
 
@@ -225,29 +187,28 @@ fn polygraphs_by_theory_and_by_clauses() {
         let edges = nodes / 2 + random.below(nodes);
         let polygraph = Polygraph::of_choices(nodes, edges, nodes + random.below(3 * nodes), false, seed);
         let mut solver: OrderSolver = polygraph.solver();
-        let mut propositional = Propositional::new(nodes as usize);
-        for &edge in &polygraph.edges {
-            let lit = propositional.before(edge);
-            propositional.second.add_clause(&[lit]);
-        }
+        let mut second = Second::new();
+        let order = Order::new(nodes as usize, &mut second);
+        let before = |(a, b): (u32, u32)| order.before(a as usize, b as usize);
+        polygraph.edges.iter().for_each(|&edge| second.add_clause(&[before(edge)]));
         for part in 0..3 {
             let parts = polygraph.choices.len() * part / 3..polygraph.choices.len() * (part + 1) / 3;
             for choice in parts {
                 polygraph.choose(&mut solver, choice);
-                let lits = polygraph.choices[choice].map(|edge| propositional.before(edge));
-                propositional.second.add_clause(&lits);
+                let lits = polygraph.choices[choice].map(before);
+                second.add_clause(&lits);
             }
             let assumed: Vec<(u32, u32)> = (0..random.below(4)).map(|_| random.pair(nodes)).collect();
             let lits: Vec<Lit> = assumed.iter().map(|&(a, b)| solver.before(a, b)).collect();
             let outcome = solver.solve(&lits);
-            let theirs: Vec<Lit> = assumed.iter().map(|&edge| propositional.before(edge)).collect();
-            assert_eq!(outcome == Outcome::Sat, propositional.second.solve(&theirs), "seed {seed}");
+            let theirs: Vec<Lit> = assumed.iter().copied().map(before).collect();
+            assert_eq!(outcome == Outcome::Sat, second.solve(&theirs), "seed {seed}");
             if outcome == Outcome::Unsat {
                 let core: Vec<Lit> = (lits.iter().zip(&theirs))
                     .filter(|(lit, _)| solver.failed().contains(lit))
                     .map(|(_, &lit)| lit)
                     .collect();
-                assert!(!propositional.second.solve(&core), "the core is satisfiable");
+                assert!(!second.solve(&core), "the core is satisfiable");
             }
             count.add(outcome);
         }

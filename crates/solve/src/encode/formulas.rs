@@ -338,7 +338,9 @@ impl Formulas {
         assert!(node < 1 << 31, "at most 2^31 formulas");
         self.nodes.push(Node { op, start: self.args.len() as u32, len: args.len() as u32, uses: 0 });
         self.args.extend_from_slice(args);
-        args.iter().for_each(|arg| self.nodes[arg.node()].uses += 1);
+        for arg in args {
+            self.nodes[arg.node()].uses += 1;
+        }
         let (nodes, args) = (&self.nodes, &self.args);
         self.table.insert_unique(hash, node, |&node| {
             let Node { op, start, len, .. } = nodes[node as usize];

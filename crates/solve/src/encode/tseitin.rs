@@ -174,10 +174,12 @@ impl Tseitin {
                     }
                 }
                 if negated {
-                    lits.iter_mut().for_each(|lit| *lit = !*lit);
-                    add(&mut clause, &lits, sink);
+                    let negated: Vec<Lit> = lits.iter().map(|&lit| !lit).collect();
+                    add(&mut clause, &negated, sink);
                 } else {
-                    lits.iter().for_each(|&lit| add(&mut clause, &[lit], sink));
+                    for lit in lits {
+                        add(&mut clause, &[lit], sink);
+                    }
                 }
             }
             Op::Xor => {

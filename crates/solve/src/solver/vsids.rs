@@ -80,7 +80,7 @@ impl Vsids {
 
     fn is_above(&self, a: u32, b: u32) -> bool {
         let (score_a, score_b) = (self.scores[a as usize], self.scores[b as usize]);
-        score_a > score_b || (score_a == score_b && a < b)
+        score_a > score_b || (score_a >= score_b && a < b)
     }
 
     fn sift_up(&mut self, mut place: usize) {

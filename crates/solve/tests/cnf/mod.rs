@@ -41,6 +41,41 @@ pub(crate) fn pigeonhole(pigeons: usize, holes: usize) -> Cnf {
     cnf
 }
 
+/// A total order as clauses: a variable for each pair of nodes, and a clause for each three.
+pub(crate) struct Order {
+    nodes: usize,
+    /// By both nodes; the literal of a node and itself has no meaning.
+    before: Vec<Lit>,
+}
+
+impl Order {
+    pub(crate) fn new(nodes: usize, sink: &mut impl ClauseSink) -> Order {
+        let mut before = vec![Var::new(0).positive(); nodes * nodes];
+        for (a, b) in pairs(nodes).filter(|(a, b)| a < b) {
+            let lit = sink.new_var().positive();
+            (before[a * nodes + b], before[b * nodes + a]) = (lit, !lit);
+        }
+        let order = Order { nodes, before };
+        for (a, b) in pairs(nodes) {
+            for c in (0..nodes).filter(|&c| c != a && c != b) {
+                sink.add_clause(&[!order.before(a, b), !order.before(b, c), order.before(a, c)]);
+            }
+        }
+        order
+    }
+
+    /// The literal *a is before b*.
+    pub(crate) fn before(&self, a: usize, b: usize) -> Lit {
+        assert!(a != b, "a pair consists of two different nodes");
+        self.before[a * self.nodes + b]
+    }
+}
+
+/// All pairs of different nodes.
+fn pairs(nodes: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..nodes).flat_map(move |a| (0..nodes).filter(move |&b| b != a).map(move |b| (a, b)))
+}
+
 /// Isolation levels by their commit order (Biswas and Enea 2019).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
@@ -138,12 +173,14 @@ impl Histories {
                     self.formulas.at_most_one(&writes),
                     !writes[0],
                 ];
-                parts.into_iter().for_each(|part| self.require(part));
-                for value in 0..self.values {
+                for part in parts {
+                    self.require(part);
+                }
+                for (value, &read) in reads.iter().enumerate() {
                     let writers: Vec<Formula> =
                         (0..self.txns).filter(|&t| t != txn).map(|t| self.writes[t][key][value]).collect();
                     let written = self.formulas.or(&writers);
-                    let part = self.formulas.implies(reads[value], written);
+                    let part = self.formulas.implies(read, written);
                     self.require(part);
                 }
             }
@@ -166,29 +203,15 @@ impl Histories {
         })
     }
 
-    /// A variable for each pair, and a clause for each three. The initial transaction is first.
+    /// The initial transaction is first.
     fn total_order(&mut self) -> Relation {
-        let mut order: Relation = vec![vec![Formula::FALSE; self.txns]; self.txns];
-        for a in 0..self.txns {
-            for b in a + 1..self.txns {
-                order[a][b] = match a {
-                    0 => Formula::TRUE,
-                    _ => self.formulas.lit(self.cnf.new_var().positive()),
-                };
-                order[b][a] = !order[a][b];
-            }
-        }
-        for a in 1..self.txns {
-            for b in 1..self.txns {
-                for c in 1..self.txns {
-                    if a != b && b != c && a != c {
-                        let part = self.formulas.or(&[!order[a][b], !order[b][c], order[a][c]]);
-                        self.require(part);
-                    }
-                }
-            }
-        }
-        order
+        let order = Order::new(self.txns - 1, &mut self.cnf);
+        self.relation(|h, a, b| match (a, b) {
+            _ if a == b => Formula::FALSE,
+            (0, _) => Formula::TRUE,
+            (_, 0) => Formula::FALSE,
+            _ => h.formulas.lit(order.before(a - 1, b - 1)),
+        })
     }
 
     /// A transitive part of the order.

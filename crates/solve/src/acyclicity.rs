@@ -52,9 +52,10 @@ impl Acyclicity {
 
     /// Gives a theory variable its meaning: it is true exactly if `from` is before `to`.
     pub fn set_pair(&mut self, var: Var, from: u32, to: u32) {
-        let room = self.pairs.len().max(var.index() + 1);
-        self.pairs.resize(room, None);
-        self.assigned.resize(room, false);
+        while self.pairs.len() <= var.index() {
+            self.pairs.push(None);
+            self.assigned.push(false);
+        }
         self.pairs[var.index()] = Some((from, to));
     }
 

@@ -60,11 +60,8 @@ pub struct Solver<T = NoTheory> {
     values: Vec<Value>,
     /// For each variable: where it was assigned and why.
     places: Vec<Place>,
-    /// For each variable: the value to try first, which becomes the last value it had.
-    phases: Vec<bool>,
+    variables: Vec<Variable>,
     default_phase: bool,
-    /// For each variable: whether the theory is informed of it.
-    in_theory: Vec<bool>,
     theory_variables: usize,
     vsids: Vsids,
     trail: Vec<Lit>,
@@ -97,6 +94,14 @@ enum Value {
     Open,
     True,
     False,
+}
+
+#[derive(Clone, Copy)]
+struct Variable {
+    /// The value to try first, which becomes the last value it had.
+    phase: bool,
+    /// Whether the theory is informed of it.
+    in_theory: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -140,9 +145,8 @@ impl<T: Theory> Solver<T> {
             watches: Vec::new(),
             values: Vec::new(),
             places: Vec::new(),
-            phases: Vec::new(),
+            variables: Vec::new(),
             default_phase: false,
-            in_theory: Vec::new(),
             theory_variables: 0,
             vsids: Vsids::default(),
             trail: Vec::new(),
@@ -177,8 +181,7 @@ impl<T: Theory> Solver<T> {
     pub fn new_var(&mut self) -> Var {
         let var = Var::new(self.places.len());
         self.places.push(Place { level: 0, reason: None });
-        self.phases.push(self.default_phase);
-        self.in_theory.push(false);
+        self.variables.push(Variable { phase: self.default_phase, in_theory: false });
         self.values.extend([Value::Open; 2]);
         self.watches.extend([Vec::new(), Vec::new()]);
         self.marks.push(minimise::Mark::None);
@@ -192,7 +195,7 @@ impl<T: Theory> Solver<T> {
     /// A new variable that the theory is informed of. Give it a meaning in the theory before the next search.
     pub fn new_theory_var(&mut self) -> Var {
         let var = self.new_var();
-        self.in_theory[var.index()] = true;
+        self.variables[var.index()].in_theory = true;
         self.theory_variables += 1;
         var
     }
@@ -204,18 +207,18 @@ impl<T: Theory> Solver<T> {
 
     /// The value that a search tries first for a variable. Searches replace it by the last value they tried.
     pub fn phase(&self, var: Var) -> bool {
-        self.phases[var.index()]
+        self.variables[var.index()].phase
     }
 
     /// Sets the value that the next search tries first for a variable.
     pub fn set_phase(&mut self, var: Var, phase: bool) {
-        self.phases[var.index()] = phase;
+        self.variables[var.index()].phase = phase;
     }
 
     /// Sets the phase of all variables, those of now and those created later. At first it is `false`.
     pub fn set_default_phase(&mut self, phase: bool) {
         self.default_phase = phase;
-        self.phases.fill(phase);
+        self.variables.iter_mut().for_each(|variable| variable.phase = phase);
     }
 
     /// Adds a clause: at least one of the literals must be true.
@@ -365,12 +368,8 @@ impl<T: Theory> Solver<T> {
             Value::True => true,
             Value::False => false,
             Value::Open => {
-                let var = lit.var().index();
-                if self.in_theory[var] {
-                    self.theory.prefers(lit)
-                } else {
-                    self.phases[var] == lit.is_positive()
-                }
+                let Variable { phase, in_theory } = self.variables[lit.var().index()];
+                if in_theory { self.theory.prefers(lit) } else { phase == lit.is_positive() }
             }
         }
     }
@@ -396,7 +395,7 @@ impl<T: Theory> Solver<T> {
             let lit = self.trail[place];
             self.values[lit.index()] = Value::Open;
             self.values[(!lit).index()] = Value::Open;
-            self.phases[lit.var().index()] = lit.is_positive();
+            self.variables[lit.var().index()].phase = lit.is_positive();
             if !T::COMPLETES {
                 self.vsids.insert(lit.var());
             }
@@ -426,7 +425,7 @@ impl<T: Theory> Solver<T> {
             return None;
         }
         for &lit in &self.trail[self.reported..] {
-            if self.in_theory[lit.var().index()] {
+            if self.variables[lit.var().index()].in_theory {
                 self.theory.assign(lit);
             }
         }

@@ -75,8 +75,7 @@ impl Arena {
         let word = kind.to_word();
         self.clauses += 1;
         self.removable += usize::from(Kind::removable_levels(word) > 0);
-        self.words.push(Lit::from_raw(lits.len() as u32));
-        self.words.push(Lit::from_raw(word));
+        self.words.extend_from_slice(&[Lit::from_raw(lits.len() as u32), Lit::from_raw(word)]);
         let clause = Clause::from_number(self.words.len() as u32);
         self.words.extend_from_slice(lits);
         assert!(self.words.len() < MOST_WORDS, "clauses take at most 8 GiB");

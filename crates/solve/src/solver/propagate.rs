@@ -3,7 +3,7 @@
 //! A clause is visited only when one of its two watched literals becomes false. It then watches another literal that is
 //! not false, or it implies its other watched literal, or it is a conflict. A watch holds one more literal of the clause,
 //! the *blocker*: if it is true, the clause holds and is not touched. The blocker of a clause of two
-//! literals is its other literal, so that such a clause never has to be touched.
+//! literals is its other literal, so that plain SAT never touches such a clause.
 //!
 //! Invariant: the two watched literals of a clause are its first two. When propagation ends without a conflict, a
 //! watched literal is false only if the other watched literal or the blocker is true, on the same or a lower level.
@@ -67,6 +67,9 @@ impl<T: Theory> Solver<T> {
             }
             let clause = watch.clause();
             if watch.is_binary() {
+                if T::COMPLETES {
+                    self.put_last(clause, falsified);
+                }
                 if value == Value::False {
                     conflict = Some(clause);
                     break;
@@ -98,6 +101,15 @@ impl<T: Theory> Solver<T> {
         }
         watches.drain(kept..next);
         conflict
+    }
+
+    /// Of equal literals, a repair chooses the last one of a clause: the one that became false last. Without this, 200
+    /// polygraphs of 1,000 nodes near the threshold took 17 % more lemmas.
+    fn put_last(&mut self, binary: Clause, falsified: Lit) {
+        let lits = self.arena.lits_mut(binary);
+        if lits[0] == falsified {
+            lits.swap(0, 1);
+        }
     }
 
     /// Adds a clause of at least two literals, of which the first two are watched.

@@ -42,6 +42,6 @@ impl<T: Theory> Solver<T> {
     }
 
     fn distance(&self, lit: Lit) -> u32 {
-        if self.in_theory[lit.var().index()] { self.theory.distance(lit) } else { 0 }
+        if self.variables[lit.var().index()].in_theory { self.theory.distance(lit) } else { 0 }
     }
 }

@@ -149,8 +149,8 @@ fn rows() -> Vec<Row> {
             rows.push(Row { name, formulas: vec![cnf], work: Work::Solve });
         }
     }
-    let formulas = vec![random_3sat(300, 1100, 3)];
-    rows.push(Row { name: "3-SAT 300, 2000 assumptions".to_owned(), formulas, work: Work::Assume(2_000) });
+    let formulas = vec![random_3sat(150, 600, 3)];
+    rows.push(Row { name: "3-SAT 150, 500 assumptions".to_owned(), formulas, work: Work::Assume(500) });
     let formulas = vec![Histories::allowed_and_forbidden(5, 3, 3, Causal, Snapshot)];
     rows.push(Row {
         name: "Causal not Snapshot, 500 assumptions".to_owned(),

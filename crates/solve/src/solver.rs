@@ -323,7 +323,7 @@ impl<T: Theory> Solver<T> {
                     let Some(fewer) = conflicts.checked_sub(1) else { return Outcome::Stopped };
                     *conflicts = fewer;
                 }
-            } else if self.restarts.is_due() {
+            } else if self.restarts.is_due() || self.arena.removable() > self.room {
                 self.restarts.restarted();
                 self.backtrack(0);
                 if self.arena.removable() > self.room {

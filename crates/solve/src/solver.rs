@@ -74,7 +74,8 @@ pub struct Solver<T = NoTheory> {
     facts: Vec<Lit>,
     /// No assignment satisfies the clauses.
     contradiction: bool,
-    model: Vec<bool>,
+    /// The value of each variable, if the last search found a model.
+    model: Option<Vec<bool>>,
     failed: Vec<Lit>,
     conflicts: u64,
     restarts: Restarts,
@@ -155,7 +156,7 @@ impl<T: Theory> Solver<T> {
             reported: 0,
             facts: Vec::new(),
             contradiction: false,
-            model: Vec::new(),
+            model: None,
             failed: Vec::new(),
             conflicts: 0,
             restarts: Restarts::default(),
@@ -249,14 +250,14 @@ impl<T: Theory> Solver<T> {
     /// Searches for a model under assumptions until the budget is used up.
     pub fn solve_within(&mut self, assumptions: &[Lit], mut budget: Budget<'_>) -> Outcome {
         self.failed.clear();
-        self.model.clear();
+        self.model = None;
         if budget.is_stopped() {
             return Outcome::Stopped;
         }
         let outcome = self.search(assumptions, budget);
         if outcome == Outcome::Sat {
             let vars = 0..self.places.len();
-            self.model = vars.map(|var| self.is_likely(Var::new(var).positive())).collect();
+            self.model = Some(vars.map(|var| self.is_likely(Var::new(var).positive())).collect());
         }
         self.backtrack(0);
         outcome
@@ -270,8 +271,8 @@ impl<T: Theory> Solver<T> {
     /// If the last search did not find a model.
     pub fn value(&self, lit: Lit) -> bool {
         let var = lit.var();
-        assert!(!self.model.is_empty() || self.places.is_empty(), "the last search found a model");
-        self.model.get(var.index()).copied().unwrap_or_else(|| self.phase(var)) == lit.is_positive()
+        let model = self.model.as_ref().expect("the last search found a model");
+        model.get(var.index()).copied().unwrap_or_else(|| self.phase(var)) == lit.is_positive()
     }
 
     /// After [`Outcome::Unsat`]: assumptions that cannot hold together with the clauses. The list is empty if the

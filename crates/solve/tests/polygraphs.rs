@@ -89,3 +89,11 @@ fn what_was_found_stays_until_the_next_search() {
     assert_eq!(solver.solve(&[lit]), Outcome::Unsat);
     assert_eq!(solver.failed(), []);
 }
+
+#[test]
+fn variables_created_after_a_search_without_any_have_values() {
+    let mut solver = OrderSolver::new(2, &[], &[1, 0]);
+    assert_eq!(solver.solve(&[]), Outcome::Sat);
+    let (before, plain) = (solver.before(0, 1), solver.variable(true));
+    assert!(!solver.holds(before) && solver.holds(plain));
+}

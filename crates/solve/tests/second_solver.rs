@@ -11,7 +11,8 @@
 //! | polygraphs: acyclicity as a theory, and as clauses for the second solver | 2,000 | 6,000 |
 //! | histories that one level allows and another forbids | 48 | 48 |
 //! | polygraphs: a theory with repairs and with decisions | 1,000 | 1,000 |
-//! | clauses as DIMACS text between two searches | 500 | 500 |
+//! | clauses as DIMACS text between two searches | 500 | at most 500 |
+//! | searches with a budget of 0 to 2 conflicts, until there is an answer | 300 | more than 1,000 |
 
 mod cnf;
 mod polygraph;

@@ -8,11 +8,14 @@
 mod polygraph;
 #[path = "../tests/random/mod.rs"]
 mod random;
+#[path = "seconds/mod.rs"]
+mod seconds;
 
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
-use isoscope_solve::{Answer, OrderSolver};
+use isoscope_solve::{Budget, OrderSolver, Outcome};
 use polygraph::{Polygraph, Turns};
+use seconds::seconds;
 
 const LIMIT_SECONDS: f64 = 30.0;
 
@@ -59,19 +62,19 @@ fn families() -> Vec<Family> {
 }
 
 /// A way to solve: the last answer, how many searches it took, and the solver.
-type Way = fn(&Polygraph, &mut dyn FnMut() -> bool) -> (Answer, usize, OrderSolver);
+type Way = fn(&Polygraph, &mut dyn FnMut() -> bool) -> (Outcome, usize, OrderSolver);
 
-fn at_once(polygraph: &Polygraph, stop: &mut dyn FnMut() -> bool) -> (Answer, usize, OrderSolver) {
+fn at_once(polygraph: &Polygraph, stop: &mut dyn FnMut() -> bool) -> (Outcome, usize, OrderSolver) {
     let mut solver = polygraph.solver();
     (0..polygraph.choices.len()).for_each(|choice| polygraph.choose(&mut solver, choice));
-    (solver.solve(&[], stop), 1, solver)
+    (solver.solve_within(&[], Budget::stopped_by(stop)), 1, solver)
 }
 
-fn step_by_step(polygraph: &Polygraph, stop: &mut dyn FnMut() -> bool) -> (Answer, usize, OrderSolver) {
+fn step_by_step(polygraph: &Polygraph, stop: &mut dyn FnMut() -> bool) -> (Outcome, usize, OrderSolver) {
     let mut solver = polygraph.solver();
     for round in 1.. {
-        let answer = solver.solve(&[], stop);
-        let violated = if answer == Answer::Order { polygraph.violated(&solver.order()) } else { Vec::new() };
+        let answer = solver.solve_within(&[], Budget::stopped_by(stop));
+        let violated = if answer == Outcome::Sat { polygraph.violated(&solver.order()) } else { Vec::new() };
         if violated.is_empty() {
             return (answer, round, solver);
         }
@@ -82,19 +85,11 @@ fn step_by_step(polygraph: &Polygraph, stop: &mut dyn FnMut() -> bool) -> (Answe
     unreachable!("rounds do not end otherwise")
 }
 
-/// Seconds this process was on a processor; where the system does not tell, of the clock.
-fn seconds() -> f64 {
-    let told = std::fs::read_to_string("/proc/self/schedstat").ok();
-    let nanoseconds = told.and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
-    let clock = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |time| time.as_secs_f64());
-    nanoseconds.map_or_else(clock, |nanoseconds| nanoseconds / 1e9)
-}
-
 fn row(name: &str, polygraph: &Polygraph, how: &str, way: Way) {
     let (begin, wall) = (seconds(), Instant::now());
     let (answer, rounds, solver) = way(polygraph, &mut || wall.elapsed().as_secs_f64() > LIMIT_SECONDS);
     let seconds = seconds() - begin;
-    if answer == Answer::Order {
+    if answer == Outcome::Sat {
         assert!(polygraph.violated(&solver.order()).is_empty());
     }
     let figures = solver.figures();
@@ -106,9 +101,9 @@ fn row(name: &str, polygraph: &Polygraph, how: &str, way: Way) {
         figures.conflicts,
         figures.lemmas,
         match answer {
-            Answer::Order => "order",
-            Answer::Contradiction => "none",
-            Answer::Stopped => "?",
+            Outcome::Sat => "order",
+            Outcome::Unsat => "none",
+            Outcome::Stopped => "?",
         }
     );
 }

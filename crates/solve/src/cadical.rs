@@ -1,81 +1,139 @@
 //! `CaDiCaL` as the SAT core, with the theory as its external propagator (IPASIR-UP: Fazekas and others, SAT 2023).
 //!
-//! Variable `v` is number `v + 1` over there. Watched variables are observed from the moment they are made, so that
-//! they are never eliminated; plain variables may be, and are restored when a clause brings them back. Lemmas
-//! are given as clauses that are not to be forgotten: cycles come back, and a search that forgets them meets
-//! the same ones again.
+//! Variable `v` has the number `v + 1` in CaDiCaL. Theory variables are observed from their creation, so that CaDiCaL
+//! never eliminates them. It may eliminate plain variables, and restores them when a clause mentions them again. Lemmas
+//! are clauses that CaDiCaL must not forget: cycles recur, and a search that forgets them meets the same ones again.
 //!
-//! The solver calls the theory while it solves and at no other time hands out its callbacks, so the theory can be
-//! shared in a cell. The caller's question whether to stop lives only as long as a call of `solve`, while the
-//! solver wants a callback that lives as long as itself; `Stop` is the bridge.
+//! CaDiCaL calls the theory during a search and at no other time, so the theory can be shared in a cell.
+//! The callback that stops a search lives only as long as the call, while CaDiCaL wants a callback that lives as long as
+//! itself; `Stop` is the bridge.
 
 use std::cell::{Cell, Ref, RefCell, RefMut};
-use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::rc::Rc;
 
 use cadical_sys::{CaDiCal, ExternalPropagator, Status, Terminator};
 
-use crate::lit::Lit;
-use crate::sat::{Answer, Sat, Theory};
+use crate::encode::ClauseSink;
+use crate::lit::{Lit, Var};
+use crate::outcome::{Budget, Outcome};
+use crate::theory::{NoTheory, Theory};
 
-pub(crate) struct Cadical<T> {
+/// `CaDiCaL` with the interface of [`Solver`](crate::Solver).
+pub struct Cadical<T = NoTheory> {
     solver: CaDiCal,
     theory: Rc<RefCell<T>>,
     stop: Stop,
-    variables: u32,
-    /// A clause on its way to the solver; kept to be used again.
+    /// The value to try first of each variable.
+    phases: Vec<bool>,
+    default_phase: bool,
+    model: Vec<bool>,
+    failed: Vec<Lit>,
+    /// A clause on its way to `CaDiCaL`; kept to be used again.
     clause: Vec<i32>,
 }
 
-/// Options that differ from the solver's own choice.
-const OPTIONS: [(&str, i32); 3] = [
-    // Levels end in the reverse order of their beginning, as the theory expects.
+/// Options that differ from CaDiCaL's defaults.
+const OPTIONS: [(&str, i32); 2] = [
+    // Levels end in the reverse order of their opening, as the theory expects.
     ("chrono", 0),
-    // Assignments of all variables to one value are not lucky guesses here: they are orders tried in vain.
+    // Trying all variables at one value produces extreme models, which do not help a search that refines them.
     ("lucky", 0),
-    // The positive literal first.
-    ("phase", 1),
 ];
 
-impl<T: Theory + 'static> Sat<T> for Cadical<T> {
-    fn new(theory: T) -> Self {
+impl Cadical {
+    /// A solver without a theory.
+    pub fn new() -> Cadical {
+        let mut cadical = Cadical::unconnected(NoTheory);
+        // Without a propagator to keep in step, CaDiCaL's own choice is better.
+        cadical.solver.set("chrono", 1);
+        cadical
+    }
+}
+
+impl Default for Cadical {
+    fn default() -> Cadical {
+        Cadical::new()
+    }
+}
+
+impl<T: Theory + 'static> Cadical<T> {
+    /// A solver with a theory.
+    pub fn with_theory(theory: T) -> Cadical<T> {
+        let mut cadical = Cadical::unconnected(theory);
+        let theory = Rc::clone(&cadical.theory);
+        cadical.solver.connect_external_propagator(Propagator { theory, lemma: Vec::new() });
+        cadical
+    }
+
+    fn unconnected(theory: T) -> Cadical<T> {
         let mut solver = CaDiCal::new();
         for (name, value) in OPTIONS {
             let known = solver.set(name, value);
             debug_assert!(known, "{name} is an option");
         }
-        let theory = Rc::new(RefCell::new(theory));
         let stop = Stop::default();
-        solver.connect_external_propagator(Propagator { theory: Rc::clone(&theory), lemma: Vec::new() });
         solver.connect_terminator(stop.clone());
-        Cadical { solver, theory, stop, variables: 0, clause: Vec::new() }
-    }
-
-    fn theory(&self) -> impl Deref<Target = T> {
-        let theory: Ref<'_, T> = self.theory.borrow();
-        theory
-    }
-
-    fn theory_mut(&mut self) -> impl DerefMut<Target = T> {
-        let theory: RefMut<'_, T> = self.theory.borrow_mut();
-        theory
-    }
-
-    fn variable(&mut self, watched: bool) -> Lit {
-        let lit = Lit::positive(self.variables);
-        self.variables += 1;
-        let number = self.solver.declare_one_more_variable();
-        assert_eq!(number, number_of(lit), "variables are declared one after another");
-        if watched {
-            self.solver.add_observed_var(number);
+        Cadical {
+            solver,
+            theory: Rc::new(RefCell::new(theory)),
+            stop,
+            phases: Vec::new(),
+            default_phase: false,
+            model: Vec::new(),
+            failed: Vec::new(),
+            clause: Vec::new(),
         }
-        lit
     }
 
-    fn add_clause(&mut self, lits: &[Lit]) {
+    /// The theory.
+    pub fn theory(&self) -> Ref<'_, T> {
+        self.theory.borrow()
+    }
+
+    /// The theory, to give meaning to variables between searches.
+    pub fn theory_mut(&mut self) -> RefMut<'_, T> {
+        self.theory.borrow_mut()
+    }
+
+    /// A new variable without a meaning in the theory.
+    pub fn new_var(&mut self) -> Var {
+        let var = Var::new(self.phases.len());
+        let number = self.solver.declare_one_more_variable();
+        assert_eq!(number, var.positive().to_dimacs(), "variables are declared one after another");
+        self.phases.push(self.default_phase);
+        self.set_phase(var, self.default_phase);
+        var
+    }
+
+    /// A new variable that the theory is informed of.
+    pub fn new_theory_var(&mut self) -> Var {
+        let var = self.new_var();
+        self.solver.add_observed_var(var.positive().to_dimacs());
+        var
+    }
+
+    /// The number of variables.
+    pub fn vars(&self) -> usize {
+        self.phases.len()
+    }
+
+    /// Sets the value to try first for a variable.
+    pub fn set_phase(&mut self, var: Var, phase: bool) {
+        self.phases[var.index()] = phase;
+        self.solver.phase(var.is(phase).to_dimacs());
+    }
+
+    /// Sets the phase of all variables, those of now and those created later. At first it is `false`.
+    pub fn set_default_phase(&mut self, phase: bool) {
+        self.default_phase = phase;
+        (0..self.phases.len()).for_each(|var| self.set_phase(Var::new(var), phase));
+    }
+
+    /// Adds a clause.
+    pub fn add_clause(&mut self, lits: &[Lit]) {
         self.clause.clear();
-        self.clause.extend(lits.iter().map(|&lit| number_of(lit)));
+        self.clause.extend(lits.iter().map(|&lit| lit.to_dimacs()));
         if self.clause.is_empty() {
             self.solver.add(0);
         } else {
@@ -83,43 +141,65 @@ impl<T: Theory + 'static> Sat<T> for Cadical<T> {
         }
     }
 
-    fn solve(&mut self, assumptions: &[Lit], stop: &mut dyn FnMut() -> bool) -> Answer {
-        if stop() {
-            return Answer::Stopped;
+    /// Searches for a model under assumptions.
+    pub fn solve(&mut self, assumptions: &[Lit]) -> Outcome {
+        self.solve_within(assumptions, Budget::default())
+    }
+
+    /// Searches for a model under assumptions until the budget is used up.
+    pub fn solve_within(&mut self, assumptions: &[Lit], mut budget: Budget<'_>) -> Outcome {
+        self.failed.clear();
+        self.model.clear();
+        if budget.is_stopped() {
+            return Outcome::Stopped;
+        }
+        if let Some(conflicts) = budget.conflicts {
+            self.solver.limit("conflicts", i32::try_from(conflicts).unwrap_or(i32::MAX));
         }
         for &lit in assumptions {
-            self.solver.assume(number_of(lit));
+            self.solver.assume(lit.to_dimacs());
         }
         let solver = &mut self.solver;
-        match self.stop.during(stop, || solver.solve()) {
-            Status::SATISFIABLE => Answer::Order,
-            Status::UNSATISFIABLE => Answer::Contradiction,
-            Status::UNKNOWN => Answer::Stopped,
+        match self.stop.during(&mut || budget.is_stopped(), || solver.solve()) {
+            Status::SATISFIABLE => {
+                let vars = 0..self.phases.len();
+                self.model = vars.map(|var| solver.val(Var::new(var).positive().to_dimacs()) > 0).collect();
+                Outcome::Sat
+            }
+            Status::UNSATISFIABLE => {
+                let failed = assumptions.iter().copied().filter(|lit| solver.failed(lit.to_dimacs()));
+                self.failed.extend(failed);
+                Outcome::Unsat
+            }
+            Status::UNKNOWN => Outcome::Stopped,
         }
     }
 
-    fn value(&mut self, lit: Lit) -> bool {
-        self.solver.val(number_of(lit)) > 0
+    /// After [`Outcome::Sat`]: whether a literal is true in the model; variables created since have their phase.
+    pub fn value(&self, lit: Lit) -> bool {
+        let var = lit.var().index();
+        self.model.get(var).copied().unwrap_or(self.phases[var]) == lit.is_positive()
     }
 
-    fn failed(&mut self, assumption: Lit) -> bool {
-        self.solver.failed(number_of(assumption))
+    /// After [`Outcome::Unsat`]: assumptions that cannot hold together.
+    pub fn failed(&self) -> &[Lit] {
+        &self.failed
     }
 
-    fn conflicts(&self) -> u64 {
+    /// The number of conflicts in all searches so far.
+    pub fn conflicts(&self) -> u64 {
         self.solver.get_statistic_value("conflicts").try_into().unwrap_or(0)
     }
 }
 
-/// The solver's number of a literal.
-fn number_of(lit: Lit) -> i32 {
-    let number = lit.variable().cast_signed() + 1;
-    if lit.is_positive() { number } else { -number }
-}
+impl<T: Theory + 'static> ClauseSink for Cadical<T> {
+    fn new_var(&mut self) -> Var {
+        Cadical::new_var(self)
+    }
 
-/// The literal of a solver's number.
-fn literal_of(number: i32) -> Lit {
-    Lit::positive(number.unsigned_abs() - 1).negated_if(number < 0)
+    fn add_clause(&mut self, lits: &[Lit]) {
+        Cadical::add_clause(self, lits);
+    }
 }
 
 /// Passes on what the solver tells and asks.
@@ -133,9 +213,9 @@ impl<T: Theory> Propagator<T> {
     /// Whether a lemma is ready; asks the theory if not.
     fn find_lemma(&mut self) -> bool {
         if self.lemma.is_empty()
-            && let Some(lemma) = self.theory.borrow_mut().conflict()
+            && let Some(lemma) = self.theory.borrow_mut().lemma()
         {
-            self.lemma.extend(lemma.iter().map(|&lit| number_of(lit)));
+            self.lemma.extend(lemma.iter().map(|&lit| lit.to_dimacs()));
         }
         !self.lemma.is_empty()
     }
@@ -145,7 +225,7 @@ impl<T: Theory> ExternalPropagator for Propagator<T> {
     fn notify_assignment(&mut self, lits: &[i32]) {
         let mut theory = self.theory.borrow_mut();
         for &number in lits {
-            theory.assign(literal_of(number));
+            theory.assign(Lit::from_dimacs(number));
         }
     }
 

@@ -1,32 +1,52 @@
-//! Questions about orders, answered by a SAT solver with an acyclicity theory. No word of databases in here.
+//! A SAT solver for questions about isolation, with a theory of total orders and an encoder for formulas. This crate
+//! knows nothing about databases.
 //!
-//! The question: is there a total order of some nodes that contains given edges and satisfies given clauses, whose
-//! literals say *a is before b* or are plain variables? [`OrderSolver`] is the answer. It is built for asking
-//! again: find an order, look at what is wrong with it, add clauses that say so, and solve again from where the
-//! last search ended.
+//! - *Is this set of clauses satisfiable?* [`Solver`]: incremental, with assumptions, cores, phases and a [`Budget`].
+//! - *Is this formula satisfiable?* Build it with [`Formulas`] and hand it to a solver with [`Tseitin`].
+//! - *Is there a total order that satisfies clauses over "a is before b"?* [`OrderSolver`]: find an order, look at what is
+//!   wrong with it, add clauses that exclude it, and search again from there.
+//! - *What is the solver working on?* [`Cnf`] reads and writes the DIMACS format.
 //!
-//! How it works: every unordered pair of nodes that a clause mentions is one variable, so that an assignment is
-//! a direction for each pair. A SAT core (`cdcl.rs`) looks for an assignment that satisfies the clauses; the theory
-//! (`acyclic.rs`) keeps a topological order of the edges and of the directions chosen so far, and tells the core
-//! of every cycle. Pairs that no clause mentions need no variable: any topological order directs them.
+//! ```
+//! use isoscope_solve::{Formulas, Outcome, Solver, Tseitin};
 //!
-//! With the feature `cadical` the core is `CaDiCaL` (`cadical.rs`), in C++: to compare with, and for questions of which
-//! the clauses are harder than the orders.
+//! let mut solver = Solver::new();
+//! let [a, b, c] = [(); 3].map(|()| solver.new_var().positive());
+//! let mut formulas = Formulas::new();
+//! let [fa, fb, fc] = [a, b, c].map(|lit| formulas.lit(lit));
+//! let same = formulas.iff(fa, fb);
+//! let one = formulas.exactly_one(&[fa, fb, fc]);
+//! let both = formulas.and(&[same, one]);
+//! Tseitin::new().require(&formulas, both, &mut solver);
+//! assert_eq!(solver.solve(&[]), Outcome::Sat);
+//! assert!(solver.value(c) && !solver.value(a));
+//! ```
 //!
-//! Nothing here recurses, sees a clock or depends on hash order: an answer is a function of the calls made.
+//! With the feature `cadical`, [`OrderSolver`] searches with `CaDiCaL`, a solver in C++, and the type `Cadical` offers it with
+//! the interface of [`Solver`]. This is for comparison.
+//!
+//! Nothing here recurses, reads a clock or depends on hash order: a result is a function of the calls made.
 
-// CaDiCaL has its own idea of what to decide and asks for no advice.
-#![cfg_attr(feature = "cadical", allow(dead_code))]
-
-mod acyclic;
+mod acyclicity;
 #[cfg(feature = "cadical")]
 mod cadical;
-#[cfg(not(feature = "cadical"))]
-mod cdcl;
+mod cardinality;
+mod dimacs;
+mod encode;
 mod lit;
-mod sat;
+mod order_solver;
+mod outcome;
 mod solver;
+mod theory;
 
-pub use lit::Lit;
-pub use sat::Answer;
-pub use solver::{Figures, OrderSolver};
+pub use acyclicity::Acyclicity;
+#[cfg(feature = "cadical")]
+pub use cadical::Cadical;
+pub use cardinality::{at_most_one, exactly_one};
+pub use dimacs::{Cnf, DimacsError};
+pub use encode::{ClauseSink, Formula, Formulas, Tseitin};
+pub use lit::{Lit, Var};
+pub use order_solver::{Figures, OrderSolver};
+pub use outcome::{Budget, Outcome};
+pub use solver::Solver;
+pub use theory::{NoTheory, Theory};

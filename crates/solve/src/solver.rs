@@ -1,183 +1,450 @@
-//! The solver as its users see it: pairs found again by their nodes, and answers that outlast the next clause.
+//! A SAT solver with a theory inside: conflict-driven clause learning, CDCL(T) (Marques-Silva and Sakallah 1996; Eén and
+//! Sörensson 2003).
+//!
+//! The search assigns literals on a *trail*, which is divided into *levels*: one for each assumption and each decision.
+//! `propagate.rs` draws the conclusions of an assignment. A conflict becomes a learned clause (`analyse.rs`, `minimise.rs`), and the search
+//! goes back to the level where this clause implies a literal. Decisions follow the activity of variables
+//! (`vsids.rs`) or repair what the theory prefers (`repair.rs`). The search restarts now and then (`restart.rs`), and forgets
+//! the learned clauses that linked the most levels (`arena.rs`).
+//!
+//! A literal that was learned to hold always (a *fact*) does not send the search back to level 0. It is put back
+//! on the trail whenever it was undone, until the search reaches level 0.
+//!
+//! Invariants. The level of a variable is that of the part of the trail it stands in, or 0 for a fact. The variables of
+//! a reason stand before the literal it implies. The first two literals of a clause are watched, and no clause
+//! is false when all conclusions are drawn. Between searches the level is 0.
 
-use isoscope_order::{DynamicOrder, Graph};
-use rustc_hash::FxHashMap;
+use crate::lit::{Lit, Var};
+use crate::outcome::{Budget, Outcome};
+use crate::theory::{NoTheory, Theory};
+use arena::{Arena, Clause, Kind};
+use propagate::Watch;
+use restart::Restarts;
+use vsids::Vsids;
 
-use crate::acyclic::Acyclic;
-#[cfg(feature = "cadical")]
-use crate::cadical::Cadical as Core;
-#[cfg(not(feature = "cadical"))]
-use crate::cdcl::Cdcl as Core;
-use crate::lit::Lit;
-use crate::sat::{Answer, Sat};
+mod analyse;
+mod arena;
+mod minimise;
+mod propagate;
+mod repair;
+mod restart;
+mod vsids;
 
-/// Looks for a total order of nodes that contains given edges and satisfies clauses over *a is before b* and plain
-/// variables.
+/// An incremental SAT solver with assumptions, generic over a theory.
 ///
 /// ```
-/// use isoscope_solve::{Answer, OrderSolver};
+/// use isoscope_solve::{Outcome, Solver};
 ///
-/// // 0 before 1 before 2, and 3 outside of it: before 0 or after 2.
-/// let mut solver = OrderSolver::new(4, &[(0, 1), (1, 2)], &[0, 1, 3, 2]);
-/// let (first, last) = (solver.before(3, 0), solver.before(2, 3));
-/// solver.add_clause(&[first, last]);
-/// assert_eq!(solver.solve(&[!first], &mut || false), Answer::Order);
-/// assert_eq!(solver.order(), [0, 1, 2, 3]);
-/// assert_eq!(solver.solve(&[!first, !last], &mut || false), Answer::Contradiction);
+/// let mut solver = Solver::new();
+/// let [tea, coffee, milk] = [(); 3].map(|()| solver.new_var().positive());
+/// solver.add_clause(&[tea, coffee]);
+/// solver.add_clause(&[!coffee, milk]);
+/// assert_eq!(solver.solve(&[!tea]), Outcome::Sat);
+/// assert!(solver.value(milk));
+///
+/// // Clauses and variables can be added between searches. Assumptions hold for one search.
+/// let sugar = solver.new_var().positive();
+/// solver.add_clause(&[!milk, sugar]);
+/// assert_eq!(solver.solve(&[!sugar, milk, !tea]), Outcome::Unsat);
+/// // A core: assumptions that cannot hold together.
+/// assert!(solver.failed().len() == 2 && solver.failed().contains(&!sugar));
+/// assert_eq!(solver.solve(&[!sugar]), Outcome::Sat);
+/// assert!(solver.value(tea));
 /// ```
-pub struct OrderSolver {
-    nodes: u32,
-    core: Core<Acyclic>,
-    /// The variable of each pair, by its nodes, the lesser first.
-    pairs: FxHashMap<(u32, u32), Lit>,
-    variables: u32,
-    clauses: u64,
-    answer: Option<Answer>,
-    /// After an order was found: the values of the variables, as far as there were any.
-    values: Vec<bool>,
+pub struct Solver<T = NoTheory> {
+    theory: T,
+    arena: Arena,
+    /// For each literal: the clauses to visit when it becomes false.
+    watches: Vec<Vec<Watch>>,
+    /// For each literal.
+    values: Vec<Value>,
+    /// For each variable: where it was assigned and why.
+    places: Vec<Place>,
+    variables: Vec<Variable>,
+    default_phase: bool,
+    theory_variables: usize,
+    vsids: Vsids,
+    trail: Vec<Lit>,
+    /// The length of the trail when each level above 0 was opened.
+    levels: Vec<u32>,
+    /// How much of the trail was propagated, and reported to the theory.
+    propagated: usize,
+    reported: usize,
+    /// Facts that were found above level 0.
+    facts: Vec<Lit>,
+    /// No assignment satisfies the clauses.
+    contradiction: bool,
+    /// The value of each variable, if the last search found a model.
+    model: Option<Vec<bool>>,
     failed: Vec<Lit>,
+    conflicts: u64,
+    restarts: Restarts,
+    /// How many removable clauses there may be before half of them are removed.
+    room: usize,
+    /// The clause where the last decision was made, if decisions are repairs.
+    cursor: Option<Clause>,
+    /// The conflict, and then the clause learned from it.
+    learned: Vec<Lit>,
+    /// For each variable: what the current analysis knows about it.
+    marks: Vec<minimise::Mark>,
+    minimise: minimise::Search,
 }
 
-/// What a solver has and has done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Figures {
-    /// Variables, of pairs and plain.
-    pub variables: usize,
-    /// Variables of pairs.
-    pub pairs: usize,
-    /// Clauses added by the user.
-    pub clauses: u64,
-    /// Conflicts of all searches.
-    pub conflicts: u64,
-    /// Cycles met by all searches, each of them a clause.
-    pub lemmas: u64,
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Value {
+    Open,
+    True,
+    False,
 }
 
-impl OrderSolver {
-    /// A solver for orders of nodes that contain all `edges`; `order` is one, from which the search starts: what is
-    /// tried first for *a is before b* is what it says.
-    ///
-    /// # Panics
-    ///
-    /// If `order` does not have every node once, or an edge leads backwards in it.
-    pub fn new(nodes: usize, edges: &[(u32, u32)], order: &[u32]) -> Self {
-        let order = DynamicOrder::new(Graph::from_edges(nodes, edges), order.to_vec());
-        OrderSolver {
-            nodes: nodes as u32,
-            core: Core::new(Acyclic::new(order)),
-            pairs: FxHashMap::default(),
-            variables: 0,
-            clauses: 0,
-            answer: None,
+#[derive(Clone, Copy)]
+struct Variable {
+    /// The value to try first, which becomes the last value it had.
+    phase: bool,
+    /// Whether the theory is informed of it.
+    in_theory: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Place {
+    level: u32,
+    reason: Option<Clause>,
+}
+
+/// A clause that is false.
+#[derive(Clone, Copy)]
+enum Conflict {
+    Clause(Clause),
+    /// A lemma of the theory, in `learned`.
+    Lemma,
+}
+
+/// The budget is asked whether to stop once in this number of decisions and conflicts.
+const PATIENCE: u32 = 32;
+/// How many removable clauses there may be at first.
+const ROOM: usize = 4_000;
+
+impl Solver {
+    /// A solver without a theory.
+    pub fn new() -> Solver {
+        Solver::with_theory(NoTheory)
+    }
+}
+
+impl Default for Solver {
+    fn default() -> Solver {
+        Solver::new()
+    }
+}
+
+impl<T: Theory> Solver<T> {
+    /// A solver with a theory.
+    pub fn with_theory(theory: T) -> Solver<T> {
+        Solver {
+            theory,
+            arena: Arena::default(),
+            watches: Vec::new(),
             values: Vec::new(),
+            places: Vec::new(),
+            variables: Vec::new(),
+            default_phase: false,
+            theory_variables: 0,
+            vsids: Vsids::default(),
+            trail: Vec::new(),
+            levels: Vec::new(),
+            propagated: 0,
+            reported: 0,
+            facts: Vec::new(),
+            contradiction: false,
+            model: None,
             failed: Vec::new(),
+            conflicts: 0,
+            restarts: Restarts::default(),
+            room: ROOM,
+            cursor: None,
+            learned: Vec::new(),
+            marks: Vec::new(),
+            minimise: minimise::Search::default(),
         }
     }
 
-    /// A fresh plain variable; `phase` is what to try first.
-    pub fn variable(&mut self, phase: bool) -> Lit {
-        self.make_variable(None).negated_if(!phase)
+    /// The theory.
+    pub fn theory(&self) -> &T {
+        &self.theory
     }
 
-    /// The literal *a is before b*. Orders are total: its negation is *b is before a*.
-    ///
-    /// # Panics
-    ///
-    /// If `a` is `b`, or one of them is no node.
-    pub fn before(&mut self, a: u32, b: u32) -> Lit {
-        assert!(a != b && a < self.nodes && b < self.nodes, "a pair is of two different nodes");
-        let (lesser, greater) = (a.min(b), a.max(b));
-        let lit = if let Some(&lit) = self.pairs.get(&(lesser, greater)) {
-            lit
-        } else {
-            // The positive literal is tried first: it follows the order of the moment.
-            let agrees = self.core.theory().precedes(lesser, greater);
-            let edge = if agrees { (lesser, greater) } else { (greater, lesser) };
-            let lit = self.make_variable(Some(edge)).negated_if(!agrees);
-            self.pairs.insert((lesser, greater), lit);
-            lit
-        };
-        lit.negated_if(a > b)
+    /// The theory, to give meaning to variables between searches.
+    pub fn theory_mut(&mut self) -> &mut T {
+        &mut self.theory
     }
 
-    fn make_variable(&mut self, pair: Option<(u32, u32)>) -> Lit {
-        self.core.theory_mut().add_variable(pair);
-        self.variables += 1;
-        self.core.variable(pair.is_some())
+    /// A new variable without a meaning in the theory.
+    pub fn new_var(&mut self) -> Var {
+        let var = Var::new(self.places.len());
+        self.places.push(Place { level: 0, reason: None });
+        self.variables.push(Variable { phase: self.default_phase, in_theory: false });
+        self.values.extend([Value::Open; 2]);
+        self.watches.extend([Vec::new(), Vec::new()]);
+        self.marks.push(minimise::Mark::None);
+        self.vsids.add_variable();
+        if !T::COMPLETES {
+            self.vsids.insert(var);
+        }
+        var
     }
 
-    /// Adds a clause: one of these literals must hold.
+    /// A new variable that the theory is informed of. Give it a meaning in the theory before the next search.
+    pub fn new_theory_var(&mut self) -> Var {
+        let var = self.new_var();
+        self.variables[var.index()].in_theory = true;
+        self.theory_variables += 1;
+        var
+    }
+
+    /// The number of variables.
+    pub fn vars(&self) -> usize {
+        self.places.len()
+    }
+
+    /// The value that a search tries first for a variable. Searches replace it by the last value they tried.
+    pub fn phase(&self, var: Var) -> bool {
+        self.variables[var.index()].phase
+    }
+
+    /// Sets the value that the next search tries first for a variable.
+    pub fn set_phase(&mut self, var: Var, phase: bool) {
+        self.variables[var.index()].phase = phase;
+    }
+
+    /// Sets the phase of all variables, those of now and those created later. At first it is `false`.
+    pub fn set_default_phase(&mut self, phase: bool) {
+        self.default_phase = phase;
+        self.variables.iter_mut().for_each(|variable| variable.phase = phase);
+    }
+
+    /// Adds a clause: at least one of the literals must be true.
     pub fn add_clause(&mut self, lits: &[Lit]) {
-        self.clauses += 1;
-        self.core.add_clause(lits);
-    }
-
-    /// Solves under assumptions, which hold for this call only; `stop` is asked every now and then.
-    pub fn solve(&mut self, assumptions: &[Lit], stop: &mut dyn FnMut() -> bool) -> Answer {
-        let answer = self.core.solve(assumptions, stop);
-        self.answer = Some(answer);
-        self.failed.clear();
-        match answer {
-            Answer::Order => self.keep_values(),
-            Answer::Contradiction => {
-                let core = &mut self.core;
-                self.failed.extend(assumptions.iter().copied().filter(|&lit| core.failed(lit)));
+        debug_assert!(self.levels.is_empty(), "clauses are added between searches");
+        let mut clause: Vec<Lit> = lits.to_vec();
+        clause.sort_unstable();
+        clause.dedup();
+        let tautology = clause.windows(2).any(|two| two[0] == !two[1]);
+        if tautology || clause.iter().any(|&lit| self.value_of(lit) == Value::True) {
+            return;
+        }
+        clause.retain(|&lit| self.value_of(lit) == Value::Open);
+        match clause[..] {
+            [] => self.contradiction = true,
+            [lit] => self.assign(lit, None),
+            _ => {
+                self.attach(&clause, Kind::Problem);
             }
-            Answer::Stopped => {}
-        }
-        answer
-    }
-
-    /// Keeps the values of all variables, and makes sure that the order found says of each pair what its variable
-    /// says: everything that is told of an answer rests on this.
-    fn keep_values(&mut self) {
-        self.values.clear();
-        for variable in 0..self.variables {
-            let lit = Lit::positive(variable);
-            let value = self.core.value(lit);
-            let agrees = self.core.theory().agrees(lit);
-            assert!(agrees.is_none_or(|agrees| agrees == value), "the order and the assignment are one");
-            self.values.push(value);
         }
     }
 
-    /// After [`Answer::Order`]: an order that contains all edges and agrees with every literal that holds; every node
-    /// once. It stays until the next search.
+    /// Searches for a model under assumptions, which hold for this search only.
+    pub fn solve(&mut self, assumptions: &[Lit]) -> Outcome {
+        self.solve_within(assumptions, Budget::default())
+    }
+
+    /// Searches for a model under assumptions until the budget is used up.
+    pub fn solve_within(&mut self, assumptions: &[Lit], mut budget: Budget<'_>) -> Outcome {
+        self.failed.clear();
+        self.model = None;
+        if budget.is_stopped() {
+            return Outcome::Stopped;
+        }
+        let outcome = self.search(assumptions, budget);
+        if outcome == Outcome::Sat {
+            let vars = 0..self.places.len();
+            self.model = Some(vars.map(|var| self.is_likely(Var::new(var).positive())).collect());
+        }
+        self.backtrack(0);
+        outcome
+    }
+
+    /// After [`Outcome::Sat`]: whether a literal is true in the model. The model stays until the next search; variables
+    /// created since have their phase.
     ///
     /// # Panics
     ///
-    /// If the last search did not find an order.
-    pub fn order(&self) -> Vec<u32> {
-        assert_eq!(self.answer, Some(Answer::Order), "an order was found");
-        self.core.theory().order().to_vec()
+    /// If the last search did not find a model.
+    pub fn value(&self, lit: Lit) -> bool {
+        let var = lit.var();
+        let model = self.model.as_ref().expect("the last search found a model");
+        model.get(var.index()).copied().unwrap_or_else(|| self.phase(var)) == lit.is_positive()
     }
 
-    /// After [`Answer::Order`]: whether a literal holds. Of a pair made since, the order decides; of a plain variable
-    /// made since, its phase.
-    ///
-    /// # Panics
-    ///
-    /// If the last search did not find an order.
-    pub fn holds(&self, lit: Lit) -> bool {
-        assert_eq!(self.answer, Some(Answer::Order), "an order was found");
-        let value = self.values.get(lit.variable() as usize).copied().unwrap_or(true);
-        value == lit.is_positive()
+    /// After [`Outcome::Unsat`]: assumptions that cannot hold together with the clauses. The list is empty if the
+    /// clauses are unsatisfiable without assumptions.
+    pub fn failed(&self) -> &[Lit] {
+        &self.failed
     }
 
-    /// After [`Answer::Contradiction`]: assumptions that cannot hold together. None, if nothing can hold even
-    /// without assumptions.
-    pub fn failed(&self) -> Vec<Lit> {
-        self.failed.clone()
+    /// The number of conflicts in all searches so far. Lemmas that imply a literal directly do not count.
+    pub fn conflicts(&self) -> u64 {
+        self.conflicts
     }
 
-    /// What the solver has and has done.
-    pub fn figures(&self) -> Figures {
-        Figures {
-            variables: self.variables as usize,
-            pairs: self.pairs.len(),
-            clauses: self.clauses,
-            conflicts: self.core.conflicts(),
-            lemmas: self.core.theory().lemmas(),
+    /// The clauses that the user added, without those that always hold, and the facts found so far as unit clauses.
+    pub fn clauses(&self) -> impl Iterator<Item = &[Lit]> {
+        let facts = self.trail.chunks(1);
+        let problem = self.arena.clauses().filter(|&clause| self.arena.is_problem(clause));
+        let open = problem.map(|clause| self.arena.lits(clause));
+        let open = open.filter(|lits| !lits.iter().any(|&lit| self.value_of(lit) == Value::True));
+        let contradiction = self.contradiction.then_some(&[][..]);
+        contradiction.into_iter().chain(facts).chain(open)
+    }
+
+    #[inline]
+    fn value_of(&self, lit: Lit) -> Value {
+        self.values[lit.index()]
+    }
+
+    #[inline]
+    fn level_of(&self, lit: Lit) -> u32 {
+        self.places[lit.var().index()].level
+    }
+
+    fn search(&mut self, assumptions: &[Lit], mut budget: Budget<'_>) -> Outcome {
+        let mut patience = PATIENCE;
+        while !self.contradiction {
+            patience -= 1;
+            if patience == 0 {
+                if budget.is_stopped() {
+                    return Outcome::Stopped;
+                }
+                patience = PATIENCE;
+            }
+            if let Some(conflict) = self.draw_conclusions() {
+                self.learn_from(conflict);
+                if let Some(conflicts) = &mut budget.conflicts
+                    && !self.contradiction
+                {
+                    let Some(fewer) = conflicts.checked_sub(1) else { return Outcome::Stopped };
+                    *conflicts = fewer;
+                }
+            } else if self.restarts.is_due() || self.arena.removable() > self.room {
+                self.restarts.restarted();
+                self.backtrack(0);
+                if self.arena.removable() > self.room {
+                    self.reduce();
+                }
+            } else if let Some(&assumption) = assumptions.get(self.levels.len()) {
+                if self.value_of(assumption) == Value::False {
+                    self.blame(assumption);
+                    return Outcome::Unsat;
+                }
+                self.open_level();
+                if self.value_of(assumption) == Value::Open {
+                    self.assign(assumption, None);
+                }
+            } else if let Some(decision) = self.decide() {
+                self.open_level();
+                self.assign(decision, None);
+            } else {
+                return Outcome::Sat;
+            }
         }
+        Outcome::Unsat
+    }
+
+    /// The next literal to try; `None` if the assignment, completed by the likely values, is a model.
+    fn decide(&mut self) -> Option<Lit> {
+        if T::COMPLETES {
+            return self.repair();
+        }
+        loop {
+            let lit = self.vsids.pop()?.positive();
+            if self.value_of(lit) == Value::Open {
+                return Some(lit.negated_if(!self.is_likely(lit)));
+            }
+        }
+    }
+
+    /// Whether a literal is true if every open variable has the value that would be tried first.
+    #[inline]
+    fn is_likely(&self, lit: Lit) -> bool {
+        match self.value_of(lit) {
+            Value::True => true,
+            Value::False => false,
+            Value::Open => {
+                let Variable { phase, in_theory } = self.variables[lit.var().index()];
+                if in_theory { self.theory.prefers(lit) } else { phase == lit.is_positive() }
+            }
+        }
+    }
+
+    fn open_level(&mut self) {
+        self.levels.push(self.trail.len() as u32);
+        self.theory.open_level();
+    }
+
+    #[inline]
+    fn assign(&mut self, lit: Lit, reason: Option<Clause>) {
+        self.values[lit.index()] = Value::True;
+        self.values[(!lit).index()] = Value::False;
+        self.places[lit.var().index()] = Place { level: self.levels.len() as u32, reason };
+        self.trail.push(lit);
+    }
+
+    /// Undoes everything above a level, and puts the facts back.
+    fn backtrack(&mut self, level: u32) {
+        let Some(&start) = self.levels.get(level as usize) else { return };
+        self.levels.truncate(level as usize);
+        for place in (start as usize..self.trail.len()).rev() {
+            let lit = self.trail[place];
+            self.values[lit.index()] = Value::Open;
+            self.values[(!lit).index()] = Value::Open;
+            self.variables[lit.var().index()].phase = lit.is_positive();
+            if !T::COMPLETES {
+                self.vsids.insert(lit.var());
+            }
+        }
+        self.trail.truncate(start as usize);
+        self.propagated = self.trail.len();
+        self.reported = self.trail.len();
+        self.theory.backtrack(level as usize);
+        let facts = std::mem::take(&mut self.facts);
+        for &fact in &facts {
+            if self.value_of(fact) == Value::Open {
+                self.assign(fact, None);
+                self.places[fact.var().index()].level = 0;
+            }
+        }
+        if level > 0 {
+            self.facts = facts;
+        }
+    }
+
+    /// Propagates, and asks the theory when nothing is left to propagate.
+    fn draw_conclusions(&mut self) -> Option<Conflict> {
+        if let Some(clause) = self.propagate() {
+            return Some(Conflict::Clause(clause));
+        }
+        if self.theory_variables == 0 {
+            return None;
+        }
+        for &lit in &self.trail[self.reported..] {
+            if self.variables[lit.var().index()].in_theory {
+                self.theory.assign(lit);
+            }
+        }
+        self.reported = self.trail.len();
+        let lemma = self.theory.lemma()?;
+        self.learned.clear();
+        self.learned.extend_from_slice(lemma);
+        Some(Conflict::Lemma)
+    }
+
+    /// Removes the worse half of the removable clauses, and all clauses that always hold. On level 0, where no
+    /// reason is needed again.
+    fn reduce(&mut self) {
+        let values = &self.values;
+        self.arena.reduce(|lits| lits.iter().any(|lit| values[lit.index()] == Value::True));
+        self.watch_all();
+        self.trail.iter().for_each(|lit| self.places[lit.var().index()].reason = None);
+        self.cursor = None;
+        self.room += ROOM / 8;
     }
 }

@@ -4,7 +4,7 @@
 
 mod random;
 
-use isoscope_solve::{Answer, Lit, OrderSolver};
+use isoscope_solve::{Lit, OrderSolver, Outcome};
 use random::Random;
 
 const INSTANCES: u64 = 24_000;
@@ -118,17 +118,17 @@ impl Instance {
         self.worlds.iter().any(|world| assumed.iter().all(|&meaning| world.satisfies(meaning)))
     }
 
-    fn ask(&mut self) -> Answer {
+    fn ask(&mut self) -> Outcome {
         let assumed = self.literals(4);
         let lits: Vec<Lit> = assumed.iter().map(|&(lit, _)| lit).collect();
         let meanings: Vec<Meaning> = assumed.iter().map(|&(_, meaning)| meaning).collect();
-        let answer = self.solver.solve(&lits, &mut || false);
+        let answer = self.solver.solve(&lits);
         match answer {
-            Answer::Order => {
+            Outcome::Sat => {
                 assert!(self.possible(&meanings));
                 self.check_order(&assumed);
             }
-            Answer::Contradiction => {
+            Outcome::Unsat => {
                 assert!(!self.possible(&meanings));
                 let failed = self.solver.failed();
                 let together: Vec<Meaning> =
@@ -136,7 +136,7 @@ impl Instance {
                 assert!(failed.iter().all(|lit| lits.contains(lit)));
                 assert!(!self.possible(&together), "{together:?} of {meanings:?} are possible");
             }
-            Answer::Stopped => panic!("nobody asked to stop"),
+            Outcome::Stopped => panic!("there is no budget"),
         }
         answer
     }
@@ -171,7 +171,7 @@ fn answers_are_those_of_all_orders() {
         for _ in 0..4 {
             instance.add_clauses();
             match instance.ask() {
-                Answer::Order => orders += 1,
+                Outcome::Sat => orders += 1,
                 _ if instance.worlds.is_empty() => {
                     contradictions += 1;
                     break;

@@ -3,13 +3,13 @@
 mod polygraph;
 mod random;
 
-use isoscope_solve::{Answer, OrderSolver};
+use isoscope_solve::{Budget, OrderSolver, Outcome};
 use polygraph::{Polygraph, Turns};
 
-fn ask_at_once(polygraph: &Polygraph) -> (OrderSolver, Answer) {
+fn ask_at_once(polygraph: &Polygraph) -> (OrderSolver, Outcome) {
     let mut solver = polygraph.solver();
     (0..polygraph.choices.len()).for_each(|choice| polygraph.choose(&mut solver, choice));
-    let answer = solver.solve(&[], &mut || false);
+    let answer = solver.solve(&[]);
     (solver, answer)
 }
 
@@ -18,7 +18,7 @@ fn an_order_that_was_hidden_is_found() {
     for seed in 0..3 {
         let polygraph = Polygraph::of_choices(2_000, 600, 30_000, true, seed);
         let (solver, answer) = ask_at_once(&polygraph);
-        assert_eq!(answer, Answer::Order);
+        assert_eq!(answer, Outcome::Sat);
         assert_eq!(polygraph.violated(&solver.order()), []);
         let figures = solver.figures();
         assert!(figures.clauses == 30_000 && figures.lemmas > 0, "{figures:?}");
@@ -35,8 +35,8 @@ fn step_by_step_and_at_once_agree() {
         let (_, expected) = ask_at_once(&polygraph);
         let mut solver = polygraph.solver();
         let answer = loop {
-            let answer = solver.solve(&[], &mut || false);
-            if answer != Answer::Order {
+            let answer = solver.solve(&[]);
+            if answer != Outcome::Sat {
                 break answer;
             }
             let violated = polygraph.violated(&solver.order());
@@ -48,7 +48,7 @@ fn step_by_step_and_at_once_agree() {
             }
         };
         assert_eq!(answer, expected, "seed {seed}");
-        answers[usize::from(answer == Answer::Order)] += 1;
+        answers[usize::from(answer == Outcome::Sat)] += 1;
     }
     assert!(answers.iter().all(|&count| count > 9), "{answers:?}");
 }
@@ -58,15 +58,15 @@ fn a_search_can_be_stopped_and_taken_up_again() {
     let polygraph = Polygraph::of_choices(500, 100, 6_000, true, 1);
     let mut solver = polygraph.solver();
     (0..polygraph.choices.len()).for_each(|choice| polygraph.choose(&mut solver, choice));
-    assert_eq!(solver.solve(&[], &mut || true), Answer::Stopped);
+    assert_eq!(solver.solve_within(&[], Budget::stopped_by(&mut || true)), Outcome::Stopped);
     let mut asked = 0;
     let mut stop = || {
         asked += 1;
         asked > 3
     };
-    assert_eq!(solver.solve(&[], &mut stop), Answer::Stopped);
+    assert_eq!(solver.solve_within(&[], Budget::stopped_by(&mut stop)), Outcome::Stopped);
     assert_eq!(asked, 4);
-    assert_eq!(solver.solve(&[], &mut || false), Answer::Order);
+    assert_eq!(solver.solve(&[]), Outcome::Sat);
     assert_eq!(polygraph.violated(&solver.order()), []);
 }
 
@@ -75,17 +75,25 @@ fn what_was_found_stays_until_the_next_search() {
     let mut solver = OrderSolver::new(3, &[(0, 1)], &[0, 1, 2]);
     let lit = solver.before(2, 0);
     solver.add_clause(&[lit]);
-    assert_eq!(solver.solve(&[], &mut || false), Answer::Order);
+    assert_eq!(solver.solve(&[]), Outcome::Sat);
     let other = solver.before(2, 1);
     let plain = solver.variable(false);
     solver.add_clause(&[!other, plain]);
     assert_eq!(solver.order(), [2, 0, 1]);
     assert!(solver.holds(lit) && solver.holds(other) && !solver.holds(plain));
-    assert_eq!(solver.solve(&[!plain], &mut || false), Answer::Contradiction);
+    assert_eq!(solver.solve(&[!plain]), Outcome::Unsat);
     assert_eq!(solver.failed(), [!plain]);
-    assert_eq!(solver.solve(&[], &mut || false), Answer::Order);
+    assert_eq!(solver.solve(&[]), Outcome::Sat);
     assert!(solver.holds(plain));
     solver.add_clause(&[]);
-    assert_eq!(solver.solve(&[lit], &mut || false), Answer::Contradiction);
+    assert_eq!(solver.solve(&[lit]), Outcome::Unsat);
     assert_eq!(solver.failed(), []);
+}
+
+#[test]
+fn variables_created_after_a_search_without_any_have_values() {
+    let mut solver = OrderSolver::new(2, &[], &[1, 0]);
+    assert_eq!(solver.solve(&[]), Outcome::Sat);
+    let (before, plain) = (solver.before(0, 1), solver.variable(true));
+    assert!(!solver.holds(before) && solver.holds(plain));
 }

@@ -8,7 +8,7 @@
 //! solver tells which of those fail together.
 
 use isoscope_history::{Key, Txn};
-use isoscope_solve::{Answer, Lit, OrderSolver};
+use isoscope_solve::{Budget, Lit, OrderSolver};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::problem::{INITIAL, OPEN};
@@ -135,10 +135,11 @@ impl<'p, 'a> Cases<'p, 'a> {
             solver.add_clause(&clause);
         }
         let turnstile = &self.prover.turnstile;
-        if solver.solve(&needed, &mut || turnstile.ask().is_some()) != Answer::Contradiction {
+        let mut stop = || turnstile.ask().is_some();
+        if solver.solve_within(&needed, Budget::stopped_by(&mut stop)) != isoscope_solve::Outcome::Unsat {
             return self.axioms.clone();
         }
-        let failed: FxHashSet<Lit> = solver.failed().into_iter().collect();
+        let failed: FxHashSet<Lit> = solver.failed().iter().copied().collect();
         let kept = self.axioms.iter().zip(&needed).filter(|(_, lit)| failed.contains(lit));
         kept.map(|(axiom, _)| *axiom).collect()
     }

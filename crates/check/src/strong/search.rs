@@ -10,7 +10,7 @@
 //! somebody reads from it, and clauses about it hold only then.
 
 use isoscope_history::{Key, Txn};
-use isoscope_solve::{Answer, Lit, OrderSolver};
+use isoscope_solve::{Budget, Lit, OrderSolver, Outcome};
 use rustc_hash::FxHashMap;
 
 use super::events::{Events, Rules};
@@ -75,15 +75,16 @@ pub(crate) fn search(
             break Found::Order(order, there);
         }
         let mut limit = None;
-        let answer = search.solver.solve(&[], &mut || {
+        let mut stop = || {
             limit = watch.limit();
             limit.is_some()
-        });
+        };
+        let outcome = search.solver.solve_within(&[], Budget::stopped_by(&mut stop));
         search.solved = true;
-        match answer {
-            Answer::Order => order = search.solver.order(),
-            Answer::Contradiction => break Found::Nothing(std::mem::take(&mut search.axioms)),
-            Answer::Stopped => break Found::Stopped(limit.unwrap_or(Limit::Time)),
+        match outcome {
+            Outcome::Sat => order = search.solver.order(),
+            Outcome::Unsat => break Found::Nothing(std::mem::take(&mut search.axioms)),
+            Outcome::Stopped => break Found::Stopped(limit.unwrap_or(Limit::Time)),
         }
     };
     (found, figures(rounds, &search.solver))

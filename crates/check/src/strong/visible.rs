@@ -15,7 +15,7 @@
 
 use isoscope_history::{Key, Op, Session, Txn};
 use isoscope_order::Graph;
-use isoscope_solve::{Answer, Lit, OrderSolver};
+use isoscope_solve::{Budget, Lit, OrderSolver, Outcome};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 
@@ -101,14 +101,15 @@ pub(crate) fn search(
         }
         let mut limit = None;
         let chosen: Vec<Lit> = search.chosen_clauses.iter().map(|(lit, _)| *lit).collect();
-        let answer = search.solver.solve(&chosen, &mut || {
+        let mut stop = || {
             limit = watch.limit();
             limit.is_some()
-        });
-        match answer {
-            Answer::Order => order = search.solver.order(),
-            Answer::Contradiction => break Found::Nothing(search.core(always)),
-            Answer::Stopped => break Found::Stopped(limit.unwrap_or(Limit::Time)),
+        };
+        let outcome = search.solver.solve_within(&chosen, Budget::stopped_by(&mut stop));
+        match outcome {
+            Outcome::Sat => order = search.solver.order(),
+            Outcome::Unsat => break Found::Nothing(search.core(always)),
+            Outcome::Stopped => break Found::Stopped(limit.unwrap_or(Limit::Time)),
         }
     };
     (found, figures(rounds, &search.solver))
@@ -512,7 +513,7 @@ impl Search<'_> {
         if self.chosen_clauses.is_empty() {
             return axioms;
         }
-        let failed: FxHashSet<Lit> = self.solver.failed().into_iter().collect();
+        let failed: FxHashSet<Lit> = self.solver.failed().iter().copied().collect();
         let needed = self.chosen_clauses.iter().filter(|(lit, _)| failed.contains(lit));
         let mut core: Vec<Axiom> = axioms[..always].to_vec();
         for &axiom in needed.flat_map(|(_, axioms)| axioms) {

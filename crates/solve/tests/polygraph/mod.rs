@@ -1,5 +1,8 @@
 //! Polygraphs (Papadimitriou 1979): edges, and choices of which one of two edges must hold.
 
+// Each test and benchmark uses a part of this.
+#![allow(dead_code)]
+
 use std::collections::BinaryHeap;
 
 use isoscope_solve::OrderSolver;

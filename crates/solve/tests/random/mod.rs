@@ -1,5 +1,8 @@
 //! Random choices that are the same everywhere: a seed is an instance.
 
+// Each test and benchmark uses a part of this.
+#![allow(dead_code)]
+
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 

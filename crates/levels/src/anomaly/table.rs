@@ -106,7 +106,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: NotMyOwnWrite,
         name: "not-my-own-write",
-        about: "a transaction reads another value instead of its own write",
+        about: "a read after an own write returns another value",
         aliases: &["TAP-d"],
         called: &[called("Elle", ":internal")],
         elle: Some("internal"),
@@ -126,7 +126,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: NotMyLastWrite,
         name: "not-my-last-write",
-        about: "a transaction reads an earlier own write instead of its last",
+        about: "a read after own writes returns an earlier one",
         aliases: &["TAP-e"],
         called: &[called("Elle", ":internal")],
         elle: Some("internal"),
@@ -147,7 +147,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: IntermediateRead,
         name: "intermediate-read",
-        about: "a transaction reads a value that its writer then overwrote",
+        about: "a read returns a value that its writer then overwrote",
         aliases: &["TAP-f", "G1b"],
         called: &[called("Elle", ":G1b")],
         elle: Some("G1b"),
@@ -196,7 +196,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: NonMonotonicRead,
         name: "non-monotonic-read",
-        about: "a transaction sees another, then a version that one overwrote",
+        about: "a transaction is seen, then a version it overwrote",
         aliases: &["TAP-h", "TAP-i"],
         called: &[
             called("Bailis et al.", "OTV, observed transaction vanishes"),
@@ -255,7 +255,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: FracturedRead,
         name: "fractured-read",
-        about: "a transaction sees one write of another and misses a second",
+        about: "one write of a transaction is seen, another missed",
         aliases: &["TAP-k", "TAP-l"],
         called: &[called("Elle", ":G-single-item, with one reader and one writer")],
         elle: None,
@@ -343,7 +343,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: ConflictingCommitOrder,
         name: "conflicting-commit-order",
-        about: "readers contradict each other about which write came first",
+        about: "readers disagree about which write came first",
         aliases: &["TAP-n"],
         called: &[called("Elle", ":cyclic-versions, where the versions of one key are in a circle")],
         elle: None,
@@ -394,7 +394,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: DuplicateElements,
         name: "duplicate-elements",
-        about: "a list holds an element more often than it was appended",
+        about: "a list holds an element more often than appended",
         aliases: &[],
         called: &[called("Elle", ":duplicate-elements")],
         elle: Some("duplicate-elements"),
@@ -653,7 +653,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: StaleRead,
         name: "stale-read",
-        about: "a transaction reads a version overwritten before it began",
+        about: "a read returns a version overwritten before it began",
         aliases: &[],
         called: &[
             called("Elle", ":G-single-realtime, with two transactions"),

@@ -54,7 +54,7 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: CutIsolation,
         name: "cut-isolation",
-        about: "a transaction that reads a key twice reads the same version",
+        about: "a transaction's reads of one key return one version",
         aliases: &["ci", "item-cut-isolation", "i-ci"],
         called: &[called("Bailis et al.", "item cut isolation")],
         definition: "When a transaction reads a key from other transactions more than once, every read \
@@ -110,7 +110,7 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: StrongSessionPl1,
         name: "strong-session-read-uncommitted",
-        about: "as PL-1, in an order of writes that keeps session order",
+        about: "as PL-1, with writes in session order",
         aliases: &["ss-pl-1", "strong-session-pl-1"],
         called: &[called("Elle", ":strong-session-read-uncommitted, :strong-session-PL-1")],
         definition: "As adya-pl-1, and the order of the writes agrees with session order: no write is \
@@ -129,7 +129,7 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: StrongPl1,
         name: "strong-read-uncommitted",
-        about: "as PL-1, in an order of writes that keeps real-time order",
+        about: "as PL-1, with writes in real-time order",
         aliases: &["s-pl-1", "strong-pl-1"],
         called: &[called("Elle", ":strong-read-uncommitted, :strong-PL-1")],
         definition: "As adya-pl-1, and the order of the writes agrees with session order and with real-time \
@@ -153,7 +153,7 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: AdyaPl2,
         name: "adya-pl-2",
-        about: "only committed, final writes are read, without circular flow",
+        about: "reads return final committed writes, without circular flow",
         aliases: &["pl-2", "adya-read-committed"],
         called: &[called("Elle", ":read-committed"), called("ANSI SQL, as Adya reads it", "READ COMMITTED")],
         definition: "Only the final writes of committed transactions are read, and information never flows \
@@ -188,7 +188,7 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: StrongSessionPl2,
         name: "strong-session-read-committed",
-        about: "as PL-2, in an order that keeps session order",
+        about: "as PL-2, with dependencies in session order",
         aliases: &["ss-pl-2", "strong-session-pl-2"],
         called: &[called("Elle", ":strong-session-read-committed, :strong-session-PL-2")],
         definition: "As adya-pl-2, and information does not flow against session order: if one transaction \
@@ -210,7 +210,7 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: StrongPl2,
         name: "strong-read-committed",
-        about: "as PL-2, in an order that keeps real-time order",
+        about: "as PL-2, with dependencies in real-time order",
         aliases: &["s-pl-2", "strong-pl-2"],
         called: &[called("Elle", ":strong-read-committed, :strong-PL-2")],
         definition: "As adya-pl-2, and information flows neither against session order nor against real-time \
@@ -242,7 +242,7 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: CursorStability,
         name: "cursor-stability",
-        about: "as PL-2, and no key changes between its read and its write",
+        about: "as PL-2, and no key changes between read and write",
         aliases: &["pl-cs", "adya-pl-cs", "adya-cursor-stability"],
         called: &[called("Elle", ":cursor-stability, :PL-CS"), called("Db2", "CURSOR STABILITY")],
         definition: "As adya-pl-2, and when a transaction reads a key and later writes it, no other \
@@ -410,7 +410,7 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: UpdateSerializable,
         name: "update-serializable",
-        about: "writers are serializable, and each read-only transaction fits in",
+        about: "serializable for each read-only transaction by itself",
         aliases: &["pl-3u", "adya-pl-3u", "update-serializability"],
         called: &[called("Elle", ":update-serializable, :PL-3U")],
         definition: "The transactions that write are serializable, and each read-only transaction by itself \
@@ -471,7 +471,7 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: ReadAtomic,
         name: "read-atomic",
-        about: "a transaction is seen as a whole or not at all; sessions count",
+        about: "a transaction is seen whole or not at all; sessions count",
         aliases: &["ra"],
         called: &[called("Elle", ":read-atomic")],
         definition: "Transactions are seen as a whole: a transaction that reads one write of another reads \
@@ -539,9 +539,10 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
         about: "seeing a transaction means seeing everything it saw",
         aliases: &["cc", "tcc", "causal-consistency", "transactional-causal-consistency", "causal-cerone"],
         called: &[called("Elle", ":causal-cerone (its :causal is about single objects)")],
-        definition: "A transaction that sees another also sees everything which that one saw, and everything \
-                     that its session did before. No effect is visible without its causes. Different \
-                     observers may see transactions that are causally independent in different orders.",
+        definition: "A transaction sees everything that its session did before, and if it sees another \
+                     transaction, everything which that one saw. No effect is visible without its causes. \
+                     Different observers may see transactions that are causally independent in different \
+                     orders.",
         engine: CommitOrder,
         axioms: &[
             phi("PHI(t2, t3): (so | wr)+(t2, t3)"),

@@ -187,7 +187,7 @@ fn a_reversed_interval_is_refused_where_it_is() {
     let run = isoscope_with_input(d.path(), "check -", b"T1@5-1: w(x,1)\nT2@2-3: r(x,1)\n");
     assert_eq!(run.code, 255);
     let expected = "\
-error: not in the notation
+error: invalid notation
  --> <stdin>:1:6
   |
 1 | T1@5-1: w(x,1)

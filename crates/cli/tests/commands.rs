@@ -377,7 +377,11 @@ fn levels_are_listed_and_drawn() {
     assert!(run.out.contains("                strict-serializable\n                 ╭"), "{}", run.out);
     assert!(run.out.contains("\nsnapshot-isolation           si       as prefix, and"), "{}", run.out);
     assert!(run.out.contains("\nconsistent-view                  pl-2+    as PL-2, and"), "{}", run.out);
-    assert!(run.out.contains("\nlost-update                pl-cs              two update"), "{}", run.out);
+    assert!(
+        run.out.contains("\nlost-update                pl-cs              two transactions"),
+        "{}",
+        run.out
+    );
     assert!(run.out.lines().all(|line| line.chars().count() <= 100), "{}", run.out);
     assert!(!run.out.lines().any(|line| line.ends_with(' ')), "{}", run.out);
 }

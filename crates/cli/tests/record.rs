@@ -121,7 +121,7 @@ fn record_writes_a_history_and_a_log() {
     fs::write(d.path().join("cut.jsonl"), &bytes[..bytes.len() - 20]).unwrap();
     let run = isoscope(d.path(), "check --level ser cut.jsonl");
     assert_ne!(run.code, 1, "{}", run.err);
-    assert!(run.err.contains("the recording was cut off"), "{}", run.err);
+    assert!(run.err.contains("the recording is incomplete"), "{}", run.err);
     // Quiet is quiet, also where the seed was chosen by chance.
     let run = isoscope(d.path(), "-q record memory: --txns 3 -o -");
     assert!(run.out.starts_with("{\"isoscope\":\"history\"") && run.err.is_empty(), "{}{}", run.out, run.err);
@@ -344,7 +344,7 @@ fn a_recording_that_is_killed_leaves_a_sound_file_and_nothing_else() {
         // A slow database may have done too little to be judged.
         let too_little = run.code == 2 && run.out.contains("there is nothing to judge");
         assert!(run.code == 0 || too_little, "{database:?}: {}{}", run.out, run.err);
-        assert!(run.err.contains("the recording was cut off"), "{database:?}: {}", run.err);
+        assert!(run.err.contains("the recording is incomplete"), "{database:?}: {}", run.err);
         if database[0] == "--start" {
             let place = scratch.path().canonicalize().unwrap();
             while !inside(&place).is_empty() || fs::read_dir(&place).unwrap().count() > 0 {

@@ -1,14 +1,14 @@
-//! How fast each format is read into the indexed model.
+//! Measures how fast each format is read into the indexed model.
 //!
 //! ```text
 //! cargo bench -p isoscope-formats                            all formats, one million operations
 //! cargo bench -p isoscope-formats -- --ops 10000000 plume    one format, larger
 //! ```
 //!
-//! Every format is written once from a generated history and read three times, each time by a fresh process,
-//! whose least CPU time counts. Beside seconds stand two ratios that carry over to other machines: to
-//! counting the newlines of the same file, which is as fast as memory goes, and to `sha256sum` of it.
-#![allow(clippy::print_stdout, reason = "a benchmark is a program")]
+//! Every format is written once from a generated history and read three times, each time by a new process.
+//! The smallest CPU time counts. Two ratios are comparable between machines: to counting the newlines of the
+//! same file, which is as fast as memory allows, and to `sha256sum` of the file.
+#![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use std::path::Path;
 use std::process::Command;
@@ -58,7 +58,7 @@ fn arguments() -> (u64, Vec<Format>) {
     (ops, if formats.is_empty() { Format::ALL.to_vec() } else { formats })
 }
 
-/// The history of the speed bar when `ops` is ten million: 100 sessions of 10,000 transactions of 10.
+/// The history of the performance target if `ops` is ten million: 100 sessions of 10,000 transactions of 10.
 fn generate(ops: u64, shape: Shape) -> History {
     let txns = u32::try_from(ops / 1000).expect("fewer than 2^32 transactions").max(1);
     let keys = u32::try_from(ops / 100).unwrap_or(u32::MAX).clamp(10, 100_000);
@@ -67,7 +67,7 @@ fn generate(ops: u64, shape: Shape) -> History {
     run(&spec, &mut |_, _| {}).expect("the workload is valid")
 }
 
-/// Writes the history; `None` when the format cannot express it.
+/// Writes the history; `None` if the format cannot express it.
 fn save(history: &History, format: Format, path: &Path) -> Option<u64> {
     if format.is_directory() {
         write(history, format, Target::Directory(path)).ok()?;
@@ -113,7 +113,7 @@ fn measure(path: &Path) -> Measured {
     }
 }
 
-/// Reads once and prints seconds, CPU seconds and the peak of memory.
+/// Reads once and prints seconds, CPU seconds and peak memory.
 fn read_one(path: &Path) {
     let started = Instant::now();
     let reading =
@@ -124,7 +124,7 @@ fn read_one(path: &Path) {
     std::mem::forget(reading);
 }
 
-/// User and system time of this process, from the kernel's scheduler, in nanoseconds where it tells.
+/// User and system time of this process, from the kernel's scheduler, in nanoseconds if available.
 fn cpu_seconds() -> f64 {
     let tasks = std::fs::read_dir("/proc/self/task").expect("Linux");
     let of = |task: std::io::Result<std::fs::DirEntry>| -> Option<f64> {

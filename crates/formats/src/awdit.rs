@@ -1,4 +1,4 @@
-//! AWDIT's test format: one operation a line, lines of dashes and of equals signs between.
+//! AWDIT's test format: one operation per line, separated by lines of dashes and of equals signs.
 //!
 //! ```text
 //! w 0 1          writes 1 to key 0
@@ -8,13 +8,13 @@
 //! ```
 //!
 //! Three or more dashes or equals signs make a separator. Blank lines, and comments that begin with `#` or
-//! `//`, are passed over. A separator with nothing before it makes no transaction.
+//! `//`, are ignored. A separator without operations before it creates no transaction.
 //!
 //! The convention that changes verdicts: the format has no initial transaction, and its files begin by
-//! writing the first values themselves, often 0. So a read of 0 is a read of the initial state only where
-//! *nobody writes 0* to the key. Where somebody does, that write is what was read (`none/hb-cycle.txt` in
-//! AWDIT's own tests is a cycle only so), and the key's initial value is one that nobody can read: nil.
-//! A read of any other value that nobody wrote is a read out of thin air.
+//! writing the first values themselves, often 0. So a read of 0 reads the initial state only if *no
+//! transaction writes 0* to the key. If one does, the read returns that write (`none/hb-cycle.txt` in AWDIT's
+//! own tests contains a cycle only under this rule), and the key's initial value is nil, which cannot be
+//! read. A read of any other value that was never written is a thin-air read.
 
 use std::io;
 
@@ -24,9 +24,9 @@ use crate::Job;
 use crate::cursor::{Cursor, Expected};
 use crate::input::Stream;
 
-/// The longest input that is read: test files are small.
+/// The size limit: test files are small.
 const LONGEST: u64 = 2 << 30;
-/// No line of this format comes near.
+/// Far longer than any line of this format.
 const LONGEST_LINE: usize = 64 << 20;
 
 /// Whether a text begins with an operation, after comments and separators.
@@ -65,7 +65,7 @@ pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// What a line says.
+/// The content of a line.
 enum Line {
     Op(OpKind, u64, u64),
     NextTxn,
@@ -73,7 +73,7 @@ enum Line {
     Comment,
 }
 
-/// Reads a line that is not blank, up to its end.
+/// Reads a non-blank line up to its end.
 fn line(cursor: &mut Cursor<'_>) -> Result<Line, Expected> {
     let line = match cursor.peek() {
         Some(b'r') => operation(cursor, OpKind::Read)?,
@@ -107,7 +107,7 @@ fn separator(cursor: &mut Cursor<'_>, byte: u8, line: Line) -> Result<Line, Expe
     if length < 3 { Err(Expected("a separator of at least three signs")) } else { Ok(line) }
 }
 
-/// The history so far. Sessions and transactions are made by their first operation.
+/// The history so far. Sessions and transactions are created by their first operation.
 struct Filling<'a> {
     base: u64,
     draft: &'a mut Draft,

@@ -7,43 +7,43 @@
 //! C txn [time]     it committed                R txn wid key value      it reads what `txn` wrote
 //! ```
 //!
-//! *Times.* Whether `S` and `C` carry them is not recorded. Each file is parsed both ways, as far as it
-//! goes; the way that goes through, or else the way that goes further, is taken.
+//! *Times.* The format does not record whether `S` and `C` carry times. Each file is parsed both ways, as far
+//! as possible. The variant that reaches the end is used, or else the one that gets further.
 //!
-//! *Sessions.* A file is a session, called by the number in its name.
+//! *Sessions.* A file is a session, named by the number in the file name.
 //!
-//! *Outcomes.* Clients log what committed. A transaction that is begun and never committed (the log ends,
-//! or another one begins) is of unknown outcome. A record that is cut off at the end of a file, as a killed
-//! client leaves it, is left out with a warning.
+//! *Outcomes.* Clients log committed transactions. A transaction that begins and never commits (the log ends,
+//! or another one begins) is of unknown outcome. An incomplete record at the end of a file, as a killed
+//! client leaves it, is ignored with a warning.
 //!
-//! *Values.* Keys are hashes. A write is identified by its write id, not by the hash of its value; a read
-//! names the writing transaction and the write id. Some numbers in the place of a write id mean something
-//! else (the constants of Cobra's client library and of `VeriStrong`; the counts are of their benchmarks):
+//! *Values.* Keys are hashes. A write is identified by its write id, not by the hash of its value. A read
+//! names the writing transaction and the write id. Some numbers have a special meaning as a write id (the
+//! constants of Cobra's client library and of `VeriStrong`; the counts are from their benchmarks):
 //!
-//! | wid | meaning | taken as |
+//! | wid | meaning | read as |
 //! |---|---|---|
 //! | `0xbebeebee` | the value loaded before the run | the initial value, nil |
 //! | `0xdeadbeef` | no value | nil, also when it is written |
-//! | `0xabcdefab` | a deleted value | nil; written, a delete |
+//! | `0xabcdefab` | a deleted value | nil; as a write, a delete |
 //! | `0xadeafbee` | the version under a blind write is not known | a read without a result |
 //! | `0x23332333`, `0x66666666` | a read whose writer was garbage-collected | a read without a result |
 //! | `0xabddefee` | *any* write of this value | identity is the hash of the value |
 //!
-//! The first two never meet on one key in a whole benchmark (26 339 such keys in `rubis-10k`), so one
-//! initial value per key is enough. The last is how `VeriStrong` makes histories with duplicate values: all
-//! writes of its tpcc, twitter and rubis logs have that id, every read is of it or of the initial state,
-//! and every value hash that is read with it was written to that key (5 113, 23 299 and 6 605 reads).
-//! Were the id the identity there, all writes of a key would write the same value, and hardly an anomaly of
-//! such logs could ever be found.
+//! The first two never occur for the same key in a whole benchmark (26 339 such keys in `rubis-10k`), so one
+//! initial value per key is enough. The last is how `VeriStrong` creates histories with duplicate values: all
+//! writes of its tpcc, twitter and rubis logs have that id, every read returns it or the initial state, and
+//! every value hash that is read with it was written to that key (5 113, 23 299 and 6 605 reads). If the id
+//! were the identity there, all writes of a key would write the same value, and hardly any anomaly of such
+//! logs could be found.
 //!
-//! A read that names a write which is in no log keeps its value, and so is a read out of thin air: that
-//! *is* the anomaly of the confirmed bug `cock-blog`, 8 of whose 18 reads are such. This file sees one log
-//! at a time and cannot warn of them; the checkers report them.
+//! A read of a write that is in no log keeps its value, and so is a thin-air read. This *is* the anomaly of
+//! the confirmed bug `cock-blog`: 8 of its 18 reads are such reads. This reader sees one log at a time and
+//! cannot warn about them; the checkers report them.
 //!
-//! *Writing.* The directory must not hold logs already, or two histories would be mixed. Values that one
-//! transaction writes are written with their number as write id; if any key is given the same value twice,
-//! all are written in the manner of `VeriStrong`, for which no read need choose among its possible
-//! writers. A write of the initial value is a write of nil.
+//! *Writing.* The directory must not already contain logs; otherwise two histories would be mixed. If all
+//! values are unique, a value is written with its number as write id. If a value is written twice to a key,
+//! all values are written in the manner of `VeriStrong`, which does not require a read to choose among its
+//! possible writers. A write of the initial value is a write of nil.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -57,18 +57,18 @@ use crate::lower::{Fate, Losses, Numbered, are_distinct, natural, session_number
 use crate::problem::{Problems, Warning};
 use crate::{Job, WriteError};
 
-/// The longest log that is read.
+/// The size limit of a log.
 const LONGEST: u64 = 2 << 30;
 
-/// Write ids that are none; see the module.
+/// Special write ids; see the module documentation.
 const INITIAL: i64 = 0xbebe_ebee;
 const NULL: i64 = 0xdead_beef;
 const DELETED: i64 = 0xabcd_efab;
 const BLIND: i64 = 0xadea_fbee;
 const COLLECTED: [i64; 2] = [0x2333_2333, 0x6666_6666];
 const ANY_WRITE: i64 = 0xabdd_efee;
-/// The transaction a read names when nobody wrote what it read: no transaction is called so.
-const NOBODY: i64 = -1;
+/// The transaction that a read names if its value was never written. No transaction has this id.
+const NO_TXN: i64 = -1;
 const SENTINELS: [i64; 7] = [INITIAL, NULL, DELETED, BLIND, COLLECTED[0], COLLECTED[1], ANY_WRITE];
 
 /// Whether the first bytes of a file are records of this format, beginning with a transaction.
@@ -114,8 +114,8 @@ pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether what was read so far may be the beginning of a log, with times or without, so that no more of something else
-/// is read than shows that it is not.
+/// Whether the bytes so far may be the beginning of a log, with or without times. It stops reading as soon as
+/// the input turns out not to be a log.
 fn goes_on() -> impl FnMut(&[u8]) -> bool {
     let mut reached = [(false, 0), (true, 0)];
     move |bytes| {
@@ -144,7 +144,7 @@ fn session_name(name: &str, draft: &mut Draft) -> Value {
     }
 }
 
-/// Whether begins and commits carry times: see the module.
+/// Whether begins and commits carry times; see the module documentation.
 fn has_times(bytes: &[u8]) -> bool {
     let reach = |times| {
         let mut records = Records { bytes, at: 0, times };
@@ -163,27 +163,27 @@ enum Record {
     Read { wid: i64, key: i64, value: i64 },
 }
 
-/// How far the records of a log go.
+/// How far the records of a log can be read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// To the end.
+    /// Up to the end.
     Through,
-    /// To a record that the end cuts off.
+    /// Up to an incomplete record at the end.
     CutOff,
-    /// To something that is no record.
+    /// Up to bytes that are not a record.
     Wrong,
 }
 
-/// The records of a log, as far as they go.
+/// The records of a log, as far as they can be read.
 struct Records<'a> {
     bytes: &'a [u8],
-    /// Where the next record begins.
+    /// The position of the next record.
     at: usize,
     times: bool,
 }
 
 impl Records<'_> {
-    /// How many numbers follow a letter.
+    /// The number of fields after a letter.
     fn fields(&self, letter: u8) -> Option<usize> {
         match letter {
             b'S' | b'C' => Some(1 + usize::from(self.times)),
@@ -193,7 +193,7 @@ impl Records<'_> {
         }
     }
 
-    /// How things stand when there is no further record.
+    /// The state after the last record.
     fn state(&self) -> State {
         match self.bytes.get(self.at) {
             None => State::Through,
@@ -296,7 +296,7 @@ impl Client<'_> {
         self.draft.push(open.txn, kind, key, value, Some(at));
     }
 
-    /// Leaves the open transaction, if there is one, as it is: of unknown outcome.
+    /// Leaves the open transaction, if any, with an unknown outcome.
     fn leave_open(&mut self) {
         if let Some(open) = self.open.take() {
             self.problems.warn(Warning::Unfinished, Some(open.at));
@@ -307,13 +307,13 @@ impl Client<'_> {
     }
 }
 
-/// Writes a history to a directory, one file a session.
+/// Writes a history to a directory, one file per session.
 pub(crate) fn write(history: &History, directory: &Path) -> Result<Losses, WriteError> {
     let mut numbered = Numbered::of(history, "cobra")?;
     let mut losses = std::mem::take(&mut numbered.losses);
     let committed = |txn: &_| numbered.fate(*txn) == Fate::Committed;
     let aborted = numbered.written().filter(|txn| !committed(txn)).count();
-    losses.add("aborted transactions left out, so that reads of their writes are out of thin air", aborted);
+    losses.add("aborted transactions left out, so that reads of their writes become thin-air reads", aborted);
     let sessions = session_numbers(history, &mut losses);
     let ids = txn_ids(history, &mut losses);
     let writers = Writers::of(&numbered, &ids, &mut losses);
@@ -345,7 +345,7 @@ fn put(out: &mut impl Write, letter: u8, fields: &[i64]) -> io::Result<()> {
     fields.iter().try_for_each(|field| out.write_all(&field.to_be_bytes()))
 }
 
-/// Numbers for transactions, their own names if those can serve.
+/// Numbers for transactions: their own names, if those are suitable.
 fn txn_ids(history: &History, losses: &mut Losses) -> Vec<i64> {
     let fit = |name| natural(history, name).and_then(|n| i64::try_from(n).ok());
     let names = history.txns().map(|txn| fit(history.txn_name(txn)).filter(|n| !SENTINELS.contains(n)));
@@ -356,13 +356,13 @@ fn txn_ids(history: &History, losses: &mut Losses) -> Vec<i64> {
     })
 }
 
-/// How values are told: by whom they were written, and as what.
+/// How values are identified: by their writer and a write id.
 struct Writers {
     /// The transaction and write id of each key and value that is not initial.
     by_value: FxHashMap<(u64, u64), (i64, i64)>,
     /// Whether some value was written to a key more than once.
     duplicates: bool,
-    /// Keys to which somebody writes the initial value.
+    /// Keys to which a transaction writes the initial value.
     initial_written: FxHashSet<u64>,
 }
 
@@ -373,9 +373,9 @@ impl Writers {
         let mut duplicates = false;
         for txn in numbered.written().filter(|&txn| numbered.fate(txn) == Fate::Committed) {
             for (is_write, key, value) in numbered.ops(txn) {
-                let known = by_value.entry((key, value)).or_insert((NOBODY, value.cast_signed()));
+                let known = by_value.entry((key, value)).or_insert((NO_TXN, value.cast_signed()));
                 if is_write {
-                    duplicates |= known.0 != NOBODY && value != 0;
+                    duplicates |= known.0 != NO_TXN && value != 0;
                     known.0 = ids[txn.index()];
                 }
                 if is_write && value == 0 {
@@ -392,7 +392,7 @@ impl Writers {
         writers
     }
 
-    /// Gives write ids that are not mistaken for anything else.
+    /// Assigns write ids that do not collide with the special ones.
     fn renumber(&mut self, losses: &mut Losses) {
         losses.add("values replaced by numbers", self.by_value.len());
         let mut values: Vec<u64> = self.by_value.keys().map(|&(_, value)| value).collect();
@@ -405,7 +405,7 @@ impl Writers {
         }
     }
 
-    /// The transaction, write id and value hash that stand for a value of a key.
+    /// The transaction, write id and value hash that represent a value of a key.
     fn name(&self, key: u64, value: u64) -> (i64, i64, i64) {
         match self.by_value.get(&(key, value)) {
             Some(_) if self.duplicates => (ANY_WRITE, ANY_WRITE, value.cast_signed()),
@@ -416,14 +416,14 @@ impl Writers {
     }
 }
 
-/// Makes the directory, or sees to it that it holds no logs.
+/// Creates the directory, or checks that it contains no logs.
 fn make_directory(directory: &Path) -> Result<(), WriteError> {
     std::fs::create_dir_all(directory)?;
     for entry in std::fs::read_dir(directory)? {
         let name = entry?.file_name();
         let name = name.to_string_lossy();
         if name.starts_with('T') && name.ends_with(".log") {
-            let message = format!("{} already holds logs, such as {name}", directory.display());
+            let message = format!("{} already contains logs, such as {name}", directory.display());
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, message).into());
         }
     }

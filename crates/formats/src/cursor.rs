@@ -1,24 +1,24 @@
-//! A place in a text that is being parsed by hand, for the small text formats.
+//! A cursor into a text, for the parsers of small text formats.
 //!
-//! Parsing stops at the first byte that does not fit and says what would have: the cursor then stands on
-//! that byte, so an error needs nothing but the cursor. How to go on is for the format to know.
+//! Parsing stops at the first unexpected byte and returns what was expected. The cursor is then at that byte,
+//! so an error needs only the cursor. The format decides how to continue.
 
-/// What would have fitted at the cursor.
+/// What was expected at the cursor.
 pub(crate) struct Expected(pub(crate) &'static str);
 
-/// A place in a text.
+/// A position in a text.
 pub(crate) struct Cursor<'a> {
     pub(crate) bytes: &'a [u8],
     pub(crate) at: usize,
 }
 
 impl<'a> Cursor<'a> {
-    /// The beginning of a text, after its byte order mark if it has one.
+    /// The beginning of a text, after its byte order mark, if any.
     pub(crate) fn new(bytes: &'a [u8]) -> Cursor<'a> {
         Cursor { bytes, at: if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 } }
     }
 
-    /// What is left.
+    /// The rest of the text.
     pub(crate) fn rest(&self) -> &'a [u8] {
         &self.bytes[self.at..]
     }
@@ -28,7 +28,7 @@ impl<'a> Cursor<'a> {
         self.bytes.get(self.at).copied()
     }
 
-    /// Steps over some text if it is there.
+    /// Skips the given text, if it is next.
     pub(crate) fn eat(&mut self, text: &[u8]) -> bool {
         let there = self.rest().starts_with(text);
         if there {
@@ -37,12 +37,12 @@ impl<'a> Cursor<'a> {
         there
     }
 
-    /// Steps over some text, or says what was expected.
+    /// Skips the given text, or returns what was expected.
     pub(crate) fn expect(&mut self, text: &[u8], what: &'static str) -> Result<(), Expected> {
         if self.eat(text) { Ok(()) } else { Err(Expected(what)) }
     }
 
-    /// Steps over bytes as long as they fit, and gives them.
+    /// Skips bytes while `fits` holds, and returns them.
     pub(crate) fn take_while(&mut self, fits: impl Fn(u8) -> bool) -> &'a [u8] {
         let rest = self.rest();
         let length = rest.iter().position(|&b| !fits(b)).unwrap_or(rest.len());
@@ -50,22 +50,22 @@ impl<'a> Cursor<'a> {
         &rest[..length]
     }
 
-    /// Steps over spaces inside a line.
+    /// Skips spaces inside a line.
     pub(crate) fn skip_blanks(&mut self) {
         self.take_while(|b| matches!(b, b' ' | b'\t' | b'\r'));
     }
 
-    /// Steps over spaces and line ends.
+    /// Skips spaces and line ends.
     pub(crate) fn skip_space(&mut self) {
         self.take_while(|b| b.is_ascii_whitespace());
     }
 
-    /// Goes to the end of the line.
+    /// Skips to the end of the line.
     pub(crate) fn skip_to_line_end(&mut self) {
         self.take_while(|b| b != b'\n');
     }
 
-    /// Steps over spaces, which must lead to the end of the line.
+    /// Skips spaces up to the end of the line, which must follow.
     pub(crate) fn line_end(&mut self) -> Result<(), Expected> {
         self.skip_blanks();
         match self.peek() {
@@ -88,7 +88,7 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// What stands at the cursor, for an error.
+    /// Describes the byte at the cursor, for an error.
     pub(crate) fn found(&self) -> String {
         let next = self.rest();
         let shown = &next[..next.len().min(4)];

@@ -1,7 +1,8 @@
-//! Which format an input is in, by its content and never by its name.
+//! Detects the format of an input by its content, never by its name.
 //!
-//! A directory is looked into: Cobra and Viper logs are directories themselves; any other directory means
-//! the one history file in it, as a Jepsen store directory means its `history.edn`, or the one directory in it.
+//! For a directory, detection looks inside. Cobra and Viper logs are directories themselves. Any other
+//! directory stands for the only history file in it, as a Jepsen store directory stands for its
+//! `history.edn`, or for the only directory in it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,15 +10,15 @@ use std::path::{Path, PathBuf};
 use crate::input::{Input, Source, Stream};
 use crate::{Format, awdit, cobra, dbcop, edn, elle_json, isopredict, native, notation, plume, viper};
 
-/// An input taken apart: its files, and the format they seem to be in.
+/// The files of an input and their detected format.
 pub(crate) struct Detected {
     pub(crate) sources: Vec<Source>,
-    /// The first source, opened: some can be opened only once.
+    /// The first source, already open: some sources can be opened only once.
     pub(crate) first: Stream,
     pub(crate) format: Result<Format, Unrecognised>,
 }
 
-/// Why no format was recognised.
+/// The reason why no format was recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unrecognised {
     Empty,
@@ -25,11 +26,11 @@ pub(crate) enum Unrecognised {
     Text,
 }
 
-/// The files a directory may hold its history in, best first.
+/// The names of history files in a directory, by preference.
 const HISTORY_FILES: [&str; 6] =
     ["history.edn", "history.jsonl", "history.json", "history.bincode", "history.hist", "history.txt"];
 
-/// Finds the files of an input and their format; `None` for a directory without any.
+/// Finds the files of an input and their format; `None` for a directory without history files.
 pub(crate) fn detect(input: &Input) -> io::Result<Option<Detected>> {
     let source = match input {
         Input::Path(path) if path.is_dir() => return detect_directory(path, DEEPEST),
@@ -42,7 +43,7 @@ pub(crate) fn detect(input: &Input) -> io::Result<Option<Detected>> {
     Ok(Some(Detected { sources: vec![source], first, format }))
 }
 
-/// How many directories that hold nothing but a directory are looked through.
+/// The maximal number of nested directories to descend, if each contains only one directory.
 const DEEPEST: u32 = 3;
 
 fn detect_directory(directory: &Path, depth: u32) -> io::Result<Option<Detected>> {
@@ -67,7 +68,7 @@ fn detect_directory(directory: &Path, depth: u32) -> io::Result<Option<Detected>
     }
 }
 
-/// The directory inside a directory, if there is exactly one.
+/// The only directory inside a directory, if there is exactly one.
 fn only_directory(directory: &Path) -> io::Result<Option<PathBuf>> {
     let mut directories = Vec::new();
     for entry in std::fs::read_dir(directory)? {
@@ -79,7 +80,7 @@ fn only_directory(directory: &Path) -> io::Result<Option<PathBuf>> {
     Ok(if directories.len() == 1 { directories.pop() } else { None })
 }
 
-/// The files named like `T12.log`, in the order of their numbers.
+/// The files with names such as `T12.log`, ordered by number.
 fn logs(directory: &Path, letter: char) -> io::Result<Vec<PathBuf>> {
     let mut logs = Vec::new();
     for entry in std::fs::read_dir(directory)? {
@@ -94,10 +95,10 @@ fn logs(directory: &Path, letter: char) -> io::Result<Vec<PathBuf>> {
     Ok(logs.into_iter().map(|(_, path)| path).collect())
 }
 
-/// Whether a text, white space before it removed, begins like a format.
+/// Whether a text without leading white space begins like a format.
 type LooksLike = fn(&[u8]) -> bool;
 
-/// The format of a file by its first bytes.
+/// Detects the format of a file from its first bytes.
 pub(crate) fn by_content(head: &[u8]) -> Result<Format, Unrecognised> {
     let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     if text.iter().all(u8::is_ascii_whitespace) {

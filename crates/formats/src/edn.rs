@@ -1,13 +1,13 @@
-//! Jepsen and Elle histories in EDN: the lexical half. What the maps mean is in [`crate::jepsen`].
+//! Jepsen and Elle histories in EDN: the lexical part. [`crate::jepsen`] interprets the maps.
 //!
 //! ```text
 //! {:index 0, :type :invoke, :process 0, :f :txn, :value [[:append 1 7] [:r 2 nil]]}
 //! {:index 1, :type :ok,     :process 0, :f :txn, :value [[:append 1 7] [:r 2 [3 4]]]}
 //! ```
 //!
-//! Commas are white space, `;` begins a comment, `#_` discards the next form, a tag such as
-//! `#jepsen.history.Op` says nothing that matters here and is gone over. Symbols are kept as keywords,
-//! since the model has one kind for both.
+//! Commas are white space, `;` begins a comment, and `#_` discards the next form. A tag such as
+//! `#jepsen.history.Op` has no meaning here and is skipped. Symbols are read as keywords, since the model has
+//! one kind for both.
 
 use std::io;
 
@@ -89,7 +89,7 @@ impl Syntax for Edn {
     }
 }
 
-/// White space that is not white: comments, discarded forms, tags. `#_ #_ a b` discards both.
+/// Rare kinds of white space: comments, discarded forms, tags. `#_ #_ a b` discards both.
 #[cold]
 fn rare_space(cursor: &mut Cursor<'_>) -> Result<(), Stop> {
     let mut discards = 0u32;
@@ -107,7 +107,7 @@ fn rare_space(cursor: &mut Cursor<'_>) -> Result<(), Stop> {
             }
             (Some(b'#'), Some(next)) if next.is_ascii_alphabetic() => {
                 cursor.token()?;
-                // A tag belongs to the form after it.
+                // A tag belongs to the following form.
                 if cursor.at == cursor.bytes.len() {
                     return Err(Stop::Incomplete);
                 }
@@ -155,7 +155,7 @@ fn other_scalar(cursor: &mut Cursor<'_>, values: &mut Values) -> Result<Value, S
 /// Whether a text begins like this format: with an operation map, alone or in a vector or list.
 pub(crate) fn looks_like(text: &[u8]) -> bool {
     let mut cursor = Cursor { bytes: text, at: 0 };
-    // A head that ends inside a comment or a discarded form has nothing else to go by.
+    // If the head ends inside a comment or a discarded form, nothing else is known about the text.
     let begins_rarely = text.starts_with(b";") || text.starts_with(b"#_") || text.starts_with(b"#jepsen");
     if text.starts_with(b"#") && !begins_rarely && !is_tagged_map(text) {
         return false;
@@ -174,7 +174,7 @@ pub(crate) fn looks_like(text: &[u8]) -> bool {
     }
 }
 
-/// `#some.tag{`: no comment of another format.
+/// Whether the text is `#some.tag{`, which is not a comment of another format.
 fn is_tagged_map(text: &[u8]) -> bool {
     let name = text[1..].iter().take_while(|b| b.is_ascii_alphanumeric() || b".-_/".contains(b)).count();
     name > 0 && text[1 + name..].starts_with(b"{")
@@ -213,7 +213,7 @@ impl Script for Edn {
                 if let Some(spelling) = keyword(name) {
                     out.extend_from_slice(spelling.as_bytes());
                 } else {
-                    losses.add("keywords that EDN cannot spell written as strings", 1);
+                    losses.add("keywords that EDN cannot express written as strings", 1);
                     push_text(out, name);
                 }
             }
@@ -229,8 +229,8 @@ impl Script for Edn {
     }
 }
 
-/// A keyword in EDN, spelt so that it is read again; the name of a key with brackets is that key. `None` where that cannot
-/// be.
+/// A keyword in EDN that reads back as the same keyword. The name of a composite key is returned as that key.
+/// `None` if the name cannot be expressed.
 pub fn keyword(name: &str) -> Option<String> {
     let odd = |c: char| c.is_whitespace() || c.is_control() || " ,;()[]{}\"\\@^`~".contains(c);
     if !name.is_empty() && !name.contains(odd) {

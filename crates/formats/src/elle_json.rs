@@ -1,12 +1,11 @@
-//! elle-cli histories in JSON and JSON Lines: the lexical half. What the maps mean is in
-//! [`crate::jepsen`].
+//! elle-cli histories in JSON and JSON Lines: the lexical part. [`crate::jepsen`] interprets the maps.
 //!
 //! ```text
 //! {"index":0,"type":"invoke","process":0,"f":"txn","value":[["append",1,7],["r",2,null]]}
 //! {"index":1,"type":"ok","process":0,"f":"txn","value":[["append",1,7],["r",2,[3,4]]]}
 //! ```
 //!
-//! The maps stand one after the other or in one array; strings stand for keywords.
+//! The maps follow each other or are in one array. Strings take the place of keywords.
 
 use std::io;
 
@@ -71,7 +70,7 @@ impl Syntax for Json {
         })
     }
 
-    /// Names with escapes are given as they are spelt: none that means anything needs one.
+    /// Names with escapes are returned as spelt: no known name needs an escape.
     #[inline]
     fn name<'a>(cursor: &mut Cursor<'a>) -> Result<Option<&'a [u8]>, Stop> {
         match cursor.peek() {
@@ -133,7 +132,7 @@ pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
     jepsen::read::<Json>(stream, job)
 }
 
-/// Writes a history, one map a line.
+/// Writes a history, one map per line.
 pub(crate) fn write(history: &History, out: &mut dyn io::Write) -> Result<Losses, WriteError> {
     jepsen::write::write::<Json>(history, out)
 }
@@ -164,7 +163,7 @@ impl Script for Json {
             Datum::Text(text) => push_text(out, text),
             Datum::Nat(n) => out.extend_from_slice(n.to_string().as_bytes()),
             Datum::Float(x) if !x.is_finite() => {
-                losses.add("numbers that JSON cannot spell written as strings", 1);
+                losses.add("numbers that JSON cannot express written as strings", 1);
                 push_text(out, &x.to_string());
             }
             other => jepsen::write::push_plain(out, other),

@@ -1,4 +1,4 @@
-//! The formats by name.
+//! The list of formats.
 
 use std::fmt;
 
@@ -25,7 +25,7 @@ pub enum Format {
     Awdit,
     /// `IsoPredict`'s traces.
     IsoPredict,
-    /// isoscope's own JSON Lines.
+    /// isoscope's native JSON Lines.
     Native,
     /// isoscope's one-line notation.
     Notation,
@@ -66,7 +66,7 @@ impl Format {
         }
     }
 
-    /// What it is, in a line.
+    /// A one-line description.
     pub const fn about(self) -> &'static str {
         match self {
             Format::Edn => "Jepsen and Elle histories: EDN operation maps",
@@ -79,7 +79,7 @@ impl Format {
             Format::Viper => "Viper: a directory of J*.log files",
             Format::Awdit => "AWDIT's test format: r 0 1 / ----- / =====",
             Format::IsoPredict => "IsoPredict traces: READ KEY[x] Txn(1, 0) From(0, 0)",
-            Format::Native => "isoscope's own JSON Lines, with everything the model has",
+            Format::Native => "isoscope's native JSON Lines, which keep everything the model has",
             Format::Notation => "isoscope's one-line notation: T1: w(x,1)  T2: r(x,1)",
         }
     }
@@ -89,12 +89,12 @@ impl Format {
         !matches!(self, Format::Viper | Format::Awdit | Format::IsoPredict)
     }
 
-    /// Whether writing makes a directory of files.
+    /// Whether the format is written as a directory of files.
     pub const fn is_directory(self) -> bool {
         matches!(self, Format::Cobra)
     }
 
-    /// The format of that name.
+    /// Finds a format by name.
     pub fn from_name(name: &str) -> Option<Format> {
         Format::ALL.into_iter().find(|format| format.name() == name)
     }

@@ -1,10 +1,9 @@
-//! Where histories come from: files, directories and standard input, compressed or not.
+//! Input sources: files, directories and standard input, compressed or not.
 //!
-//! Everything is a stream. A stream of lines is handed out in blocks that end at a line's end
-//! ([`Blocks`]), so that several threads can parse while one reads, compressed input and pipes are no
-//! different from files, and memory stays at a few blocks whatever the size of the input. Files are read,
-//! not mapped: a mapped file that somebody truncates kills the process, its pages count as our memory, and
-//! copying costs a fiftieth of parsing.
+//! Everything is a stream. A stream of lines is split into blocks of whole lines ([`Blocks`]). So several
+//! threads can parse while one reads, compressed input and pipes work like files, and memory use is a few
+//! blocks for input of any size. Files are read, not mapped: truncating a mapped file kills the process, its
+//! pages count as memory of this process, and copying costs a fiftieth of the parsing time.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -14,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use crate::Progress;
 use crate::problem::Problems;
 
-/// What to read.
+/// The input to read.
 #[derive(Clone, Debug)]
 pub enum Input {
     /// A file, or a directory that holds a history.
@@ -23,7 +22,7 @@ pub enum Input {
     Stdin,
     /// Bytes in memory, under a name.
     Bytes {
-        /// What to call them in messages.
+        /// The name to use in messages.
         name: String,
         /// The bytes.
         bytes: Arc<[u8]>,
@@ -31,7 +30,7 @@ pub enum Input {
 }
 
 impl Input {
-    /// The input a command-line argument names: `-` is standard input.
+    /// The input for a command-line argument: `-` is standard input.
     pub fn from_arg(arg: &Path) -> Input {
         if arg.as_os_str() == "-" { Input::Stdin } else { Input::Path(arg.to_owned()) }
     }
@@ -61,13 +60,13 @@ pub(crate) struct Source {
 #[derive(Clone)]
 enum Content {
     File(PathBuf),
-    /// Standard input, or the path of a pipe or device: it can be read only once, so what is read is kept in
-    /// an anonymous file, for messages that quote it.
+    /// Standard input, a pipe or a device. It can be read only once, so its content is copied to an anonymous
+    /// file, for messages that quote it.
     Once(Option<PathBuf>, Arc<Mutex<Spool>>),
     Bytes(Arc<[u8]>),
 }
 
-/// What was read of a source that can be read only once, on disk.
+/// The content read so far of a source that can be read only once, on disk.
 #[derive(Default)]
 pub(crate) struct Spool {
     file: Option<File>,
@@ -92,7 +91,7 @@ impl Source {
         Source { name: name.to_owned(), content: Content::Bytes(bytes) }
     }
 
-    /// The content, decompressed. To be called once; see [`Source::reopen`].
+    /// Opens the decompressed content. Must be called only once; see [`Source::reopen`].
     pub(crate) fn open(&self) -> io::Result<Stream> {
         match &self.content {
             Content::File(path) => Stream::new(Box::new(File::open(path)?)),
@@ -108,7 +107,7 @@ impl Source {
         }
     }
 
-    /// The content again, as far as it was read before.
+    /// Opens the content again, as far as it was read before.
     pub(crate) fn reopen(&self) -> io::Result<Stream> {
         match &self.content {
             Content::Once(_, spool) => {
@@ -139,13 +138,14 @@ impl Read for Tee {
     }
 }
 
-/// Asked, often and from any thread, whether so many more bytes of memory may be used.
+/// A callback that is asked, often and from any thread, whether a number of additional bytes of memory may be
+/// used.
 pub type Room = Arc<dyn Fn(u64) -> bool + Send + Sync>;
 
-/// How much of the beginning [`Stream::head`] shows.
+/// The size of [`Stream::head`].
 const HEAD: usize = 64 << 10;
 
-/// A decompressed stream whose beginning can be looked at before it is read.
+/// A decompressed stream whose first bytes can be inspected before reading.
 pub(crate) struct Stream {
     head: Vec<u8>,
     used: usize,
@@ -172,7 +172,7 @@ impl Stream {
         Ok(Stream { head, used: 0, rest, room: None })
     }
 
-    /// The stream, which fails with [`io::ErrorKind::OutOfMemory`] when there is no room left.
+    /// The same stream, which fails with [`io::ErrorKind::OutOfMemory`] when `room` refuses more memory.
     pub(crate) fn within(self, room: Option<Room>) -> Stream {
         Stream { room, ..self }
     }
@@ -182,7 +182,7 @@ impl Stream {
         &self.head
     }
 
-    /// All of the stream, if it is not longer than `limit`; or as much of it as shows that it should not `go_on`.
+    /// Reads the whole stream, if it is not longer than `limit`. Stops early if `go_on` returns false.
     pub(crate) fn read_while(
         mut self,
         limit: u64,
@@ -191,15 +191,16 @@ impl Stream {
         let mut all = Vec::new();
         while (&mut self).take(BLOCK as u64).read_to_end(&mut all)? > 0 && go_on(&all) {
             if all.len() as u64 > limit {
-                let message = format!("longer than {} MiB, the most this format is read from", limit >> 20);
+                let message = format!("longer than {} MiB, the limit for this format", limit >> 20);
                 return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
             }
         }
         Ok(all)
     }
 
-    /// All of the stream, if it is text, not longer than `limit` and without a line longer than `longest_line`. What is
-    /// wrong is noticed as it is read, so that a file of zeros is refused at its first zero; `None` when it was reported.
+    /// Reads the whole stream, if it is text, not longer than `limit` and without a line longer than
+    /// `longest_line`. Problems are detected while reading, so that a file of zeros is rejected at its first
+    /// zero. `None` if a problem was reported.
     pub(crate) fn read_text(
         self,
         limit: u64,
@@ -232,7 +233,7 @@ impl Stream {
     }
 }
 
-/// Reports a line that no sensible input has. What follows is not read: positions in it would be meaningless.
+/// Reports a line that is too long. The rest is not read: positions in it would be meaningless.
 pub(crate) fn too_long(at: u64, longest_line: usize, problems: &mut Problems) {
     let most = match longest_line {
         bytes @ ..1024 => format!("{bytes} bytes"),
@@ -255,7 +256,7 @@ impl Read for Stream {
     }
 }
 
-/// Zstandard frames, one after the other.
+/// A sequence of Zstandard frames.
 struct Zstd {
     frame: Option<
         ruzstd::decoding::StreamingDecoder<Box<dyn io::BufRead + Send>, ruzstd::decoding::FrameDecoder>,
@@ -269,7 +270,7 @@ impl Zstd {
     }
 }
 
-/// The decoder's own words are about its insides.
+/// The decoder's own messages describe its internals, so they are replaced.
 fn corrupt<E>(_: E) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "the zstd data is corrupt or cut off")
 }
@@ -282,8 +283,8 @@ impl Read for Zstd {
                 self.frame = Some(frame);
                 return Ok(n);
             }
-            let told = frame.decoder.get_checksum_from_data();
-            if told.is_some() && told != frame.decoder.get_calculated_checksum() {
+            let stored = frame.decoder.get_checksum_from_data();
+            if stored.is_some() && stored != frame.decoder.get_calculated_checksum() {
                 return Err(corrupt(()));
             }
             let mut input = frame.into_inner();
@@ -295,9 +296,9 @@ impl Read for Zstd {
     }
 }
 
-/// How long a block is, roughly.
+/// The approximate length of a block.
 const BLOCK: usize = 512 << 10;
-/// Room in front for the line that the block before broke off, so that buffers need not grow.
+/// Space reserved at the front for the line that the previous block cut, so that buffers need not grow.
 const ROOM: usize = 4 << 10;
 
 /// A run of whole lines.
@@ -306,13 +307,13 @@ pub(crate) struct Block {
     pub(crate) start: u64,
     /// The lines. Every line but the last of the input ends with a newline.
     pub(crate) bytes: Vec<u8>,
-    /// Whether this is the beginning of a line that is too long, and nothing else.
+    /// Whether this is only the beginning of a line that is too long.
     pub(crate) cut: bool,
     pool: Pool,
 }
 
-/// Buffers that blocks no longer need. Fresh memory must be cleared by the kernel, page by page, which
-/// would take longer than parsing what is read into it.
+/// Buffers for reuse. The kernel must clear new memory page by page, which would take longer than parsing the
+/// content.
 type Pool = Arc<Mutex<Vec<Vec<u8>>>>;
 
 impl Drop for Block {
@@ -323,7 +324,7 @@ impl Drop for Block {
     }
 }
 
-/// A stream cut into runs of whole lines.
+/// A stream split into runs of whole lines.
 pub(crate) struct Blocks {
     stream: Stream,
     carry: Vec<u8>,
@@ -334,8 +335,8 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// Blocks of a stream none of whose lines may be much longer than `longest_line`. A longer line is cut: its first
-    /// block says so.
+    /// Splits a stream into blocks. A line may not be much longer than `longest_line`. A longer line is cut,
+    /// and its first block is marked.
     pub(crate) fn new(stream: Stream, longest_line: usize) -> Blocks {
         Blocks { stream, carry: Vec::new(), start: 0, ended: false, longest_line, pool: Pool::default() }
     }

@@ -1,4 +1,5 @@
-//! `IsoPredict`'s traces: who wrote what, and whom every read read from. There are no values.
+//! `IsoPredict`'s traces: the writes of each transaction, and the writer of every read. They contain no
+//! values.
 //!
 //! ```text
 //! WRITE KEY[x] Txn(1, 0)                          session 1, transaction 0 writes x
@@ -8,25 +9,25 @@
 //! DELETE[k] from Set[s] Txn(1, 2)                 also DELETE KEY[k] From Set(s) Txn(1, 2)
 //! ```
 //!
-//! Small and capital letters, spaces, and round or square brackets make no difference. Blank lines and
-//! comments (`#`, `//`) are passed over, and so are the `REPLAY` reports that the tool prints into its
-//! traces; any other line is an error. Every transaction of a trace committed. Session order is the order
-//! of each transaction's first line, as for the tool itself.
+//! Letter case, spaces, and round or square brackets make no difference. Blank lines, comments (`#`, `//`)
+//! and the `REPLAY` reports that the tool prints into its traces are ignored; any other line is an error.
+//! Every transaction of a trace committed. Session order is the order of each transaction's first line, as in
+//! the tool itself.
 //!
 //! The conventions that change verdicts:
 //!
-//! - *Values stand for writers.* The first write of a key by `Txn(s, t)` has the value `s.t`, its n-th
-//!   write of that key the value `s.t.n`. `From(s, t)` is the *last* such write, whatever the order of
-//!   lines; a transaction that names itself reads its latest write before the read. An element of a set is
-//!   a key `s[k]` of its own; a delete is a write with such a value too, and `CONTAINS` a read.
-//! - *`Txn(0, 0)` is the initial state.* The paper (section 2) has a transaction `t0` that writes every
-//!   key's initial value and precedes every other one, and the tool gives it these numbers and adds the
-//!   writes the trace does not show. So what `Txn(0, 0)` writes is not a transaction of the history, and
-//!   `From(0, 0)` reads the initial value, nil. Were it kept as a transaction, nothing would order it
-//!   before the others, and a trace could pass that the tool rightly refuses. Only a `Txn(0, 0)` that
-//!   itself reads from another transaction cannot be the initial state and stays an ordinary one.
-//! - A read from a transaction that never writes the key is a read out of thin air, with a warning; the
-//!   value is that the writer would have had.
+//! - *Values identify writers.* The first write of a key by `Txn(s, t)` has the value `s.t`, its n-th write
+//!   of that key the value `s.t.n`. `From(s, t)` is the *last* such write, independent of the order of lines.
+//!   A transaction that names itself reads its latest write before the read. An element of a set is a key
+//!   `s[k]`. A delete is a write with such a value too, and `CONTAINS` is a read.
+//! - *`Txn(0, 0)` is the initial state.* The paper (section 2) has a transaction `t0` that writes every key's
+//!   initial value and precedes every other one. The tool gives it these numbers and adds the writes that the
+//!   trace does not show. So the writes of `Txn(0, 0)` are not a transaction of the history, and `From(0, 0)`
+//!   reads the initial value, nil. As an ordinary transaction, it would not be ordered before the others, and
+//!   a trace that the tool rightly rejects could pass. Only a `Txn(0, 0)` that itself reads from another
+//!   transaction cannot be the initial state and stays an ordinary transaction.
+//! - A read from a transaction that never writes the key is a thin-air read, with a warning. Its value is the
+//!   one that the writer would have written.
 
 use std::io;
 
@@ -38,15 +39,15 @@ use crate::cursor::{Cursor, Expected};
 use crate::input::Stream;
 use crate::problem::{Problems, Warning};
 
-/// The longest input that is read.
+/// The size limit.
 const LONGEST: u64 = 2 << 30;
-/// No line of this format comes near.
+/// Far longer than any line of this format.
 const LONGEST_LINE: usize = 64 << 20;
 
 /// A transaction's name: session and number.
 type Name = (u64, u64);
 
-/// The transaction that stands for the initial state.
+/// The transaction that represents the initial state.
 const INITIAL: Name = (0, 0);
 
 /// Whether a text begins with an operation of this format, after comments.
@@ -98,11 +99,11 @@ struct Line<'a> {
     set: Option<&'a str>,
     key: &'a str,
     txn: Name,
-    /// Whom a read names.
+    /// The transaction that a read names.
     from: Name,
 }
 
-/// Steps over a line that says nothing about the history.
+/// Skips a line that does not belong to the history.
 fn skip_remark(cursor: &mut Cursor<'_>) -> bool {
     let remark = [b"#".as_slice(), b"//", b"REPLAY "].iter().any(|&start| cursor.eat(start));
     if remark {
@@ -111,7 +112,7 @@ fn skip_remark(cursor: &mut Cursor<'_>) -> bool {
     remark
 }
 
-/// Reads a line, up to its end.
+/// Reads a line up to its end.
 fn line<'a>(cursor: &mut Cursor<'a>) -> Result<Line<'a>, Expected> {
     const OPERATION: &str = "WRITE KEY[..], READ KEY[..], INSERT[..], CONTAINS[..] or DELETE[..]";
     let start = cursor.at;
@@ -165,7 +166,7 @@ fn transactions(cursor: &mut Cursor<'_>, kind: OpKind) -> Result<(Name, Name), E
     Ok((txn.unwrap_or(INITIAL), from.unwrap_or(INITIAL)))
 }
 
-/// Steps over spaces and a word in small or capital letters, which must end there.
+/// Skips spaces and a word in any letter case, which must end there.
 fn eat_word(cursor: &mut Cursor<'_>, word: &[u8]) -> bool {
     cursor.skip_blanks();
     let (start, found) = (cursor.at, cursor.take_while(|b| b.is_ascii_alphabetic()));
@@ -217,12 +218,12 @@ fn pair(cursor: &mut Cursor<'_>) -> Result<Name, Expected> {
     Ok((session, number))
 }
 
-/// What is known of the whole trace, and the draft it goes to.
+/// Facts about the whole trace, and the draft to fill.
 struct Filling<'d> {
     draft: &'d mut Draft,
     /// The name of each line's key.
     keys: Vec<Value>,
-    /// How many times a transaction writes a key in all.
+    /// The total number of writes of a key by a transaction.
     writes: FxHashMap<(Name, Value), u64>,
     /// Whether `Txn(0, 0)` is the initial state.
     has_initial: bool,
@@ -265,8 +266,8 @@ impl<'d> Filling<'d> {
         }
     }
 
-    /// What a read from a transaction saw; `own` is how often the reader wrote the key before, if it names
-    /// itself and did.
+    /// The value of a read from a transaction. `own` is the number of earlier writes of the key by the
+    /// reader, if it names itself and has any.
     fn read_value(
         &mut self,
         from: Name,
@@ -287,7 +288,7 @@ impl<'d> Filling<'d> {
     }
 }
 
-/// A set's element is called by both names; anything else by its own, as a number if it is one.
+/// The name of a set's element contains both names. Any other key has its own name, as a number if it is one.
 fn key_name(line: &Line<'_>, draft: &mut Draft) -> Value {
     match (line.set, line.key.parse::<u64>()) {
         (Some(set), _) => draft.values.text(&format!("{set}[{}]", line.key)),

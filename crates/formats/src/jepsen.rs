@@ -1,36 +1,39 @@
-//! Jepsen's operation maps: what EDN and JSON histories mean, once for both.
+//! The meaning of Jepsen's operation maps, shared by EDN and JSON histories.
 //!
-//! A history is maps, one after the other or in one vector. Each says that a process invoked a transaction
-//! or how one ended. The conventions that change verdicts:
+//! A history is a sequence of maps, one after the other or in one vector. Each map records that a process
+//! invoked a transaction, or how a transaction ended. The conventions that change verdicts:
 //!
-//! - `ok` happened, with the values of its completion. `fail` did not, and `info` may have; both have the
-//!   operations of the invocation, and what they read nobody knows;
-//! - an invocation without a completion is like `info`;
-//! - real time is the order of the maps: a transaction begins at its invocation and ends at its completion.
-//!   One of unknown outcome never ends; a completion without an invocation has no real time at all;
-//! - a process that is an integer is a client, and its session; any other (`:nemesis`) is left out. Where
-//!   the process is missing every transaction is a session of its own, and a completion belongs to the
-//!   invocation before it;
-//! - every key begins with nil. Reading nil from a list is reading the empty list; whether a key is a list
-//!   or a register is decided by what else is done to it, when the whole input is known;
-//! - a read without a value, `[:r :x]`, has an unknown result, also in an `ok`;
-//! - a key may be any datum; one with brackets is called by its canonical text ([`composite`]).
+//! - `ok` is committed, with the values of its completion. `fail` is aborted and `info` is of unknown
+//!   outcome; both have the operations of the invocation, and the results of their reads are unknown.
+//! - An invocation without a completion is treated as `info`.
+//! - Real-time order is the order of the maps: a transaction begins at its invocation and ends at its
+//!   completion. A transaction of unknown outcome never ends. A completion without an invocation is not
+//!   ordered in real time.
+//! - A process that is an integer is a client and a session; any other (`:nemesis`) is ignored. Without a
+//!   process, every transaction is a session of its own, and a completion belongs to the preceding
+//!   invocation.
+//! - The initial value of every key is nil. A read of nil from a list is a read of the empty list. Whether a
+//!   key is a list or a register is decided by its other operations, when the whole input is known.
+//! - A read without a value, `[:r :x]`, has an unknown result, also in an `ok`.
+//! - A key may be any datum. A composite key is named by its canonical text ([`composite`]).
 //!
-//! And those of histories with rows (Elle's closed-predicate):
+//! The conventions of histories with rows (Elle's closed-predicate):
 //!
-//! - `[:insert k v]` writes a value, `[:delete k]` writes nil, and nil is read where there is no row;
-//! - `[:rp :true {k v}]` reads all keys of the history and found the rows `{k v}`: a range read from the lowest to the
-//!   highest key. Rows may also be pairs, `[[k v]]`. A name in a JSON object that spells an integer is that integer;
-//! - with any other predicate, the rows found are reads. That no other row matched is not judged, and a warning says so. The
-//!   same applies to `:true` where the keys have no common order;
-//! - an `ok` of `:f :init` that is over before anything else begins has the initial values, `{k v}`. Any other is a
-//!   transaction of inserts.
+//! - `[:insert k v]` writes a value, `[:delete k]` writes nil, and a read returns nil if the row does not
+//!   exist.
+//! - `[:rp :true {k v}]` reads all keys of the history and returns the rows `{k v}`: it is a range read from
+//!   the lowest to the highest key. Rows may also be pairs, `[[k v]]`. A name in a JSON object that spells an
+//!   integer is that integer.
+//! - With any other predicate, the returned rows are reads. The absence of other matching rows is not
+//!   checked, and a warning says so. The same applies to `:true` if the keys have no common order.
+//! - An `ok` of `:f :init` that ends before anything else begins contains the initial values, `{k v}`. Any
+//!   other is a transaction of inserts.
 //!
-//! Reading goes in three steps. [`scan`] turns a block of text into records of transactions, in parallel,
-//! pairing invocations with completions where both are in the block; the value of an invocation that was
-//! answered with `ok` is never read. [`merge`] puts the blocks together in order: the pairs that blocks
-//! tore apart, sessions, real time, and the forms that lie across blocks. At the end the merger decides
-//! lists and registers and hands the operations to the draft.
+//! Reading takes three steps. [`scan`] turns a block of text into records of transactions, in parallel. It
+//! pairs invocations with completions if both are in the block; the value of an invocation whose completion
+//! is `ok` is never read. [`merge`] puts the blocks together in order: pairs split between blocks, sessions,
+//! real-time order, and forms that extend over several blocks. At the end the merger decides which keys are
+//! lists and passes the operations to the draft.
 //!
 //! A value that is never read is checked for matching brackets only.
 
@@ -52,17 +55,18 @@ pub(crate) mod write;
 
 use cursor::Syntax;
 
-/// No form may be longer: it is held in memory as a whole.
+/// The longest form. A form is held in memory as a whole.
 const LONGEST_FORM: usize = 64 << 20;
-/// A longer line is cut by [`Blocks`], which does no harm: forms may lie across blocks.
+/// [`Blocks`] cuts a longer line. This is harmless, since forms may extend over several blocks.
 const LONGEST_LINE: usize = 16 << 20;
-/// No word may be longer, and no operation may be later than this after errors: the input is something else.
+/// The longest word, and the largest distance from an error to the next operation: beyond it the input is in
+/// another format.
 const LONGEST_WORD: usize = 16 << 20;
 
 /// Reads a stream.
 pub(crate) fn read<S: Syntax>(stream: Stream, job: Job<'_>) -> io::Result<()> {
     let Job { base, draft, problems, progress, .. } = job;
-    // Binary data may have no line end for a gigabyte; it is told at once.
+    // Binary data may have no line end for a gigabyte, so it is rejected at once.
     if let Some(zero) = memchr::memchr(0, stream.head()) {
         problems.error(Some(base + zero as u64), "unexpected byte 0x00", "text");
         return Ok(());

@@ -1,54 +1,54 @@
-//! JSON, pulled apart piece by piece.
+//! A pull parser for JSON.
 //!
-//! The readers of JSON formats know what comes next, so nothing is built: a [`Scanner`] stands at a byte
-//! and is asked for the piece that is expected there. What it finds instead is a [`Fault`] with the place
-//! and the expectation. Containers are walked with [`Scanner::open`] and [`Scanner::more`]:
+//! The readers of JSON formats know what comes next, so no document tree is built. A [`Scanner`] is at a byte
+//! and is asked for the expected element. If it finds something else, it returns a [`Fault`] with the
+//! position and the expectation. Containers are read with [`Scanner::open`] and [`Scanner::more`]:
 //!
 //! ```text
 //! scanner.open(b'[', "a list")?;
 //! while scanner.more(b']')? { scanner.scalar("an element")?; }
 //! ```
 //!
-//! Invariants: no input makes a scanner recurse, so depth costs no stack, and nothing is skipped that is
-//! nested deeper than [`DEEPEST`]; integers are exact up to 64 bits and an error beyond; text is UTF-8 or
-//! an error; and input that is cut off faults exactly at its end, which is how a reader tells a recording
-//! that crashed from garbage ([`Fault::is_end`]).
+//! Invariants: a scanner never recurses, so nesting costs no stack, and skipping fails below the nesting
+//! depth [`DEEPEST`]. Integers are exact up to 64 bits; larger ones are an error. Text that is not UTF-8 is
+//! an error. Input that is cut off faults exactly at its end. This is how a reader distinguishes the
+//! recording of a crashed recorder from garbage ([`Fault::is_end`]).
 
 use std::borrow::Cow;
 
 use crate::problem::Problems;
 
-/// How deep containers may nest.
+/// The maximal nesting depth of containers.
 pub(crate) const DEEPEST: usize = 128;
 
-/// Why the bytes are not what was asked for.
+/// The reason why the requested element was not read.
 #[derive(Debug)]
 pub(crate) struct Fault {
     /// The offset of the offending byte.
     pub(crate) at: usize,
-    /// What is wrong, where "unexpected" does not say it.
+    /// What is wrong, if "unexpected" is not enough.
     message: Option<&'static str>,
-    /// What was expected, or how to mend it.
+    /// What was expected, or how to fix it.
     expected: &'static str,
 }
 
-/// What a scanner was asked for, or why it is not there.
+/// The requested element, or a fault.
 pub(crate) type Scanned<T> = Result<T, Fault>;
 
 impl Fault {
-    /// Something unexpected at an offset.
+    /// An unexpected byte at an offset.
     #[cold]
     pub(crate) fn unexpected(at: usize, expected: &'static str) -> Fault {
         Fault { at, message: None, expected }
     }
 
-    /// Something that reads well and means nothing.
+    /// An element that is syntactically correct and has an invalid meaning.
     #[cold]
     pub(crate) fn wrong(at: usize, message: &'static str, expected: &'static str) -> Fault {
         Fault { at, message: Some(message), expected }
     }
 
-    /// Whether the input was right as far as it goes.
+    /// Whether the input is correct up to its end.
     pub(crate) fn is_end(&self, bytes: &[u8]) -> bool {
         self.at >= bytes.len()
     }
@@ -63,7 +63,7 @@ impl Fault {
     }
 }
 
-/// What stands where something else was expected.
+/// Describes an unexpected byte.
 fn describe(bytes: &[u8], at: usize) -> String {
     match bytes.get(at) {
         None => "the input ends here".to_owned(),
@@ -74,7 +74,7 @@ fn describe(bytes: &[u8], at: usize) -> String {
     }
 }
 
-/// A number, exactly.
+/// A number, exact.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Number {
     /// An integer that fits.
@@ -85,7 +85,7 @@ pub(crate) enum Number {
     Float(f64),
 }
 
-/// A value that is no container.
+/// A value that is not a container.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Scalar<'a> {
     Null,
@@ -94,11 +94,11 @@ pub(crate) enum Scalar<'a> {
     Text(Cow<'a, str>),
 }
 
-/// A place in a JSON text; see the module.
+/// A position in a JSON text; see the module documentation.
 pub(crate) struct Scanner<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// The container was entered and nothing of it was seen yet, so no comma may come.
+    /// Whether a container was just opened, so that no comma may follow.
     first: bool,
 }
 
@@ -108,14 +108,14 @@ impl<'a> Scanner<'a> {
         Scanner { bytes, at: 0, first: false }
     }
 
-    /// The offset of the next byte that is not space.
+    /// The offset of the next byte that is not white space.
     #[inline]
     pub(crate) fn at(&mut self) -> usize {
         self.space();
         self.at
     }
 
-    /// The next byte that is not space; 0 at the end.
+    /// The next byte that is not white space; 0 at the end.
     #[inline]
     pub(crate) fn peek(&mut self) -> u8 {
         self.space();
@@ -134,24 +134,24 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// A fault here.
+    /// A fault at the current position.
     #[cold]
     pub(crate) fn fail<T>(&mut self, expected: &'static str) -> Scanned<T> {
         let at = self.at();
         Err(Fault::unexpected(at, expected))
     }
 
-    /// Whether everything was read.
+    /// Whether the whole input was read.
     pub(crate) fn is_at_end(&mut self) -> bool {
         self.at() == self.bytes.len()
     }
 
-    /// Nothing may follow.
+    /// Checks that nothing follows.
     pub(crate) fn end(&mut self, expected: &'static str) -> Scanned<()> {
         if self.is_at_end() { Ok(()) } else { self.fail(expected) }
     }
 
-    /// Reads one byte that must come.
+    /// Reads one byte, which must be next.
     #[inline]
     pub(crate) fn expect(&mut self, byte: u8, expected: &'static str) -> Scanned<()> {
         if self.peek() == byte {
@@ -170,7 +170,8 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Goes to the next element of the container that `close` ends; false at its end, which is read.
+    /// Moves to the next element of the container that `close` ends. At its end, reads `close` and returns
+    /// false.
     #[inline]
     pub(crate) fn more(&mut self, close: u8) -> Scanned<bool> {
         let first = std::mem::replace(&mut self.first, false);
@@ -192,21 +193,21 @@ impl<'a> Scanner<'a> {
         Ok(true)
     }
 
-    /// Goes to an element that must come.
+    /// Moves to an element, which must exist.
     #[inline]
     pub(crate) fn next(&mut self, close: u8, expected: &'static str) -> Scanned<()> {
         let at = self.at();
         if self.more(close)? { Ok(()) } else { Err(Fault::unexpected(at, expected)) }
     }
 
-    /// The end of a container that must come.
+    /// Reads the end of a container, which must be next.
     #[inline]
     pub(crate) fn close(&mut self, close: u8, expected: &'static str) -> Scanned<()> {
         let at = self.at();
         if self.more(close)? { Err(Fault::unexpected(at, expected)) } else { Ok(()) }
     }
 
-    /// The name of an object's member, and its colon.
+    /// Reads the name of an object's member, and its colon.
     #[inline]
     pub(crate) fn name(&mut self) -> Scanned<Cow<'a, str>> {
         let name = self.string("a name in quotes")?;
@@ -214,7 +215,7 @@ impl<'a> Scanner<'a> {
         Ok(name)
     }
 
-    /// A string.
+    /// Reads a string.
     #[inline]
     pub(crate) fn string(&mut self, expected: &'static str) -> Scanned<Cow<'a, str>> {
         self.expect(b'"', expected)?;
@@ -240,7 +241,7 @@ impl<'a> Scanner<'a> {
         Err(Fault::wrong(self.at, "a control character inside a text", "an escape such as \\n or \\u0000"))
     }
 
-    /// The rest of a string whose first escape was met.
+    /// Reads the rest of a string after its first escape.
     #[cold]
     fn escaped_string(&mut self, start: usize) -> Scanned<String> {
         let mut text = String::new();
@@ -266,7 +267,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// What an escape stands for; its backslash was read.
+    /// Reads an escape after its backslash.
     fn escape(&mut self) -> Scanned<char> {
         let c = match self.byte() {
             c @ (b'"' | b'\\' | b'/') => char::from(c),
@@ -285,7 +286,7 @@ impl<'a> Scanner<'a> {
         Ok(c)
     }
 
-    /// The character of `\uXXXX`, or of a pair of them.
+    /// Reads the character of `\uXXXX`, or of a surrogate pair.
     fn unicode(&mut self) -> Scanned<char> {
         let start = self.at.saturating_sub(2);
         let alone = || Fault::wrong(start, "half of a surrogate pair", "both halves, as in \\ud83d\\ude00");
@@ -293,7 +294,7 @@ impl<'a> Scanner<'a> {
         if let Some(c) = char::from_u32(first) {
             return Ok(c);
         }
-        // A pair that the end of the input tears apart is cut off, not wrong.
+        // A pair split by the end of the input is cut off, not wrong.
         for byte in *b"\\u" {
             match self.bytes.get(self.at) {
                 Some(&found) if found == byte => self.at += 1,
@@ -319,7 +320,7 @@ impl<'a> Scanner<'a> {
         Ok(n)
     }
 
-    /// A number.
+    /// Reads a number.
     #[inline]
     pub(crate) fn number(&mut self, expected: &'static str) -> Scanned<Number> {
         self.space();
@@ -345,7 +346,7 @@ impl<'a> Scanner<'a> {
         Ok(Number::Int(if negative { -n } else { n }))
     }
 
-    /// A number that is not a short integer, or none at all.
+    /// Reads a number that is not a short integer, or fails.
     #[cold]
     fn odd_number(&mut self, start: usize, digits: usize, expected: &'static str) -> Scanned<Number> {
         if self.at == digits {
@@ -390,7 +391,7 @@ impl<'a> Scanner<'a> {
         if self.at > start { Ok(()) } else { Err(Fault::unexpected(self.at, "a digit")) }
     }
 
-    /// A value that is no container.
+    /// Reads a value that is not a container.
     #[inline]
     pub(crate) fn scalar(&mut self, expected: &'static str) -> Scanned<Scalar<'a>> {
         match self.peek() {
@@ -403,7 +404,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// `true` or `false`.
+    /// Reads `true` or `false`.
     pub(crate) fn boolean(&mut self, expected: &'static str) -> Scanned<bool> {
         let at = self.at();
         match self.scalar(expected)? {
@@ -412,7 +413,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// A word without quotes. One that is cut off faults at the end, like all else.
+    /// Reads a word without quotes. If it is cut off, the fault is at the end of the input.
     fn literal(&mut self, word: &'static str) -> Scanned<()> {
         for &byte in word.as_bytes() {
             if self.bytes.get(self.at) != Some(&byte) {
@@ -423,7 +424,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Reads a value of any kind and forgets it. The open containers are the bits of a number.
+    /// Reads and discards a value of any kind. The open containers are the bits of a number.
     pub(crate) fn skip_value(&mut self) -> Scanned<()> {
         let (mut objects, mut depth) = (0u128, 0);
         loop {
@@ -458,7 +459,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// The fault of containers inside containers without end.
+/// The fault of containers that are nested too deep.
 #[cold]
 pub(crate) fn too_deep(at: usize) -> Fault {
     Fault::wrong(at, "nested too deep", "at most 128 lists and objects inside each other")
@@ -546,9 +547,9 @@ mod tests {
         }
     }
 
-    /// Every proper beginning of a value faults at its end: that is what makes it cut off and not garbage.
+    /// Every proper prefix of a value faults at its end. This distinguishes cut-off input from garbage.
     #[test]
-    fn what_is_cut_off_faults_at_the_end() {
+    fn cut_off_input_faults_at_its_end() {
         let text = "{\"a\\u00e9\\ud83d\\ude00é\": [true, false, null, -1.5e-7, \"x\\n\", {}, []], \"b\": {\"c\": 1}}";
         for cut in 0..text.len() {
             let bytes = &text.as_bytes()[..cut];
@@ -579,19 +580,19 @@ mod tests {
     }
 
     #[test]
-    fn nesting_has_a_limit_and_no_stack() {
+    fn nesting_is_limited_and_uses_no_stack() {
         let nested = |n: usize| "[".repeat(n) + &"]".repeat(n);
         assert!(Scanner::new(nested(DEEPEST).as_bytes()).skip_value().is_ok());
         for text in [nested(DEEPEST + 1), "[".repeat(100_000), "{\"a\":".repeat(100_000)] {
             let fault = Scanner::new(text.as_bytes()).skip_value().unwrap_err();
             assert_eq!(fault.message, Some("nested too deep"));
         }
-        // Bits of containers that were left do not linger.
+        // The bits of containers that were closed are cleared.
         assert!(Scanner::new(b"[[{},[]],{\"a\":[{}]},[]]").skip_value().is_ok());
     }
 
     #[test]
-    fn what_is_pushed_reads_back() {
+    fn pushed_text_reads_back() {
         let text: String = (0..0x250u32).filter_map(char::from_u32).chain("\"\\/😀".chars()).collect();
         let mut out = Vec::new();
         push_text(&mut out, &text);

@@ -1,4 +1,4 @@
-//! Every history format people have: detection, readers, writers, and diagnostics that point at the input.
+//! Readers and writers of history formats, format detection, and diagnostics that point into the input.
 //!
 //! ```
 //! use isoscope_formats::{Format, Input, ReadOptions, read};
@@ -9,8 +9,9 @@
 //! assert_eq!(reading.history.txn_count(), 2);
 //! ```
 //!
-//! One file a format, each with the conventions that silently change verdicts when guessed wrong. Readers
-//! never panic, find every problem they can, and give either a history (perhaps with warnings) or errors.
+//! Each format has its own file, which documents the conventions that would silently change verdicts if
+//! guessed wrong. Readers never panic, report every problem they can find, and return either a history
+//! (perhaps with warnings) or errors.
 
 mod awdit;
 mod cobra;
@@ -48,16 +49,16 @@ pub use write::{Target, WriteError, write};
 /// Called with the number of bytes of input just read, from any thread.
 pub(crate) type Progress<'a> = &'a (dyn Fn(u64) + Sync);
 
-/// What a reader works with besides the stream of one source file.
+/// The context of a reader, apart from the stream of its source file.
 pub(crate) struct Job<'a> {
     /// The position of the file's first byte.
     pub(crate) base: u64,
-    /// The name of the file, which some formats call its session by.
+    /// The name of the file. Some formats name the session after it.
     pub(crate) name: &'a str,
-    /// The history so far.
+    /// The history read so far.
     pub(crate) draft: &'a mut isoscope_history::Draft,
-    /// The problems so far.
+    /// The problems found so far.
     pub(crate) problems: &'a mut problem::Problems,
-    /// Told of every byte consumed, which is how the length of the file becomes known.
+    /// Called for every byte consumed. The length of the file is computed from these calls.
     pub(crate) progress: Progress<'a>,
 }

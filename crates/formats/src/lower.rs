@@ -1,16 +1,17 @@
-//! Histories for formats that know only registers with unsigned numbers.
+//! Converts histories for formats that have only registers with unsigned numbers.
 //!
 //! Most research formats have integer keys, integer values and one initial value for all keys. This file
-//! decides, once for all of their writers, how a richer history is told in those words so that its verdict
-//! does not change, and says what is lost:
+//! defines, once for all their writers, how to express a richer history so that its verdict does not change,
+//! and reports what is lost:
 //!
-//! - keys and values that are not unsigned integers are numbered; a value that is its key's initial value
-//!   becomes the format's initial value, and no other value does unless it was that number already;
-//! - a transaction of unknown outcome is committed if a committed one read what only it wrote, and is left
-//!   out otherwise, which levels.md shows to be without effect on any verdict; where duplicate values leave
-//!   open whether it was read, it is left out and the note says that the verdict may change;
-//! - inserts and deletes become writes, a delete of nil;
-//! - reads whose value nobody learned, and range reads, are left out.
+//! - Keys and values that are not unsigned integers are numbered. A value that is its key's initial value
+//!   becomes the format's initial value. No other value does, unless it was that number already.
+//! - A transaction of unknown outcome is written as committed if a committed transaction read a value that
+//!   only it wrote. Otherwise it is left out, which does not change any verdict (docs/levels.md, "Unknown
+//!   outcomes"). If duplicate values leave open whether it was read, it is left out and the note says that
+//!   the verdict may change.
+//! - Inserts and deletes become writes, a delete a write of nil.
+//! - Reads of unknown results, and range reads, are left out.
 
 use std::collections::BTreeMap;
 
@@ -19,27 +20,27 @@ use rustc_hash::FxHashMap;
 
 use crate::WriteError;
 
-/// What a conversion loses.
+/// The information that a conversion loses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
-    /// How often, or `None` for what there is only one of.
+    /// The number of occurrences, or `None` if it cannot be counted.
     counts: BTreeMap<&'static str, Option<u64>>,
 }
 
 impl Losses {
-    /// Notes that something of which there are `count` does not survive.
+    /// Records the loss of `count` items.
     pub(crate) fn add(&mut self, what: &'static str, count: usize) {
         if count > 0 {
             *self.counts.entry(what).or_default().get_or_insert(0) += count as u64;
         }
     }
 
-    /// Notes that something there is only one of does not survive.
+    /// Records a loss that cannot be counted.
     pub(crate) fn add_whole(&mut self, what: &'static str) {
         self.counts.insert(what, None);
     }
 
-    /// Takes back a loss that a format with more words than numbers does not have.
+    /// Removes a loss that does not apply to a format that can express more than numbers.
     pub(crate) fn remove(&mut self, what: &'static str) {
         self.counts.remove(what);
     }
@@ -49,12 +50,12 @@ impl Losses {
         self.counts.is_empty()
     }
 
-    /// What is lost, in words, and how often where that can be counted: `("annotations dropped", Some(3))`.
+    /// The losses in words, with their counts if they can be counted: `("annotations dropped", Some(3))`.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, Option<u64>)> + '_ {
         self.counts.iter().map(|(&what, &count)| (what, count))
     }
 
-    /// Notes what every format but the native one loses.
+    /// Records the losses of every format except the native one.
     pub(crate) fn note_columns(&mut self, history: &History, events: bool, times: bool) {
         if !events && history.events().is_some() {
             self.add_whole("the real-time order of transactions");
@@ -69,10 +70,10 @@ impl Losses {
     }
 }
 
-/// The loss that formats with named keys take back.
+/// The loss that formats with named keys remove.
 pub(crate) const KEYS_NUMBERED: &str = "key names replaced by numbers";
 
-/// What becomes of a transaction.
+/// How a transaction is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     Committed,
@@ -80,18 +81,18 @@ pub(crate) enum Fate {
     LeftOut,
 }
 
-/// A history in unsigned numbers; see the module.
+/// A history in unsigned numbers; see the module documentation.
 pub(crate) struct Numbered<'h> {
     pub(crate) history: &'h History,
     pub(crate) losses: Losses,
     keys: Vec<u64>,
-    /// Numbers of values, when they cannot stand for themselves.
+    /// Numbers of values, if the values themselves cannot be used.
     values: Option<FxHashMap<Value, u64>>,
     fates: Vec<Fate>,
 }
 
 impl<'h> Numbered<'h> {
-    /// The history in numbers. Fails for lists, which no numbering can express.
+    /// Converts a history to numbers. Fails for lists, which cannot be expressed by numbers.
     pub(crate) fn of(history: &'h History, format: &'static str) -> Result<Numbered<'h>, WriteError> {
         if history.has_lists() {
             return Err(WriteError::Inexpressible { format, what: "lists (append, list reads)" });
@@ -109,7 +110,7 @@ impl<'h> Numbered<'h> {
         );
         losses.add("read transactions of unknown outcome written as committed", unknown - left_out);
         let numbered = Numbered { history, losses: Losses::default(), keys, values, fates };
-        let dropped = numbered.written().flat_map(|txn| history.ops_of(txn)).filter(|op| !is_told(op));
+        let dropped = numbered.written().flat_map(|txn| history.ops_of(txn)).filter(|op| !is_expressible(op));
         let (ranges, unknown): (Vec<OpView>, Vec<OpView>) =
             dropped.partition(|op| op.kind == OpKind::RangeRead);
         losses.add("range reads dropped", ranges.len());
@@ -129,7 +130,7 @@ impl<'h> Numbered<'h> {
         Ok(Numbered { losses, ..numbered })
     }
 
-    /// What becomes of a transaction.
+    /// How a transaction is written.
     pub(crate) fn fate(&self, txn: Txn) -> Fate {
         self.fates[txn.index()]
     }
@@ -139,11 +140,11 @@ impl<'h> Numbered<'h> {
         self.history.txns().filter(|&txn| self.fate(txn) != Fate::LeftOut)
     }
 
-    /// The operations of a transaction that the format can tell, as (is a write, key, value); value 0 is the
-    /// initial one.
+    /// The operations of a transaction that the format can express, as (is a write, key, value). Value 0 is
+    /// the initial value.
     pub(crate) fn ops(&self, txn: Txn) -> impl Iterator<Item = (bool, u64, u64)> + '_ {
-        let told = self.history.ops_of(txn).filter(is_told);
-        told.map(|op| (op.kind.is_write(), self.key(op.key), self.value(op.key, op.value)))
+        let expressible = self.history.ops_of(txn).filter(is_expressible);
+        expressible.map(|op| (op.kind.is_write(), self.key(op.key), self.value(op.key, op.value)))
     }
 
     /// The number of a key.
@@ -160,11 +161,11 @@ impl<'h> Numbered<'h> {
     }
 }
 
-fn is_told(op: &OpView) -> bool {
+fn is_expressible(op: &OpView) -> bool {
     op.kind != OpKind::RangeRead && (op.kind.is_write() || op.value != Value::UNKNOWN)
 }
 
-/// A value that is an unsigned integer.
+/// The integer, if the value is an unsigned integer.
 pub(crate) fn natural(history: &History, value: Value) -> Option<u64> {
     match history.datum(value) {
         Datum::Int(n) => u64::try_from(n).ok(),
@@ -181,11 +182,11 @@ fn number_keys(history: &History, losses: &mut Losses) -> Vec<u64> {
     })
 }
 
-/// Numbers for values, unless every value can stand for itself: it is an unsigned integer, and it is 0
-/// only where 0 is the key's initial value.
+/// Numbers for values; `None` if every value can be used as it is: it is an unsigned integer, and it is 0
+/// only if 0 is the key's initial value.
 fn number_values(history: &History, losses: &mut Losses) -> Option<FxHashMap<Value, u64>> {
-    let told = || history.txns().flat_map(|txn| history.ops_of(txn)).filter(is_told);
-    let plain = told().all(|op| match natural(history, op.value) {
+    let expressible = || history.txns().flat_map(|txn| history.ops_of(txn)).filter(is_expressible);
+    let plain = expressible().all(|op| match natural(history, op.value) {
         Some(0) => history.is_initial(op.key, op.value),
         Some(_) => !history.is_initial(op.key, op.value),
         None => false,
@@ -194,7 +195,7 @@ fn number_values(history: &History, losses: &mut Losses) -> Option<FxHashMap<Val
         return None;
     }
     let mut numbers = FxHashMap::default();
-    for op in told().filter(|op| !history.is_initial(op.key, op.value)) {
+    for op in expressible().filter(|op| !history.is_initial(op.key, op.value)) {
         let next = numbers.len() as u64 + 1;
         numbers.entry(op.value).or_insert(next);
     }
@@ -202,11 +203,11 @@ fn number_values(history: &History, losses: &mut Losses) -> Option<FxHashMap<Val
     Some(numbers)
 }
 
-/// What becomes of each transaction, and how many unknown ones may or may not have been read.
+/// How each transaction is written, and the number of unknown ones that may or may not have been read.
 ///
-/// An unknown transaction committed if one that committed read what only it can have written; and then what
-/// *it* read counts too. Where a value has several possible writers, nobody can tell: if all of them are
-/// unknown the first is taken, otherwise none, and the others are counted.
+/// An unknown transaction committed if a committed transaction read a value that only it can have written.
+/// Then its own reads count too. If a value has several possible writers, its writer is not determined: if
+/// all of them are unknown, the first is taken; otherwise none is taken, and the others are counted.
 fn fates(history: &History) -> (Vec<Fate>, usize) {
     let mut fates: Vec<Fate> = history
         .txns()
@@ -248,7 +249,7 @@ fn fates(history: &History) -> (Vec<Fate>, usize) {
     (fates, doubts)
 }
 
-/// Numbers for sessions: their own names if those are distinct unsigned integers of 63 bits.
+/// Numbers for sessions: their own names, if those are distinct unsigned integers of 63 bits.
 pub(crate) fn session_numbers(history: &History, losses: &mut Losses) -> Vec<u64> {
     let fits = |n: &u64| i64::try_from(*n).is_ok();
     let names =
@@ -260,7 +261,7 @@ pub(crate) fn session_numbers(history: &History, losses: &mut Losses) -> Vec<u64
     })
 }
 
-/// Whether no two are equal.
+/// Whether all elements are distinct.
 pub(crate) fn are_distinct<T: Ord>(mut all: Vec<T>) -> bool {
     all.sort_unstable();
     all.windows(2).all(|pair| pair[0] != pair[1])

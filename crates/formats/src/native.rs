@@ -1,4 +1,4 @@
-//! isoscope's own format: JSON Lines that keep everything a history has.
+//! The native format of isoscope: JSON Lines that keep everything a history has.
 //!
 //! ```text
 //! {"isoscope":"history","version":1,"initial":0}
@@ -6,64 +6,67 @@
 //! {"session":"bob","txn":2,"outcome":"aborted","ops":[["append","log",7],["r","log",[3,7]]]}
 //! ```
 //!
-//! `schema/native.schema.json` says the same to machines. Each line is one JSON object; LF or CRLF.
+//! `schema/native.schema.json` is the machine-readable definition. Each line is one JSON object; lines end
+//! with LF or CRLF.
 //!
-//! **The header** is the first line. `isoscope` is `"history"` and `version` is 1. `initial` is the value
-//! every key has before any transaction (0 when it is left out), `initials` a list of `[key, value]` for the
-//! keys that begin otherwise. `sessions`, if it is there, lists the names of all sessions: lines then
-//! name their session by its place in that list, counted from 0. That is how sessions of equal names stay
-//! apart and how sessions without a transaction survive. Without it, lines hold the name itself, equal names
-//! mean one session, and sessions are numbered in the order they first appear. `workload` and `recorder`
-//! may hold anything, for people; they are not kept. `marks` says that the file has marks.
+//! **The header** is the first line. `isoscope` is `"history"` and `version` is 1. `initial` is the initial
+//! value of all keys (0 by default), `initials` a list of `[key, value]` for the keys with another initial
+//! value. `sessions` is optional and lists the names of all sessions: lines then refer to their session by
+//! its index in that list, counted from 0. This keeps sessions with equal names apart and keeps sessions
+//! without transactions. Without it, lines contain the name itself, equal names mean one session, and
+//! sessions are numbered in the order they first appear. `workload` and `recorder` may contain anything, for
+//! information; they are not kept. `marks` means that the file has marks.
 //!
-//! **A transaction** is every other line. Lines of sessions may interleave, as a recorder streams them; the
-//! order of a session's lines is its session order.
+//! **A transaction** is every other line. Lines of different sessions may interleave, as a recorder writes
+//! them. The order of a session's lines is its session order.
 //!
 //! | field | |
 //! |---|---|
-//! | `session` | the session: a name, or its place in the header's list |
-//! | `txn` | the name; the line's number among the transactions, from 1, when it is left out |
-//! | `outcome` | `"committed"` (also when it is left out), `"aborted"` or `"unknown"` |
+//! | `session` | the session: a name, or its index in the header's list |
+//! | `txn` | the name; by default the line's number among the transactions, from 1 |
+//! | `outcome` | `"committed"` (the default), `"aborted"` or `"unknown"` |
 //! | `ops` | the operations, in order |
-//! | `events` | `[invoked, returned]` as places in the order of all such events; `null` if never |
+//! | `events` | `[invoked, returned]` as positions in the order of all such events; `null` if not recorded |
 //! | `times` | the same in nanoseconds of the client's clock |
 //! | `timestamps` | `[begin, commit]` of the database |
-//! | `notes` | anything else: an object, or a list of `[name, value]` where names are not text or repeat |
+//! | `notes` | other fields: an object, or a list of `[name, value]` if names are not text or repeat |
 //!
 //! **Operations.** `["r",key,value]`, `["w",key,value]`, `["append",key,element]`, `["r",key,[elements]]`,
 //! `["insert",key,value]`, `["delete",key]` or `["delete",key,tombstone]`, and
-//! `["range",low,high,[[key,value],..],[[deleted,tombstone],..]]`, whose last list may be left out. An `r`
-//! reads a list exactly when its value is one; `read` and `read-list` say which, for a list that was not
-//! there (`["read-list","x",null]`) or a register that holds one. `write` and `range-read` are long for `w`
+//! `["range",low,high,[[key,value],..],[[deleted,tombstone],..]]`, whose last list is optional. An `r` reads
+//! a list exactly if its value is a list. `read` and `read-list` are explicit, for a list that does not exist
+//! (`["read-list","x",null]`) or a register that holds a list. `write` and `range-read` are long forms of `w`
 //! and `range`.
 //!
-//! **Values** and names are JSON's scalars and lists of values. Integers are exact up to 64 bits; `1.0` is a
-//! floating-point number and not the integer 1. What JSON lacks is an object of one member:
-//! `{"keyword":"x"}`, `{"unknown":true}` for what nobody learned, and `{"float":"7ff0000000000000"}`, the
-//! bits of a number that is not finite. Keys and the names of sessions are no lists.
+//! **Values** and names are JSON scalars and lists of values. Integers are exact up to 64 bits; `1.0` is a
+//! floating-point number and not the integer 1. What JSON lacks is an object with one member:
+//! `{"keyword":"x"}`, `{"unknown":true}` for a value that was not learned, and
+//! `{"float":"7ff0000000000000"}`, the bits of a number that is not finite. Keys and the names of sessions
+//! must not be lists.
 //!
-//! **Marks.** A recorder writes the sessions at different times, so a recording that was cut off (`kill -9`, a full disk) may
-//! hold a transaction without one that it read from. Where the header has `"marks":true`, a line
-//! `{"session":null,"ops":[],"mark":C}` says that every transaction invoked before time C stands above it, by `times`, and
-//! `"mark":"end"` on the last line that every transaction does. A file with its end mark is complete. Of a file without it, this
-//! is kept, with warnings:
+//! **Marks.** A recorder writes the sessions at different times, so a recording that was cut off (`kill -9`,
+//! a full disk) may contain a transaction without one that it read from. If the header has `"marks":true`, a
+//! line `{"session":null,"ops":[],"mark":C}` means that every transaction invoked before time C, by `times`,
+//! is above this line, and `"mark":"end"` on the last line means that every transaction is above it. A file
+//! with its end mark is complete. From a file without it, the reader keeps, with warnings:
 //!
-//! - transactions that returned by C, the time of the last mark: whatever they can have read was invoked before C;
-//! - of those invoked before C and not returned by then, the writes: others may have read them, but what they read themselves may
-//!   be missing;
-//! - no others.
+//! - the transactions that returned by C, the time of the last mark: everything they can have read was
+//!   invoked before C;
+//! - of the transactions invoked before C that had not returned by then, only the writes: others may have
+//!   read them, but what they read themselves may be missing;
+//! - no other transactions.
 //!
-//! Every read that is kept has its writer in what is kept, and a history does not get worse by losing reads, nor by losing
-//! transactions that no read returned: a history that satisfied a level still does. Without a mark nothing is
-//! kept. A file whose header does not say `marks`, as one written by hand, is taken as it is. (To a reader that does not know marks,
-//! one is an empty transaction of a session of its own.)
+//! For every read that is kept, its writer is kept. Removing reads, or transactions that no read returned,
+//! never makes a history worse: a history that satisfied a level still does. Without a mark nothing is kept.
+//! A file whose header has no `marks`, such as one written by hand, is used as it is. (A reader that does not
+//! know marks reads one as an empty transaction in its own session.)
 //!
-//! **Damage.** A last line that is cut off, as by a crash of the recorder, is left out with a warning; all
-//! else that is wrong is an error. Fields that are not understood are ignored with a warning, so that
-//! version 1 can grow; another version is an error.
+//! **Damage.** A last line that is incomplete, as after a crash of the recorder, is ignored with a warning.
+//! Everything else that is wrong is an error. Unknown fields are ignored with a warning, so that version 1
+//! can be extended. Another version is an error.
 //!
-//! Reading is a scan per block of lines, in parallel, and a merge in file order. The writer goes session by
-//! session, which restores the numbering.
+//! Blocks of lines are scanned in parallel and merged in file order. The writer writes session by session,
+//! which preserves the numbering.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -84,7 +87,7 @@ use cut::Cut;
 use scan::{Header, Scan, ScanTxn};
 pub(crate) use write::write;
 
-/// The longest line. A transaction takes far less, and a line is held in memory as a whole.
+/// The longest line. Transactions are far smaller. A line is held in memory as a whole.
 const LONGEST_LINE: usize = 64 << 20;
 
 /// Whether a text begins with the header.
@@ -127,13 +130,13 @@ fn read_lines(stream: Stream, longest_line: usize, job: Job<'_>) -> io::Result<(
     read
 }
 
-/// Puts the blocks together, in file order.
+/// Merges the blocks in file order.
 struct Merger<'a> {
     draft: &'a mut Draft,
     problems: &'a mut Problems,
     /// The sessions of the header's list.
     sessions: Option<Vec<Session>>,
-    /// Where to cut, if the file has marks.
+    /// The cut, if the file has marks.
     cut: Option<Cut>,
 }
 
@@ -190,7 +193,7 @@ impl Merger<'_> {
         let place = txn.session.as_small().and_then(|n| sessions.get(n as usize)).copied();
         if place.is_none() {
             let at = Some(base + u64::from(txn.session_at));
-            let help = format!("a place in the header's list, from 0 and below {}", sessions.len());
+            let help = format!("an index into the header's list, from 0 and below {}", sessions.len());
             self.problems.error(at, "no such session", help);
         }
         place
@@ -239,7 +242,7 @@ mod tests {
     use super::*;
     use crate::input::Source;
 
-    /// With a limit that a test can reach: the line is an error, where it begins, and the only one.
+    /// With a small limit: the line is the only error, reported where it begins.
     #[test]
     fn a_line_beyond_the_limit_is_an_error() {
         let text = format!(

@@ -1,4 +1,4 @@
-//! The one-line notation as a file format; the language itself is [`isoscope_history::notation`].
+//! The one-line notation as a file format; [`isoscope_history::notation`] defines the language.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use crate::input::Stream;
 use crate::lower::Losses;
 use crate::{Job, WriteError};
 
-/// The notation is for people; larger histories have other formats.
+/// The size limit. The notation is for small histories; larger ones have other formats.
 const LONGEST: u64 = 64 << 20;
 
 /// Whether a text begins with a transaction's name and a colon, or sets initial values.
@@ -46,17 +46,17 @@ pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
         Ok(None) => {}
         Ok(Some(rest)) => {
             let at = base + (bytes.len() - rest.len() - "=>".len()) as u64;
-            problems.error(Some(at), "an expectation", "a transaction or the end of the history");
+            problems.error(Some(at), "unexpected `=>`", "a transaction or the end of the history");
         }
         Err(error) => {
             let at = base + (mark + error.at) as u64;
-            problems.error(Some(at), "not in the notation", error.expected);
+            problems.error(Some(at), "invalid notation", error.expected);
         }
     }
     Ok(())
 }
 
-/// Writes a history, one session a line.
+/// Writes a history, one session per line.
 pub(crate) fn write(history: &History, out: &mut dyn Write) -> Result<Losses, WriteError> {
     let mut losses = Losses::default();
     losses.add_whole("the names of sessions");

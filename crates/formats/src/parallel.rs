@@ -1,8 +1,8 @@
-//! Parsing the blocks of a stream on all cores, and putting the results together in order.
+//! Parses the blocks of a stream on all cores and merges the results in order.
 //!
 //! Every worker repeats: take the next block (under a lock, so blocks come in order), parse it, and then
-//! put the results that are next in line together (under another lock). The order of the results is the
-//! order of the blocks, whatever the threads do; while one worker merges, the others parse.
+//! merge the results that are next in order (under another lock). The results are merged in the order of the
+//! blocks, independent of scheduling. While one worker merges, the others parse.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -70,7 +70,7 @@ fn work<T>(
         while let Some(ready) = waiting.remove(next) {
             *next += 1;
             if merge(ready).is_break() {
-                // Blocks that are being parsed right now wait for a turn that never comes.
+                // Blocks that are being parsed now will wait for a turn that never comes.
                 *next = u64::MAX;
                 lock(taking).stopped = true;
                 return Ok(());
@@ -79,7 +79,7 @@ fn work<T>(
     }
 }
 
-/// A worker that panicked has already failed the scope; what it left locked is not used again.
+/// A worker that panicked has already failed the scope, so the state it locked is not used again.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,23 +1,26 @@
-//! Plume text, also of `PolySI`, `IsoVista` and `DBCop`'s converters: one event a line.
+//! Plume text, also used by `PolySI`, `IsoVista` and `DBCop`'s converters: one event per line.
 //!
 //! ```text
 //! w(1,7,0,3)      session 0, transaction 3 writes 7 to key 1
 //! r(1,7,2,-1)     some aborted transaction of session 2 reads 7 from key 1
 //! ```
 //!
-//! Four unsigned decimals of up to 64 bits: key, value, session, transaction; a transaction of `-1` is
-//! *some* aborted one. LF or CRLF, the last line end is optional. The conventions that change verdicts:
+//! Four unsigned decimals of up to 64 bits: key, value, session, transaction. A transaction of `-1` is *some*
+//! aborted one. Lines end with LF or CRLF; the last line end is optional. The conventions that change
+//! verdicts:
 //!
-//! - the operations of a transaction are its lines in order, and lines of transactions may interleave;
-//! - session order is the order of each transaction's *first* line: the numbers mean nothing;
-//! - (session, transaction) is the identity, since some writers restart numbers in every session;
-//! - every key begins with 0. Files that begin with a transaction 0 of session 0 that only writes zeros
-//!   say the same explicitly: that transaction is the initial state and not a transaction. A later write
-//!   of 0 is a real write.
-//! - which aborted operations belong together is not recorded, so all of a session are one transaction.
+//! - The operations of a transaction are its lines in order. Lines of different transactions may interleave.
+//! - Session order is the order of each transaction's *first* line. The transaction numbers do not matter.
+//! - The pair (session, transaction) is the identity, since some writers restart numbers in every session.
+//! - The initial value of every key is 0. Some files state this explicitly: they begin with a transaction 0
+//!   of session 0 that only writes zeros. That transaction is the initial state and not a transaction. A
+//!   later write of 0 is a real write.
+//! - The format does not record which aborted operations belong together, so all of a session are one
+//!   transaction.
 //!
-//! Reading is two steps per block of lines: a scan that makes 12-byte operations with transactions
-//! numbered inside the block, in parallel, and a merge in file order that gives those their identity.
+//! Reading takes two steps per block of lines: a parallel scan that creates 12-byte operations with
+//! transactions numbered inside the block, and a merge in file order that maps these to the transactions of
+//! the file.
 
 mod known;
 
@@ -35,9 +38,9 @@ use crate::problem::{Problems, Warning};
 use crate::spell::push_nat;
 use crate::{Job, WriteError};
 
-/// No line of this format is longer: four 20-digit numbers and seven other characters.
+/// The longest line: four 20-digit numbers and seven other characters fit.
 const LONGEST_LINE: usize = 256;
-/// The transaction of aborted operations, a number no file can hold beside it.
+/// The transaction of aborted operations. No file can contain this number.
 const ABORTED: u64 = u64::MAX;
 
 /// Whether a text begins like this format.
@@ -64,19 +67,19 @@ pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// What a block holds.
+/// The content of a block.
 struct Scan {
     base: u64,
     ops: Vec<RawOp>,
-    /// Whose operations they are: a place in `txns`, and how many.
+    /// The transactions of the operations: an index into `txns`, and a count.
     runs: Vec<(u32, u32)>,
     txns: Vec<ScanTxn>,
-    /// The place of each transaction in `txns`.
+    /// The index of each transaction in `txns`.
     numbers: FxHashMap<(u64, u64), u32>,
     /// Keys and values of 2^31 and above.
     values: Values,
     problems: Problems,
-    /// What follows is the rest of a line that is too long.
+    /// Whether the rest is a line that is too long.
     stop: bool,
 }
 
@@ -88,15 +91,15 @@ struct ScanTxn {
     only_writes_zero: bool,
 }
 
-/// The first half of a line: what happened.
+/// The first half of a line: the operation.
 struct Event {
     kind: OpKind,
     key: u64,
     value: u64,
 }
 
-/// The second half of a line, from the comma after the value to the line's end. Nearly always it is that of the
-/// line before, so it is compared, which is one step, before it is parsed.
+/// The second half of a line, from the comma after the value to the line's end. It is nearly always the same
+/// as in the previous line, so it is compared in one step before it is parsed.
 #[derive(Clone, Copy)]
 struct Tail {
     text: u128,
@@ -105,7 +108,7 @@ struct Tail {
 }
 
 impl Tail {
-    /// What no line ends with.
+    /// A tail that no line has.
     const NONE: Tail = Tail { text: 1, mask: 0, len: 0 };
 
     fn of(text: &[u8]) -> Tail {
@@ -157,7 +160,7 @@ fn scan(block: &Block, base: u64) -> Scan {
         at = cursor.at;
     }
     if block.cut && !out.problems.failed() {
-        // It looks blank, as far as it goes.
+        // The beginning of the line looks blank.
         out.problems = Problems::default();
         too_long(out.base, LONGEST_LINE, &mut out.problems);
     }
@@ -165,11 +168,11 @@ fn scan(block: &Block, base: u64) -> Scan {
     out
 }
 
-/// Operations of one transaction, one after the other.
+/// Consecutive operations of one transaction.
 struct Run {
-    /// Its place among the transactions of the block.
+    /// The index of the transaction in the block.
     txn: u32,
-    /// Where among the operations of the block it begins.
+    /// The index of its first operation in the block.
     first: usize,
     only_writes_zero: bool,
 }
@@ -181,8 +184,8 @@ impl Default for Run {
 }
 
 impl Scan {
-    #[allow(clippy::needless_bitwise_bool, reason = "whatever branches here is guessed wrong half the time")]
-    #[allow(clippy::inline_always, reason = "once a line")]
+    #[allow(clippy::needless_bitwise_bool, reason = "a branch here would be mispredicted half the time")]
+    #[allow(clippy::inline_always, reason = "runs once per line")]
     #[inline(always)]
     fn push(&mut self, Event { kind, key, value }: Event, at: usize, run: &mut Run) {
         run.only_writes_zero &= (kind == OpKind::Write) & (value == 0);
@@ -190,7 +193,7 @@ impl Scan {
         self.ops.push(RawOp::new(kind, key, value, at as u32));
     }
 
-    /// Goes on with a transaction, which may be another than before.
+    /// Continues with a transaction, which may differ from the previous one.
     fn turn_to(&mut self, session: u64, txn: u64, at: usize, run: &mut Run) {
         let next = self.txns.len() as u32;
         let number = *self.numbers.entry((session, txn)).or_insert(next);
@@ -214,13 +217,13 @@ impl Scan {
     }
 }
 
-/// A line as nearly all are: numbers of at most eight digits, the second half of the line before, and more text behind.
-/// All of it is looked at before anything branches on it.
-#[allow(clippy::needless_bitwise_bool, reason = "what a line begins with is as good as random")]
-#[allow(clippy::inline_always, reason = "once a line")]
+/// The common form of a line: numbers of at most eight digits, the same second half as the previous line, and
+/// more text after it. The whole line is examined before the code branches.
+#[allow(clippy::needless_bitwise_bool, reason = "the first character of a line is unpredictable")]
+#[allow(clippy::inline_always, reason = "runs once per line")]
 #[inline(always)]
 fn plain_line(text: &[u8], tail: Tail) -> Option<(Event, usize)> {
-    // Two characters, two numbers of up to eight digits each behind a comma, and a second half.
+    // Two characters, two numbers of up to eight digits with a comma between them, and a second half.
     const LONGEST: usize = 2 + 8 + 1 + 8 + 16;
     let line: &[u8; LONGEST] = text.first_chunk()?;
     let (key, key_digits) = leading_digits(u64::from_le_bytes(*line[2..].first_chunk()?));
@@ -239,7 +242,7 @@ fn plain_line(text: &[u8], tail: Tail) -> Option<(Event, usize)> {
     is_plain.then_some((Event { kind, key, value }, end + tail.len))
 }
 
-/// A line, and where its second half begins.
+/// A line, and the position of its second half.
 struct Line {
     event: Event,
     session: u64,
@@ -247,13 +250,13 @@ struct Line {
     tail: usize,
 }
 
-/// Why a line is no event.
+/// The reason why a line is not an event.
 enum Stop {
     Blank,
     Expected(&'static str),
 }
 
-/// What stands where something else was expected.
+/// Describes an unexpected byte.
 fn describe(bytes: &[u8], at: usize) -> String {
     match bytes.get(at) {
         None => "the input ends inside an event".to_owned(),
@@ -398,16 +401,17 @@ impl Cursor<'_> {
     }
 }
 
-/// The number that eight characters begin with, the first in the lowest byte, and how many digits it has. All
-/// at once: how long a number is cannot be foreseen, and a loop over its digits would guess wrong where it ends.
+/// The number at the start of eight characters (the first in the lowest byte), and its number of digits.
+/// Computed without a loop: the length of a number is unpredictable, and a loop over its digits would
+/// mispredict its end.
 #[inline]
 fn leading_digits(text: u64) -> (u64, usize) {
     const EACH: u64 = 0x0101_0101_0101_0101;
     let digits = text ^ (EACH * u64::from(b'0'));
-    // The highest bit of a byte that is no digit gets set; what that does to the bytes after it does not matter.
+    // Sets the highest bit of each byte that is not a digit. Carries into later bytes do not matter.
     let others = (digits.wrapping_add(EACH * (0x80 - 10)) | digits) & (EACH * 0x80);
     let count = others.trailing_zeros() / 8;
-    // Zeros in front, then neighbours together: two digits, four, eight.
+    // Shifts in leading zeros, then combines neighbours: two digits, four, eight.
     let n = digits.checked_shl(64 - 8 * count).unwrap_or(0);
     let n = n.wrapping_mul(10).wrapping_add(n >> 8) & 0x00ff_00ff_00ff_00ff;
     let n = n.wrapping_mul(100).wrapping_add(n >> 16) & 0x0000_ffff_0000_ffff;
@@ -415,7 +419,7 @@ fn leading_digits(text: u64) -> (u64, usize) {
     (n, count as usize)
 }
 
-/// Puts the blocks together, in file order.
+/// Merges the blocks in file order.
 struct Merger<'a> {
     draft: &'a mut Draft,
     problems: &'a mut Problems,
@@ -467,7 +471,7 @@ impl Merger<'_> {
         })
     }
 
-    /// Keeps track of whether the file begins with `w(k,0,0,0)` lines.
+    /// Tracks whether the file begins with `w(k,0,0,0)` lines.
     fn watch_initial(&mut self, txn: &ScanTxn, id: DraftTxn) {
         if id == DraftTxn(0) {
             let so_far = self.explicit_initial.map_or(0, |initial| initial.writes);
@@ -508,7 +512,7 @@ pub(crate) fn write(history: &History, out: &mut dyn Write) -> Result<Losses, Wr
         let name = match (numbered.fate(txn), &names) {
             (Fate::Aborted, _) => None,
             (_, Some(names)) => Some(names[next]),
-            // From 1: a transaction 0 may be mistaken for the explicit initial one.
+            // Numbers start at 1: a transaction 0 might be mistaken for the explicit initial one.
             (_, None) => Some(u64::from(txn.0) + 1),
         };
         next += usize::from(name.is_some());
@@ -530,7 +534,7 @@ pub(crate) fn write(history: &History, out: &mut dyn Write) -> Result<Losses, Wr
     Ok(losses)
 }
 
-/// Whether a reader would take the first transaction that has a line for the initial state.
+/// Whether a reader would read the first transaction that has a line as the initial state.
 fn looks_initial<'a>(
     numbered: &Numbered<'_>,
     sessions: &[u64],
@@ -548,7 +552,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digits_are_read_up_to_whatever_follows() {
+    fn digits_are_read_up_to_the_first_other_character() {
         for number in [0, 7, 10, 99, 123, 1_000, 98_765, 123_456, 7_654_321, 12_345_678] {
             for end in [0, b'\n', b' ', b',', b'/', b':', b'-', b'a', 0x7f, 0x80, 0xff] {
                 let mut text = number.to_string().into_bytes();
@@ -562,7 +566,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_line_is_what_the_cursor_makes_of_it() {
+    fn plain_line_agrees_with_the_cursor() {
         let heads = [
             "r(1,2",
             "w(12345678,87654321",
@@ -592,15 +596,15 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_plain_only_where_all_of_its_second_half_stands() {
+    fn a_line_is_plain_only_with_a_complete_second_half() {
         let text = b"r(1,2,12,345)\r\nr(1,2,3,4)\nr(1,2,3,4)\n";
         let second = &text[5..];
         let is_plain = |tail: &[u8], text: &[u8]| plain_line(text, Tail::of(tail)).is_some();
         assert!(is_plain(&second[..10], text));
         assert!(is_plain(&second[..16], text));
-        assert!(!is_plain(&second[..17], text), "longer than what is compared at once");
+        assert!(!is_plain(&second[..17], text), "longer than the text compared in one step");
         assert!(!is_plain(b",12,34)\n", text));
         assert!(plain_line(text, Tail::NONE).is_none());
-        assert!(!is_plain(&second[..10], &text[..34]), "too near the end to be compared at once");
+        assert!(!is_plain(&second[..10], &text[..34]), "too near the end for a comparison in one step");
     }
 }

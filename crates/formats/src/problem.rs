@@ -1,20 +1,20 @@
-//! What is wrong with an input, and where.
+//! Problems of an input and their positions.
 //!
-//! Readers collect: every error they can find, up to a limit, and every warning, summarised by kind. A
-//! reader knows byte positions only; [`crate::text`] turns them into file, line, column and the text of the
-//! line when reading is over, so that the good case pays nothing for it.
+//! Readers collect all errors they can find, up to a limit, and all warnings, summarised by kind. A reader
+//! knows byte positions only. [`crate::text`] converts them to file, line, column and the text of the line
+//! after reading, so that reading a correct input pays nothing for it.
 
 use isoscope_history::Position;
 
-/// Errors kept; the rest are counted.
+/// The number of errors kept; further errors are counted.
 const MOST_ERRORS: usize = 20;
-/// Errors after which reading stops: the input is something else.
+/// The number of errors after which reading stops: the input is in another format.
 const GIVE_UP: usize = 10_000;
 
-/// A place in the input, for people.
+/// A place in the input, for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The file as the user named it.
+    /// The file name as given by the user.
     pub file: String,
     /// The line, from 1.
     pub line: u64,
@@ -24,9 +24,9 @@ pub struct Place {
     pub offset: u64,
     /// The text of the line around the column, shortened; control characters are replaced.
     pub excerpt: String,
-    /// Where a terminal shows the column in the excerpt, from 0: wide characters take two places.
+    /// The terminal column of the byte in the excerpt, from 0: wide characters take two columns.
     pub caret: usize,
-    /// Whether the file is not text, so that line and column mean nothing and the offset everything.
+    /// Whether the file is binary. Then line and column are meaningless and only the offset counts.
     pub binary: bool,
 }
 
@@ -40,25 +40,25 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// How bad a problem is.
+/// The severity of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
     /// The history cannot be read.
     Error,
-    /// The history was read; something in it deserves a look.
+    /// The history was read, but part of the input is suspicious.
     Warning,
 }
 
-/// One problem, ready to be shown.
+/// One problem, ready for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
-    /// Where it is first seen.
+    /// Where it occurs first.
     pub place: Option<Place>,
-    /// What is wrong, in a sentence without a full stop.
+    /// What is wrong, as a sentence without a full stop.
     pub message: String,
-    /// What was expected there, or how to mend it.
+    /// What was expected there, or how to fix it.
     pub help: Option<String>,
 }
 
@@ -75,53 +75,53 @@ impl std::fmt::Display for Problem {
     }
 }
 
-/// Every warning a reader can give. Each is shown once, with the number of times it applied.
+/// The warnings of readers. Each is shown once, with the number of times it occurred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Warning {
     /// Blank lines.
     BlankLine,
-    /// The input holds no transaction.
+    /// The input contains no transactions.
     NoTransactions,
-    /// Operations that an explicit first transaction uses to write initial values.
+    /// The first transaction writes the initial values explicitly.
     ExplicitInitial,
     /// Keys that are read but that no transaction writes.
     NeverWritten,
-    /// The last record is cut off.
+    /// The last record is incomplete.
     Truncated,
     /// Operations of a process that is not a client.
     Nemesis,
     /// An invocation that never completed.
     Incomplete,
-    /// A process invoked while an invocation of its own was still open.
+    /// A process invoked an operation before its previous invocation completed.
     DoubleInvoke,
-    /// Operations that name no process.
+    /// Operations without a process.
     NoProcess,
     /// Completions without an invocation.
     NoInvoke,
-    /// A process went on after an operation of unknown outcome.
+    /// A process continued after an operation of unknown outcome.
     InvokeAfterInfo,
     /// Operations the format marks as failed inside a transaction.
     FailedOperation,
-    /// Reads that name a writer the input does not have.
+    /// Reads from a writer that is not in the input.
     MissingWriter,
-    /// Fields that are not understood.
+    /// Unknown fields.
     UnknownField,
-    /// Operations that are not understood and were left out.
+    /// Unknown operations, which were ignored.
     SkippedOperation,
-    /// Transactions that the log begins and never ends.
+    /// Transactions with a begin and without an end in the log.
     Unfinished,
     /// A recording without its end mark.
     NoEnd,
-    /// Transactions that began after the last mark.
+    /// Transactions invoked after the last mark.
     AfterMark,
-    /// Transactions that were under way at the last mark.
+    /// Transactions that were running at the last mark.
     AtMark,
-    /// Reads by a predicate of which only the rows found can be judged.
+    /// Predicate reads for which only the returned rows can be checked.
     PartialPredicate,
 }
 
 impl Warning {
-    /// The warning in words.
+    /// The text of the warning.
     fn text(self, count: u64) -> String {
         let many = |noun: &str, rest: &str| {
             let s = if count == 1 { "" } else { "s" };
@@ -129,39 +129,43 @@ impl Warning {
         };
         match self {
             Warning::BlankLine => many("blank line", "ignored"),
-            Warning::NoTransactions => "the input holds no transaction".into(),
+            Warning::NoTransactions => "the input contains no transactions".into(),
             Warning::ExplicitInitial => {
                 many("write", "of the first transaction taken as the initial state, not as a transaction")
             }
             Warning::NeverWritten => many("key", "read but never written; taken as initial"),
-            Warning::Truncated => "the last record is cut off and was left out".into(),
-            Warning::Nemesis => many("operation", "of processes that are not clients left out"),
+            Warning::Truncated => "the last record is incomplete and was ignored".into(),
+            Warning::Nemesis => many("operation", "of non-client processes ignored"),
             Warning::Incomplete => many("invocation", "never completed; outcome unknown"),
-            Warning::DoubleInvoke => {
-                many("process invocation", "while one was open; the open one taken as unknown")
-            }
-            Warning::NoProcess => many("operation", "without a process; each is a session of its own"),
-            Warning::NoInvoke => many("completion", "without an invocation; its real time is not known"),
-            Warning::InvokeAfterInfo => {
-                many("invocation", "by a process after an operation of unknown outcome; same session")
-            }
+            Warning::DoubleInvoke => many(
+                "invocation",
+                "while the previous one of the process was open; the previous outcome is unknown",
+            ),
+            Warning::NoProcess => many("operation", "without a process; each gets its own session"),
+            Warning::NoInvoke => many("completion", "without an invocation; not ordered in real time"),
+            Warning::InvokeAfterInfo => many(
+                "invocation",
+                "by a process after an operation of unknown outcome; kept in the same session",
+            ),
             Warning::FailedOperation => many("failed operation", "inside a transaction ignored"),
-            Warning::MissingWriter => many("read", "of a write that the input does not have"),
-            Warning::UnknownField => many("field", "not understood and kept as annotation or left out"),
-            Warning::SkippedOperation => many("operation", "not understood and left out"),
+            Warning::MissingWriter => many("read", "of a write that is not in the input"),
+            Warning::UnknownField => many("unknown field", "kept as annotation or ignored"),
+            Warning::SkippedOperation => many("unknown operation", "ignored"),
             Warning::PartialPredicate => many(
                 "read",
-                "by predicate judged by the rows found only; that no other row matched is left out",
+                "by predicate checked for the returned rows only; the absence of other rows is not checked",
             ),
             Warning::Unfinished => many("transaction", "without an end; outcome unknown"),
-            Warning::NoEnd => "the recording was cut off; it is judged up to its last mark".into(),
-            Warning::AfterMark => many("transaction", "that began after the last mark left out"),
-            Warning::AtMark => many("transaction", "under way at the last mark kept without their reads"),
+            Warning::NoEnd => {
+                "the recording is incomplete; only the part up to its last mark is checked".into()
+            }
+            Warning::AfterMark => many("transaction", "that began after the last mark ignored"),
+            Warning::AtMark => many("transaction", "running at the last mark kept without their reads"),
         }
     }
 }
 
-/// A problem as a reader sees it: a position, not yet a place.
+/// A problem with a position that is not yet resolved to a place.
 #[derive(Clone, Debug)]
 pub(crate) struct Raw {
     pub(crate) position: Option<Position>,
@@ -169,7 +173,7 @@ pub(crate) struct Raw {
     pub(crate) help: Option<String>,
 }
 
-/// The problems of one reading, while it goes on.
+/// The problems found so far by one reader.
 #[derive(Debug, Default)]
 pub(crate) struct Problems {
     errors: Vec<Raw>,
@@ -178,7 +182,7 @@ pub(crate) struct Problems {
 }
 
 impl Problems {
-    /// Notes an error at a position. `help` says what was expected, or how to mend it.
+    /// Records an error at a position. `help` is what was expected, or how to fix it.
     pub(crate) fn error(&mut self, at: Option<u64>, message: impl Into<String>, help: impl Into<String>) {
         self.error_count += 1;
         if self.errors.len() < MOST_ERRORS {
@@ -187,12 +191,12 @@ impl Problems {
         }
     }
 
-    /// Notes a warning.
+    /// Records a warning.
     pub(crate) fn warn(&mut self, warning: Warning, at: Option<u64>) {
         self.warn_many(warning, 1, at);
     }
 
-    /// Notes a warning that applied `count` times, first at `at`.
+    /// Records a warning that occurred `count` times, first at `at`.
     pub(crate) fn warn_many(&mut self, warning: Warning, count: u64, at: Option<u64>) {
         if count == 0 {
             return;
@@ -203,7 +207,7 @@ impl Problems {
         }
     }
 
-    /// Adds what another part of the reading found, further on in the input.
+    /// Adds the problems of a later part of the input.
     pub(crate) fn absorb(&mut self, other: Problems) {
         self.error_count += other.error_count;
         let room = MOST_ERRORS.saturating_sub(self.errors.len());
@@ -213,23 +217,23 @@ impl Problems {
         }
     }
 
-    /// Whether there was an error.
+    /// Whether an error was recorded.
     pub(crate) fn failed(&self) -> bool {
         self.error_count > 0
     }
 
-    /// Whether there were so many errors that reading on is pointless.
+    /// Whether there are too many errors to continue reading.
     pub(crate) fn hopeless(&self) -> bool {
         self.error_count >= GIVE_UP
     }
 
-    /// All positions that a place is needed for.
+    /// All positions that must be resolved to places.
     pub(crate) fn positions(&self) -> Vec<Position> {
         let errors = self.errors.iter().filter_map(|error| error.position);
         errors.chain(self.warnings.iter().filter_map(|&(.., at)| at)).collect()
     }
 
-    /// The problems for people, errors first; `place` finds what [`Problems::positions`] asked for.
+    /// The problems for display, errors first. `place` resolves the positions of [`Problems::positions`].
     pub(crate) fn into_list(mut self, place: impl Fn(Position) -> Option<Place>) -> Vec<Problem> {
         let find = |position: Option<Position>| position.and_then(&place);
         let more = self.error_count - self.errors.len();

@@ -1,4 +1,4 @@
-//! Reading a history: detection, the reader of the format, and what all readers share.
+//! Reads a history: detects the format, runs its reader, and does what all formats share.
 
 use std::io;
 
@@ -12,14 +12,15 @@ use crate::{
     Format, Job, Progress, awdit, cobra, dbcop, edn, elle_json, isopredict, native, notation, plume, viper,
 };
 
-/// How to read.
+/// Options for reading.
 #[derive(Default)]
 pub struct ReadOptions<'a> {
-    /// The format, when it is not to be detected.
+    /// The format; `None` means that it is detected.
     pub format: Option<Format>,
     /// Called with the number of (decompressed) bytes just read, from any thread.
     pub progress: Option<&'a (dyn Fn(u64) + Sync)>,
-    /// Asked whether so many more bytes of memory may be used. A history that does not fit is not read.
+    /// Called to ask whether a number of additional bytes of memory may be used. If not, the history is not
+    /// read.
     pub room: Option<Room>,
 }
 
@@ -35,14 +36,15 @@ pub struct Reading {
     pub text: SourceText,
 }
 
-/// Why no history could be read.
+/// The reason why no history could be read.
 #[derive(Debug)]
 pub struct Failure {
     /// The format, if it was recognised.
     pub format: Option<Format>,
     /// The problems; at least one is an error.
     pub problems: Vec<Problem>,
-    /// Whether reading ended because there was no [`ReadOptions::room`] left. Then nothing is known of the input.
+    /// Whether reading stopped because [`ReadOptions::room`] refused more memory. Then nothing is known about
+    /// the input.
     pub no_room: bool,
 }
 
@@ -192,9 +194,9 @@ fn locate(problems: Problems, sources: &Sources, text: &SourceText) -> Vec<Probl
     problems.into_list(find)
 }
 
-/// An interval that ends before it begins contradicts itself: no order of transactions agrees with it, and a strict level
-/// would be violated whatever the database did. Readers that know where the times stand refuse them there; this is for all
-/// others.
+/// Rejects intervals that end before they begin. No order of transactions agrees with such an interval, so a
+/// strict level would be violated independent of the database. Readers that know the position of the times
+/// reject them there. This check is for all others.
 fn refuse_reversed(history: &History, problems: &mut Problems) {
     let events = history.events().into_iter().flat_map(|events| events.reversed(NO_EVENT));
     let times = history.times().into_iter().flat_map(|times| times.reversed(NO_TIME));
@@ -212,7 +214,7 @@ fn refuse_reversed(history: &History, problems: &mut Problems) {
     }
 }
 
-/// Warnings that any format may need.
+/// Adds the warnings that apply to all formats.
 fn note_oddities(history: &History, problems: &mut Problems) {
     if history.txn_count() == 0 {
         problems.warn(Warning::NoTransactions, None);

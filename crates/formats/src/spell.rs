@@ -1,6 +1,6 @@
-//! Numbers and strings as text, without allocation: what the writers of all text formats share.
+//! Prints numbers and strings without allocation; shared by the writers of all text formats.
 
-/// Writes a text in quotes, with the escapes that JSON and EDN have in common.
+/// Writes a quoted string, with the escapes that JSON and EDN have in common.
 pub(crate) fn push_text(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     let bytes = text.as_bytes();

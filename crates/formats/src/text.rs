@@ -1,7 +1,7 @@
-//! From positions to places: file, line, column and the text there.
+//! Converts positions to places: file, line, column and the text there.
 //!
-//! Positions are asked for rarely (a problem, an anomaly), so nothing is kept for them while reading: the
-//! sources are read again, once, for all positions wanted.
+//! Positions are resolved rarely (for a problem or an anomaly), so nothing is stored for them while reading.
+//! The sources are read again, once, for all requested positions.
 
 use std::io::{self, Read};
 
@@ -11,18 +11,18 @@ use unicode_width::UnicodeWidthStr as _;
 use crate::input::Source;
 use crate::problem::Place;
 
-/// How much of a line an excerpt shows before and after the column.
+/// The length of an excerpt before and after the column.
 const BEFORE: usize = 48;
 const AFTER: usize = 72;
 
-/// The text of a history's sources, on demand.
+/// The text of a history's sources, read on demand.
 #[derive(Clone, Default)]
 pub struct SourceText {
     pub(crate) sources: Vec<Source>,
 }
 
 impl SourceText {
-    /// The places of positions, in the same order; `None` for those that cannot be found.
+    /// Resolves positions to places, in the same order; `None` for positions that cannot be found.
     pub fn places(&self, map: &Sources, positions: &[Position]) -> Vec<Option<Place>> {
         let mut places = vec![None; positions.len()];
         for (number, source) in self.sources.iter().enumerate() {
@@ -35,7 +35,7 @@ impl SourceText {
                 })
                 .collect();
             wanted.sort_unstable();
-            // A source that has gone away since it was read costs the excerpt, nothing more.
+            // If a source has disappeared since it was read, only the excerpt is missing.
             let _ = find_places(source, &wanted, &mut places);
         }
         places
@@ -43,7 +43,7 @@ impl SourceText {
 }
 
 impl Place {
-    /// The place of a character of a text in memory, by its line and its number in that line, both from 1.
+    /// The place of a character in a text in memory, by line and character number, both from 1.
     pub fn in_text(file: &str, text: &str, line: u64, character: u64) -> Place {
         let lines = text.split_inclusive('\n');
         let start: usize = lines.take(line.saturating_sub(1) as usize).map(str::len).sum();
@@ -56,7 +56,7 @@ impl Place {
     }
 }
 
-/// Goes through a source once and fills in the places at the wanted offsets, which are sorted.
+/// Reads a source once and resolves the wanted offsets, which are sorted.
 fn find_places(source: &Source, wanted: &[(u64, usize)], places: &mut [Option<Place>]) -> io::Result<()> {
     let mut wanted = wanted.iter().peekable();
     if wanted.peek().is_none() {
@@ -91,7 +91,7 @@ struct Window {
     bytes: Vec<u8>,
     /// The offset of the first byte.
     start: u64,
-    /// Newlines before this offset are counted.
+    /// The offset up to which newlines are counted.
     counted: u64,
     lines_before: u64,
     line_start: u64,
@@ -99,7 +99,7 @@ struct Window {
 }
 
 impl Window {
-    /// Moves on by a megabyte, keeping enough of what was there for an excerpt.
+    /// Advances by a megabyte, keeping enough of the previous text for an excerpt.
     fn advance(&mut self, stream: &mut impl Read) -> io::Result<()> {
         let gone = self.bytes.len().saturating_sub(BEFORE + AFTER);
         self.bytes.drain(..gone);
@@ -108,7 +108,7 @@ impl Window {
         Ok(())
     }
 
-    /// Up to here an excerpt is complete.
+    /// The offset up to which an excerpt is complete.
     fn safe_end(&self) -> u64 {
         let margin = if self.ended { 0 } else { AFTER };
         self.start + self.bytes.len().saturating_sub(margin) as u64
@@ -129,7 +129,7 @@ impl Window {
     }
 }
 
-/// The part of a line around a byte, and the column of the terminal at which that byte is shown in it.
+/// The part of a line around a byte, and the terminal column of that byte in it.
 fn excerpt(buffer: &[u8], at: usize) -> (String, usize) {
     let line_start = memchr::memrchr(b'\n', &buffer[..at]).map_or(0, |n| n + 1);
     let line_end = memchr::memchr(b'\n', &buffer[at..]).map_or(buffer.len(), |n| at + n);
@@ -142,7 +142,7 @@ fn excerpt(buffer: &[u8], at: usize) -> (String, usize) {
     (before + &shown(after), caret)
 }
 
-/// The first place from `at` on, and not behind `end`, where a character begins.
+/// The first character boundary at or after `at`, at most `end`.
 fn character(buffer: &[u8], at: usize, end: usize) -> usize {
     const LONGEST_CHARACTER: usize = 4;
     let continues = |&place: &usize| buffer.get(place).is_some_and(|byte| byte & 0xc0 == 0x80);
@@ -150,7 +150,8 @@ fn character(buffer: &[u8], at: usize, end: usize) -> usize {
     at + passed
 }
 
-/// What a terminal shows for a piece of a line. A tab is one space, so that the caret does not depend on tab stops.
+/// The text a terminal shows for a piece of a line. A tab is one space, so that the caret does not depend on
+/// tab stops.
 fn shown(bytes: &[u8]) -> String {
     let shown = |c: char| match c {
         '\t' => ' ',
@@ -164,7 +165,7 @@ fn shown(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// Every byte of a text that is longer than a window has the line and column that counting gives.
+    /// For every byte of a text longer than a window, the line and column agree with counting.
     #[test]
     fn places_agree_with_counting() {
         let mut text = String::new();
@@ -197,9 +198,10 @@ mod tests {
         assert_eq!(excerpt(b"\ta\tb\x1b", 3), (" a b\u{fffd}".into(), 3));
     }
 
-    /// Wide characters take two columns, combining ones none, and no excerpt begins or ends inside a character.
+    /// Wide characters take two columns, combining characters none, and no excerpt begins or ends inside a
+    /// character.
     #[test]
-    fn a_caret_counts_columns() {
+    fn a_caret_counts_terminal_columns() {
         let columns = |before: &str| excerpt(format!("{before}!").as_bytes(), before.len()).1;
         assert_eq!(columns("w(x,1)"), 6);
         assert_eq!(columns("w(名前,1)"), 9);
@@ -214,7 +216,7 @@ mod tests {
         }
     }
 
-    /// A place in a text of which only line and column are known.
+    /// A place in a text for which only line and column are known.
     #[test]
     fn a_place_of_a_text_has_a_short_excerpt() {
         let text = format!("one\n名 {}\n", "x".repeat(1 << 20));

@@ -1,37 +1,39 @@
-//! Viper's logs, as `ViperBench` writes them: a directory of `J<thread>.log`, a file a session.
+//! Viper's logs, as written by `ViperBench`: a directory of `J<thread>.log` files, one file per session.
 //!
 //! ```text
 //! {"value": [["r", 7, 0, false], ["w", 7, 41, true], ["d", 8, 42, 40, false, true]]}
 //! {"value": [["range", 1, 9, [{"id": 7, "sk": 7, "val": 41}], []]], "isInitial": true, "isFinal": false}
 //! ```
 //!
-//! A line is a transaction; a file that is one list of such objects is read too. Only committed
-//! transactions are logged. What is here follows the programs (`JsonLogger`, `JSONMop1` and `JSONMop2` of
-//! `ViperBench`; `wr_range_parse` and `range_utils` of Viper), since the format is not documented:
+//! A line is a transaction. A file that is one list of such objects is read too. Only committed transactions
+//! are logged. The format is not documented; this reader follows the programs (`JsonLogger`, `JSONMop1` and
+//! `JSONMop2` of `ViperBench`; `wr_range_parse` and `range_utils` of Viper):
 //!
 //! | operation | |
 //! |---|---|
-//! | `["r", key, value, dead]` | a read; `dead` says that the row was deleted and `value` is its tombstone |
+//! | `["r", key, value, dead]` | a read; `dead` means that the row was deleted and `value` is its tombstone |
 //! | `["w", key, value, ok]` | a write |
 //! | `["i", key, value, read, dead, ok]` | an insert that first read `read`; also without those, `["i", key, value, ok]` |
 //! | `["d", key, value, read, dead, ok]` | a delete that leaves the tombstone `value`; likewise |
 //! | `["range", low, high, live, dead]` | a range read; rows are `{"id":key,"val":value}` or `[key,value]` |
 //!
-//! or objects with the same under names: `{"opType":"r","key":7,"value":0,"isDead":false}`. Decisions:
+//! Operations may also be objects with the same fields by name:
+//! `{"opType":"r","key":7,"value":0,"isDead":false}`. Decisions:
 //!
-//! - rows are never really removed: a tombstone is a value that says who deleted the row. So the flag of a
-//!   read changes nothing (whichever way round it is meant): what was read is `value`;
-//! - what an insert or delete read is a read like any other, just before it: Viper takes it so;
-//! - operations whose `ok` is false had no effect and are left out with a warning;
-//! - a row that was never there reads as 0, `null` or `"nil"`: all are 0, the initial value;
-//! - `isInitial` marks the initial state: what it writes, or finds in a range, is the keys' initial values,
-//!   and it is no transaction. Without one, Viper takes values that nobody wrote for initial ones; here they
-//!   stay what they are, reads of unwritten values;
-//! - `isFinal` is kept as an annotation: the transaction is an ordinary one in its session;
-//! - a bound of `null` or `"nil"` is none: the least or greatest 64-bit integer, as the object form has it;
-//! - `preBeginTS` and `postCommitTS` are milliseconds, and become times;
-//! - a session is named by the number of its file, a transaction by its place in the order of reading;
-//! - a last line that is cut off is left out with a warning.
+//! - Rows are never really removed: a tombstone is a value that identifies the delete. So the flag of a read
+//!   changes nothing (in either interpretation): the read returned `value`.
+//! - The read of an insert or delete is an ordinary read just before it, as in Viper.
+//! - Operations whose `ok` is false had no effect and are ignored with a warning.
+//! - A row that never existed reads as 0, `null` or `"nil"`. All of these are 0, the initial value.
+//! - `isInitial` marks the initial state: the values it writes, or finds in a range, are the keys' initial
+//!   values, and it is not a transaction. Without an initial state, Viper treats values that were never
+//!   written as initial values. Here they stay reads of unwritten values.
+//! - `isFinal` is kept as an annotation: the transaction is an ordinary one in its session.
+//! - A bound of `null` or `"nil"` means no bound: the least or greatest 64-bit integer, as in the object
+//!   form.
+//! - `preBeginTS` and `postCommitTS` are milliseconds, and become times.
+//! - A session is named by the number of its file, a transaction by its index in reading order.
+//! - An incomplete last line is ignored with a warning.
 
 use std::io;
 
@@ -42,12 +44,12 @@ use crate::input::Stream;
 use crate::json::{Fault, Number, Scalar, Scanned, Scanner};
 use crate::problem::{Problems, Warning};
 
-/// The largest file.
+/// The size limit of a file.
 const LONGEST: u64 = 2 << 30;
 const NANOS_IN_MILLI: i64 = 1_000_000;
 
-/// Whether a text begins with a transaction of this format: an object whose `value` is a list of
-/// operations, and that is no Jepsen operation.
+/// Whether a text begins with a transaction of this format: an object whose `value` is a list of operations,
+/// and that is not a Jepsen operation.
 pub(crate) fn looks_like(text: &[u8]) -> bool {
     let mut scanner = Scanner::new(text);
     let mut found = false;
@@ -69,12 +71,12 @@ pub(crate) fn looks_like(text: &[u8]) -> bool {
         }
         Ok(())
     };
-    // An error is the end of what is shown of the text, or not for us to report.
+    // An error is the end of the inspected text, or is reported elsewhere.
     let _ = look();
     found
 }
 
-/// Whether a list is empty or begins with an operation; reads it to the end.
+/// Whether a list is empty or begins with an operation. Reads it to the end.
 fn begins_with_op(s: &mut Scanner<'_>) -> Scanned<bool> {
     s.open(b'[', "")?;
     let mut found = true;
@@ -87,7 +89,7 @@ fn begins_with_op(s: &mut Scanner<'_>) -> Scanned<bool> {
     Ok(found)
 }
 
-/// Reads one file; `name` is what it is called.
+/// Reads one file; `name` is its name.
 pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
     let Job { base, name, draft, problems, progress } = job;
     let Some(bytes) = stream.read_text(LONGEST, LONGEST as usize, base, progress, problems)? else {
@@ -106,12 +108,13 @@ pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// One file, while it is read.
+/// One file being read.
 struct Log<'a> {
     base: u64,
     name: &'a str,
     session: Option<Session>,
-    /// The operations of the transaction being read: whether it is one is known at its end.
+    /// The operations of the current transaction. Only its end shows whether it is a transaction or the
+    /// initial state.
     steps: Vec<Step>,
     draft: &'a mut Draft,
     problems: &'a mut Problems,
@@ -122,7 +125,7 @@ enum Step {
     Range { row: RangeRow, at: u64 },
 }
 
-/// What a transaction says beside its operations.
+/// The fields of a transaction other than its operations.
 #[derive(Default)]
 struct Marks {
     has_ops: bool,
@@ -132,12 +135,12 @@ struct Marks {
     commit: Option<i64>,
 }
 
-/// An operation, in either of its forms.
+/// An operation, in either form.
 struct Micro {
     kind: OpKind,
     key: Value,
     value: Value,
-    /// What an insert or a delete read.
+    /// The value that an insert or a delete read.
     read: Option<Value>,
     ok: bool,
     row: Option<RangeRow>,
@@ -219,7 +222,7 @@ impl Log<'_> {
         s.skip_value()
     }
 
-    /// The initial state: everything it wrote or found is there from the beginning.
+    /// Stores the initial state: the values it wrote or found are initial values.
     fn keep_initial(&mut self) {
         for step in self.steps.drain(..) {
             match step {
@@ -283,7 +286,7 @@ impl Log<'_> {
         Ok(())
     }
 
-    /// `["w", key, value, ok]`; `None` for a kind that is not known.
+    /// `["w", key, value, ok]`; `None` for an unknown kind.
     fn listed_op(&mut self, s: &mut Scanner<'_>) -> Scanned<Option<Micro>> {
         s.open(b'[', "an operation such as [\"r\",1,0,false]")?;
         s.next(b']', "the kind of the operation")?;
@@ -318,8 +321,8 @@ impl Log<'_> {
         Ok(Some(micro))
     }
 
-    /// What follows the value. Of a read, nothing matters; of a write, whether it succeeded; inserts and
-    /// deletes say before that what they read, unless all they have is the flag.
+    /// Reads what follows the value. For a read, nothing matters. For a write, the flag is its success.
+    /// Inserts and deletes have the value they read before the flag, unless they have only the flag.
     fn flags(&mut self, s: &mut Scanner<'_>, micro: &mut Micro) -> Scanned<()> {
         let mut place = 0;
         while s.more(b']')? {
@@ -346,7 +349,7 @@ impl Log<'_> {
         Ok(())
     }
 
-    /// `{"opType":"w","key":..,"value":..,"succ":..}`; `None` for a kind that is not known.
+    /// `{"opType":"w","key":..,"value":..,"succ":..}`; `None` for an unknown kind.
     fn named_op(&mut self, s: &mut Scanner<'_>, base: u64) -> Scanned<Option<Micro>> {
         let start = s.at();
         let (mut kind, mut known) = (None, true);
@@ -401,7 +404,7 @@ impl Log<'_> {
         }
     }
 
-    /// The rows a range read found.
+    /// The rows found by a range read.
     fn rows(&mut self, s: &mut Scanner<'_>) -> Scanned<Vec<(Value, Value)>> {
         let mut rows = Vec::new();
         s.open(b'[', "a list of rows")?;
@@ -487,7 +490,7 @@ fn kind_of(word: &str) -> Option<OpKind> {
     })
 }
 
-/// A time in milliseconds as nanoseconds. The logger writes -1 where it took none.
+/// A time in milliseconds, converted to nanoseconds. The logger writes -1 for no time.
 fn time(s: &mut Scanner<'_>) -> Scanned<Option<i64>> {
     match s.scalar("a time in milliseconds")? {
         Scalar::Number(Number::Int(n)) if n >= 0 => Ok(n.checked_mul(NANOS_IN_MILLI)),
@@ -495,7 +498,7 @@ fn time(s: &mut Scanner<'_>) -> Scanned<Option<i64>> {
     }
 }
 
-/// The number in a name such as `logs/J14.log`, or else the file's name.
+/// The number in a name such as `logs/J14.log`, or else the file name.
 fn session_name(path: &str, draft: &mut Draft) -> Value {
     let file = path.rsplit(['/', '\\']).next().unwrap_or(path);
     let number = file.strip_prefix('J').and_then(|rest| rest.split('.').next()?.parse::<u64>().ok());

@@ -1,4 +1,4 @@
-//! Writing a history in a chosen format.
+//! Writes a history in a chosen format.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -9,29 +9,29 @@ use isoscope_history::History;
 use crate::lower::Losses;
 use crate::{Format, cobra, dbcop, edn, elle_json, native, notation, plume};
 
-/// Where to write.
+/// The destination.
 pub enum Target<'a> {
     /// A stream, for formats that are one file.
     Stream(&'a mut dyn Write),
-    /// A directory, for formats that are several; it is made if it is not there.
+    /// A directory, for formats of several files; it is created if it does not exist.
     Directory(&'a Path),
 }
 
-/// Why a history was not written.
+/// The reason why a history was not written.
 #[derive(Debug)]
 pub enum WriteError {
     /// The output failed.
     Io(io::Error),
-    /// The format has no word for something the history cannot do without.
+    /// The format cannot express an essential part of the history.
     Inexpressible {
         /// The format.
         format: &'static str,
-        /// What it cannot say.
+        /// What it cannot express.
         what: &'static str,
     },
     /// The format can only be read.
     ReadOnly(Format),
-    /// The format needs a directory and got a stream, or the other way round.
+    /// The format needs a directory and got a stream, or the reverse.
     WrongTarget(Format),
 }
 
@@ -44,7 +44,7 @@ impl fmt::Display for WriteError {
             }
             WriteError::ReadOnly(format) => write!(f, "the format `{format}` can only be read"),
             WriteError::WrongTarget(format) if format.is_directory() => {
-                write!(f, "the format `{format}` is a directory of files: name one to write to")
+                write!(f, "the format `{format}` is a directory of files: name an output directory")
             }
             WriteError::WrongTarget(format) => {
                 write!(f, "the format `{format}` is one file, not a directory")
@@ -61,7 +61,7 @@ impl From<io::Error> for WriteError {
     }
 }
 
-/// Writes a history and says what was lost.
+/// Writes a history and returns what was lost.
 pub fn write(history: &History, format: Format, target: Target<'_>) -> Result<Losses, WriteError> {
     let out = match (target, format) {
         (Target::Directory(directory), Format::Cobra) => return cobra::write(history, directory),

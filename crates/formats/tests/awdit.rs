@@ -1,4 +1,4 @@
-//! AWDIT's test format: every convention of the format is a test.
+//! Tests of AWDIT's format, one for every convention.
 
 mod support;
 
@@ -10,8 +10,8 @@ fn reading(text: &str) -> Reading {
     support::reading(Format::Awdit, text)
 }
 
-fn told(text: &str) -> String {
-    support::told(Format::Awdit, text)
+fn notation_of(text: &str) -> String {
+    support::notation_of(Format::Awdit, text)
 }
 
 fn failure(text: impl AsRef<[u8]>) -> String {
@@ -21,38 +21,41 @@ fn failure(text: impl AsRef<[u8]>) -> String {
 #[test]
 fn lines_are_operations_and_separators_separate() {
     let text = "w 0 1\nw 1 1\n-----\nr 0 1\n=====\nr 1 1";
-    assert_eq!(told(text), "T0: w(0,1) w(1,1) ; T1: r(0,1)  T2: r(1,1)");
-    assert_eq!(told(&text.replace('\n', "\r\n")), told(text));
-    assert_eq!(told("  w  0\t1  \n---\nr 0 1\n==========\nr 0 1"), "T0: w(0,1) ; T1: r(0,1)  T2: r(0,1)");
-    assert_eq!(told("w 18446744073709551615 2147483648"), "T0: w(18446744073709551615,2147483648)");
+    assert_eq!(notation_of(text), "T0: w(0,1) w(1,1) ; T1: r(0,1)  T2: r(1,1)");
+    assert_eq!(notation_of(&text.replace('\n', "\r\n")), notation_of(text));
+    assert_eq!(
+        notation_of("  w  0\t1  \n---\nr 0 1\n==========\nr 0 1"),
+        "T0: w(0,1) ; T1: r(0,1)  T2: r(0,1)"
+    );
+    assert_eq!(notation_of("w 18446744073709551615 2147483648"), "T0: w(18446744073709551615,2147483648)");
 }
 
 #[test]
-fn nothing_between_separators_is_no_transaction() {
+fn adjacent_separators_create_no_transaction() {
     let history = reading("-----\nw 0 1\n-----\n=====\n=====\nr 0 1\n-----\n\n").history;
     assert_eq!((history.session_count(), history.txn_count()), (2, 2));
     assert_eq!(support::small(history.session_name(isoscope_history::Session(1))), Some(2));
-    assert_eq!(reading("").warnings[0].message, "the input holds no transaction");
+    assert_eq!(reading("").warnings[0].message, "the input contains no transactions");
 }
 
 #[test]
-fn blank_lines_and_comments_are_nothing() {
+fn blank_lines_and_comments_are_ignored() {
     let reading = reading("# one\n\nw 0 1\n// two\n\n");
     assert_eq!(isoscope_history::notation::print(&reading.history), "T0: w(0,1)");
     assert!(reading.warnings.is_empty(), "{:?}", reading.warnings);
 }
 
-/// AWDIT has no initial transaction: a read of 0 is of the write of 0 if there is one, and else initial.
-/// With the other reading this history, which is a cycle of reads, would be none.
+/// AWDIT has no initial transaction: a read of 0 returns the write of 0 if there is one, and else the initial
+/// state. Under the other interpretation, this history would not contain a cycle of reads.
 #[test]
-fn a_read_of_zero_is_of_the_write_of_zero_if_there_is_one() {
+fn a_read_of_zero_returns_a_write_of_zero_if_there_is_one() {
     let cycle = "r 1 1\n-----\nw 0 0\n=====\nr 0 0\n-----\nw 1 1";
-    assert_eq!(told(cycle), "init(0)=nil  T0: r(1,1) ; T1: w(0,0)  T2: r(0,0) ; T3: w(1,1)");
-    assert_eq!(told("r 0 0\n-----\nr 0 5"), "T0: r(0,0) ; T1: r(0,5)");
+    assert_eq!(notation_of(cycle), "init(0)=nil  T0: r(1,1) ; T1: w(0,0)  T2: r(0,0) ; T3: w(1,1)");
+    assert_eq!(notation_of("r 0 0\n-----\nr 0 5"), "T0: r(0,0) ; T1: r(0,5)");
 }
 
 #[test]
-fn operations_know_where_they_stand() {
+fn operations_have_positions() {
     let history = reading("w 0 1\n-----\nr 0 1\n").history;
     let at: Vec<u64> = history.txns().map(|txn| history.txn_position(txn).unwrap().0).collect();
     assert_eq!(at, [0, 12]);
@@ -80,7 +83,7 @@ fn every_error_has_a_place_and_an_expectation() {
 }
 
 #[test]
-fn a_long_line_or_garbage_is_an_error_and_soon() {
+fn a_long_line_or_garbage_fails_early() {
     assert!(failure("w".repeat(10 << 20)).contains("t:1:2: unexpected `w`"));
     assert!(failure("y\n".repeat(1 << 20)).contains("and at least"));
 }
@@ -100,22 +103,22 @@ fn the_format_is_recognised_and_only_read() {
 
 proptest! {
     #[test]
-    fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = support::try_reading(Format::Awdit, bytes);
     }
 
     #[test]
-    fn any_lines_are_survived(text in "([rw] [0-9]{1,3} [0-9]{1,21}\n|-{1,5}\n|={1,5}\n|#x\n| ){0,20}") {
+    fn arbitrary_lines_do_not_panic(text in "([rw] [0-9]{1,3} [0-9]{1,21}\n|-{1,5}\n|={1,5}\n|#x\n| ){0,20}") {
         let _ = support::try_reading(Format::Awdit, text);
     }
 }
 
 #[test]
-fn damaged_files_are_survived() {
+fn damaged_files_do_not_panic() {
     survives_damage(Format::Awdit, b"w 0 0\nw 1 0\n-----\nr 0 1\r\n=====\n# c\nw 1 1\n\n");
 }
 
-/// Every file of the corpus has as many operations, transactions and sessions as it has lines for them.
+/// Checks the number of operations, transactions and sessions of every file against its lines.
 #[test]
 fn the_shared_corpus_is_read() {
     let Some(corpus) = support::shared_corpus() else { return };

@@ -1,4 +1,4 @@
-//! Cobra logs: every convention of the format is a test.
+//! Tests of Cobra logs, one for every convention.
 
 mod support;
 
@@ -15,7 +15,7 @@ const DELETED: i64 = 0xabcd_efab;
 const BLIND: i64 = 0xadea_fbee;
 const ANY_WRITE: i64 = 0xabdd_efee;
 
-/// A log, written by hand and not by the writer under test: letters and their numbers.
+/// A log built by hand and not by the writer under test: letters and their numbers.
 fn log(records: &[(char, &[i64])]) -> Vec<u8> {
     let mut out = Vec::new();
     for (letter, fields) in records {
@@ -31,7 +31,7 @@ fn reading(bytes: impl AsRef<[u8]>) -> Reading {
     support::reading(Format::Cobra, bytes)
 }
 
-fn told(records: &[(char, &[i64])]) -> String {
+fn notation_of(records: &[(char, &[i64])]) -> String {
     content(&reading(log(records)).history)
 }
 
@@ -55,7 +55,7 @@ fn write_directory(history: &History) -> (tempfile::TempDir, Losses) {
 #[test]
 fn records_are_transactions_and_operations() {
     let log = [('S', &[7_i64] as &[i64]), ('W', &[101, -5, 99]), ('R', &[3, 102, 6, 98]), ('C', &[7])];
-    assert_eq!(told(&log), "Committed: w(-5,101) r(6,102) ; \n");
+    assert_eq!(notation_of(&log), "Committed: w(-5,101) r(6,102) ; \n");
     let history = reading(self::log(&log)).history;
     assert_eq!(history.txn_name(isoscope_history::Txn(0)).as_small(), Some(7));
     assert!(history.timestamps().is_none());
@@ -64,11 +64,17 @@ fn records_are_transactions_and_operations() {
     assert_eq!(at, [9, 34]);
 }
 
-/// The identity of a value is its write id: two writes of equal hashes are two values.
+/// The identity of a value is its write id: two writes of equal hashes are different values.
 #[test]
 fn values_are_write_ids() {
     assert_eq!(
-        told(&[('S', &[1]), ('W', &[11, 1, 5]), ('W', &[12, 1, 5]), ('R', &[1, 12, 1, 5]), ('C', &[1])]),
+        notation_of(&[
+            ('S', &[1]),
+            ('W', &[11, 1, 5]),
+            ('W', &[12, 1, 5]),
+            ('R', &[1, 12, 1, 5]),
+            ('C', &[1])
+        ]),
         "Committed: w(1,11) w(1,12) r(1,12) ; \n"
     );
 }
@@ -87,16 +93,17 @@ fn begins_and_commits_may_have_times() {
     assert_eq!((&times.start[..], &times.end[..]), (&[1000, 3000][..], &[2000, 4000][..]));
     let without = log(&[('S', &[1]), ('W', &[11, 1, 5]), ('C', &[1]), ('S', &[2]), ('C', &[2])]);
     assert_eq!(content(&reading(without).history), content(&history));
-    // Decided for each file: a time that looks like a record does not deceive.
+    // Decided for each file: a time that looks like a record does not matter.
     let like_a_record = i64::from_be_bytes(*b"C\0\0\0\0\0\0\0");
     let history = reading(log(&[('S', &[1, like_a_record]), ('C', &[1, i64::MAX])])).history;
     assert_eq!(history.timestamps().unwrap().start, [like_a_record]);
 }
 
 #[test]
-fn sentinels_are_no_write_ids() {
-    let read =
-        |from: i64, wid: i64, hash: i64| told(&[('S', &[1]), ('R', &[from, wid, 9, hash]), ('C', &[1])]);
+fn sentinels_are_not_write_ids() {
+    let read = |from: i64, wid: i64, hash: i64| {
+        notation_of(&[('S', &[1]), ('R', &[from, wid, 9, hash]), ('C', &[1])])
+    };
     assert_eq!(read(INITIAL, INITIAL, 77), "Committed: r(9,nil) ; \n");
     assert_eq!(read(NULL, NULL, 0), "Committed: r(9,nil) ; \n");
     assert_eq!(read(DELETED, DELETED, 0), "Committed: r(9,nil) ; \n");
@@ -111,13 +118,13 @@ fn sentinels_are_no_write_ids() {
         ('W', &[ANY_WRITE, 9, -4]),
         ('C', &[1]),
     ];
-    assert_eq!(told(&writes), "Committed: w(9,nil) d(9) w(9,-4) ; \n");
+    assert_eq!(notation_of(&writes), "Committed: w(9,nil) d(9) w(9,-4) ; \n");
     let history = reading(log(&writes)).history;
     assert_eq!(history.default_initial(), Value::NIL);
 }
 
 #[test]
-fn what_is_not_committed_is_of_unknown_outcome() {
+fn a_transaction_without_a_commit_is_of_unknown_outcome() {
     let log =
         log(&[('S', &[1]), ('W', &[11, 1, 5]), ('S', &[2]), ('C', &[2]), ('S', &[3]), ('W', &[12, 1, 5])]);
     let reading = reading(log);
@@ -129,12 +136,12 @@ fn what_is_not_committed_is_of_unknown_outcome() {
 }
 
 #[test]
-fn a_record_that_the_end_cuts_off_is_left_out() {
+fn an_incomplete_last_record_is_ignored() {
     let whole = log(&[('S', &[1]), ('W', &[11, 1, 5]), ('C', &[1]), ('S', &[2]), ('W', &[12, 1, 5])]);
     let reading = reading(&whole[..whole.len() - 3]);
     assert_eq!(content(&reading.history), "Committed: w(1,11) ; Unknown: ; \n");
     let warnings: Vec<String> = reading.warnings.iter().map(ToString::to_string).collect();
-    assert_eq!(warnings[0], "t: byte 52: the last record is cut off and was left out");
+    assert_eq!(warnings[0], "t: byte 52: the last record is incomplete and was ignored");
     assert_eq!(warnings[1], "t: byte 43: 1 transaction without an end; outcome unknown");
 }
 
@@ -160,14 +167,14 @@ fn errors_have_a_byte_and_an_expectation() {
     );
     assert!(failure(b"S\0\0\0").starts_with("t: byte 4: the input ends inside its first record"));
     assert!(failure(b"\xff\0\0\0").starts_with("t: byte 0: unexpected byte 0xff"));
-    // With times or without, the furthest is told.
+    // The variant that gets further is reported, with times or without.
     let timed = log(&[('S', &[1, 1000]), ('W', &[11, 1, 5]), ('C', &[1, 1001]), ('S', &[2, 1000])]);
     assert!(failure([&timed[..], b"\x01"].concat()).starts_with("t: byte 76: unexpected byte 0x01"));
 }
 
 #[test]
 fn an_empty_log_is_a_session_without_transactions() {
-    assert_eq!(reading(b"").warnings[0].message, "the input holds no transaction");
+    assert_eq!(reading(b"").warnings[0].message, "the input contains no transactions");
     assert_eq!(reading(b"").history.session_count(), 1);
 }
 
@@ -204,7 +211,7 @@ fn a_single_log_is_recognised() {
 }
 
 #[test]
-fn what_is_written_names_its_writers() {
+fn written_reads_name_their_writers() {
     let history = notation::parse("T4: w(1,11) r(2,0)  T5: r(1,11) r(1,77)").unwrap();
     let (directory, _) = write_directory(&history);
     let mut bytes = Vec::new();
@@ -219,7 +226,7 @@ fn what_is_written_names_its_writers() {
     assert_eq!(bytes[1], log(&[('S', &[5]), ('R', &[4, 11, 1, 11]), ('R', &[-1, 77, 1, 77]), ('C', &[5])]));
 }
 
-/// A write of the initial value is one of nil, and reads of it name no writer: it may be either.
+/// A write of the initial value is a write of nil, and reads of it name no writer: it may be either.
 #[test]
 fn a_write_of_the_initial_value_is_a_write_of_nil() {
     let history = notation::parse("T4: w(1,0) r(1,0) r(2,0)").unwrap();
@@ -231,7 +238,7 @@ fn a_write_of_the_initial_value_is_a_write_of_nil() {
 }
 
 #[test]
-fn duplicate_values_are_told_as_any_write() {
+fn duplicate_values_are_written_as_any_write() {
     let history = notation::parse("init=nil T4: w(1,11)  T5: w(1,11)  T6: r(1,11)").unwrap();
     let (directory, _) = write_directory(&history);
     assert_eq!(shape(&read_directory(directory.path()).history), shape(&history));
@@ -240,7 +247,7 @@ fn duplicate_values_are_told_as_any_write() {
     assert_eq!(bytes, log(&[('S', &[6]), ('R', &[ANY_WRITE, ANY_WRITE, 1, 11]), ('C', &[6])]));
 }
 
-/// Values and names that mean something else in this format are renumbered.
+/// Values and names with a special meaning in this format are renumbered.
 #[test]
 fn sentinels_are_not_written_by_accident() {
     let text = format!("T2: w(1,{INITIAL}) w(2,{BLIND})  T{NULL}: r(1,{INITIAL}) r(2,1) r(2,{ANY_WRITE})");
@@ -276,7 +283,7 @@ fn old_and_new_logs_are_never_mixed() {
     let other = notation::parse("T1: w(x,1)  T2: r(x,1)  T3: r(x,1)").unwrap();
     let error = write(&other, Format::Cobra, Target::Directory(&inside)).unwrap_err();
     assert!(matches!(&error, WriteError::Io(error) if error.kind() == std::io::ErrorKind::AlreadyExists));
-    assert!(error.to_string().contains("already holds logs"), "{error}");
+    assert!(error.to_string().contains("already contains logs"), "{error}");
     assert_eq!(std::fs::read_dir(&inside).unwrap().count(), before);
     let stream = write(&history, Format::Cobra, Target::Stream(&mut Vec::new()));
     assert!(matches!(stream, Err(WriteError::WrongTarget(Format::Cobra))));
@@ -284,24 +291,24 @@ fn old_and_new_logs_are_never_mixed() {
 
 proptest! {
     #[test]
-    fn what_is_written_reads_back(history in histories(Flavour { rich_names: true, ..PLAIN })) {
+    fn written_histories_read_back(history in histories(Flavour { rich_names: true, ..PLAIN })) {
         let (directory, _) = write_directory(&history);
         if history.session_count() > 0 {
             prop_assert_eq!(shape(&read_directory(directory.path()).history), shape(&history));
         }
-        // Each log alone is recognised too, though all its numbers may be small.
+        // Each single log is recognised too, although all its numbers may be small.
         for entry in std::fs::read_dir(directory.path()).unwrap() {
             prop_assert_eq!(read_directory(&entry.unwrap().path()).history.session_count(), 1);
         }
     }
 
     #[test]
-    fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = support::try_reading(Format::Cobra, bytes);
     }
 
     #[test]
-    fn any_records_are_survived(
+    fn arbitrary_records_do_not_panic(
         records in prop::collection::vec((prop::sample::select(b"SCWR".to_vec()), 0..5_i64, any::<i64>()), 0..20)
     ) {
         let mut bytes = Vec::new();
@@ -316,7 +323,7 @@ proptest! {
 }
 
 #[test]
-fn damaged_logs_are_survived() {
+fn damaged_logs_do_not_panic() {
     let records = [
         ('S', &[1_i64] as &[i64]),
         ('W', &[11, 1, 5]),
@@ -329,8 +336,8 @@ fn damaged_logs_are_survived() {
     survives_damage(Format::Cobra, &log(&[('S', &[1, 9]), ('W', &[11, 1, 5]), ('C', &[1, 10])]));
 }
 
-/// What is known of the corpus: sessions, transactions, writes, reads, reads of the initial state, and
-/// reads of what no log writes.
+/// The known numbers of the corpus: sessions, transactions, writes, reads, reads of the initial state, and
+/// reads of values that no log writes.
 const CORPUS: [(&str, [usize; 6]); 9] = [
     ("strong/rubis-10k", [8, 10_289, 11_441, 39_306, 32_701, 0]),
     ("strong/tpcc-10k", [8, 10_364, 1_033, 10_364, 5_251, 0]),
@@ -362,7 +369,7 @@ fn the_shared_corpus_is_read() {
         let found = [history.session_count(), history.txn_count(), writes, reads.len(), initial, thin_air];
         assert_eq!(found, expected, "{folder}");
         assert!(history.txns().all(|txn| history.outcome(txn) == Outcome::Committed), "{folder}");
-        // Duplicate values are what the strong benchmarks are about, tpcc's excepted.
+        // The strong benchmarks have duplicate values, except tpcc.
         let duplicates = folder.starts_with("strong") && !folder.contains("tpcc");
         assert_eq!(written.len() < writes, duplicates, "{folder}");
     }

@@ -1,6 +1,6 @@
-//! Every history of `corpus/`, and of the shared corpus where it lies beside the repository, is read, described, and converted to
-//! every format and back.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
+//! Reads every history of `corpus/`, and of the shared corpus if it is beside the repository, and converts it
+//! to every format and back.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod support;
 
@@ -10,7 +10,7 @@ use isoscope_formats::{Format, Input, ReadOptions, Reading, Target, WriteError, 
 use isoscope_history::notation::{OpText, ValueText};
 use isoscope_history::{History, OpView, Outcome, Stats};
 
-/// The files and directories below a directory that are a history each.
+/// The files and directories below a directory that are one history each.
 fn histories(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut work = vec![directory.to_owned()];
@@ -44,7 +44,7 @@ fn committed(history: &History) -> usize {
     history.txns().filter(|&txn| history.outcome(txn) == Outcome::Committed).map(ops).sum()
 }
 
-/// A conversion keeps every write of a committed transaction; readers and writers agree on what those are.
+/// A conversion keeps every write of a committed transaction.
 fn convert(history: &History, format: Format, path: &Path) {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path().join("converted");
@@ -61,7 +61,7 @@ fn convert(history: &History, format: Format, path: &Path) {
             let again = open(&place);
             assert_eq!(again.format, format, "{}", path.display());
             let (was, is) = (committed(history), committed(&again.history));
-            // A format without unknown outcomes has those that were read from as committed.
+            // A format without unknown outcomes writes those that were read from as committed.
             let unknown = history.txns().any(|txn| history.outcome(txn) == Outcome::Unknown);
             assert!(is == was || unknown && is > was, "{} to {format}: {was}, {is}", path.display());
         }
@@ -75,7 +75,7 @@ fn read_and_convert(histories: Vec<PathBuf>) {
         let reading = open(&path);
         let stats = Stats::of(&reading.history);
         assert!(stats.operations > 0, "{}", path.display());
-        // The large ones take long to print and say nothing new.
+        // The large histories take long to print and add no coverage.
         if stats.operations < 50_000 {
             for format in Format::ALL.into_iter().filter(|format| format.is_writable()) {
                 convert(&reading.history, format, &path);
@@ -91,7 +91,7 @@ fn every_history_of_our_own_corpus_is_read_and_converted() {
     read_and_convert(histories);
 }
 
-/// Whatever the format, a session did the same operations.
+/// A session has the same operations in every format.
 #[test]
 fn one_history_is_the_same_in_every_format() {
     let operations = |path: PathBuf| -> Vec<Vec<String>> {

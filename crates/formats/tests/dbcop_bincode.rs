@@ -1,4 +1,4 @@
-//! dbcop bincode: every convention of the format is a test.
+//! Tests of dbcop bincode, one for every convention.
 
 mod support;
 
@@ -14,7 +14,7 @@ type Event = (u8, u64, u64, u8);
 /// A transaction: its events and its own flag.
 type Txn<'a> = (&'a [Event], u8);
 
-/// A file, written by hand and not by the writer under test.
+/// A file built by hand and not by the writer under test.
 fn file(sessions: &[&[Txn<'_>]]) -> Vec<u8> {
     let mut out = Vec::new();
     let number = |out: &mut Vec<u8>, n: u64| out.extend(n.to_le_bytes());
@@ -42,15 +42,15 @@ fn file(sessions: &[&[Txn<'_>]]) -> Vec<u8> {
     out
 }
 
-/// Where the number of sessions stands in what [`file`] makes.
+/// The offset of the number of sessions in a [`file`].
 const SESSIONS_AT: usize = 40 + 8 + 11 + 8 + 25 + 8 + 7;
 
 fn reading(bytes: impl AsRef<[u8]>) -> Reading {
     support::reading(Format::DbcopBincode, bytes)
 }
 
-fn told(sessions: &[&[Txn<'_>]]) -> String {
-    support::told(Format::DbcopBincode, file(sessions))
+fn notation_of(sessions: &[&[Txn<'_>]]) -> String {
+    support::notation_of(Format::DbcopBincode, file(sessions))
 }
 
 fn failure(bytes: impl AsRef<[u8]>) -> String {
@@ -61,7 +61,7 @@ fn failure(bytes: impl AsRef<[u8]>) -> String {
 fn sessions_hold_transactions_hold_events() {
     let one: &[Txn<'_>] = &[(&[(1, 5, 7, 1), (0, 6, 0, 1)], 1), (&[(1, 5, 8, 1)], 1)];
     let two: &[Txn<'_>] = &[(&[(0, 5, 7, 1)], 1)];
-    assert_eq!(told(&[one, two]), "T0: w(5,7) r(6,0) ; T1: w(5,8)  T2: r(5,7)");
+    assert_eq!(notation_of(&[one, two]), "T0: w(5,7) r(6,0) ; T1: w(5,8)  T2: r(5,7)");
     let history = reading(file(&[one, two])).history;
     assert!(history.is_initial(history.keys().next().unwrap(), isoscope_history::Value::small(0).unwrap()));
     assert_eq!(support::small(history.session_name(Session(1))), Some(1));
@@ -71,22 +71,25 @@ fn sessions_hold_transactions_hold_events() {
 
 #[test]
 fn numbers_have_64_bits() {
-    assert_eq!(told(&[&[(&[(1, u64::MAX, 1 << 31, 1)], 1)]]), "T0: w(18446744073709551615,2147483648)");
+    assert_eq!(
+        notation_of(&[&[(&[(1, u64::MAX, 1 << 31, 1)], 1)]]),
+        "T0: w(18446744073709551615,2147483648)"
+    );
 }
 
 #[test]
 fn a_failed_event_is_ignored_and_mentioned() {
     let sessions: &[&[Txn<'_>]] = &[&[(&[(1, 1, 1, 1), (0, 1, 9, 0), (1, 2, 1, 0)], 1)]];
-    assert_eq!(told(sessions), "T0: w(1,1)");
+    assert_eq!(notation_of(sessions), "T0: w(1,1)");
     let warnings = reading(file(sessions)).warnings;
     assert!(warnings[0].message.contains("2 failed operations inside a transaction"), "{warnings:?}");
 }
 
 #[test]
-fn the_flag_of_the_transaction_decides_whatever_its_events_say() {
+fn the_flag_of_the_transaction_decides_its_outcome() {
     let sessions: &[&[Txn<'_>]] = &[&[(&[(1, 1, 1, 1)], 0), (&[(1, 1, 2, 0)], 1), (&[(1, 1, 3, 0)], 0)]];
-    assert_eq!(told(sessions), "T0!: w(1,1) ; T1: ; T2!:");
-    // The failed event of the aborted transaction is not worth a warning.
+    assert_eq!(notation_of(sessions), "T0!: w(1,1) ; T1: ; T2!:");
+    // The failed event of the aborted transaction gets no warning.
     let warnings = reading(file(sessions)).warnings;
     assert!(warnings.iter().any(|w| w.message.starts_with("1 failed operation ")), "{warnings:?}");
 }
@@ -95,7 +98,7 @@ fn the_flag_of_the_transaction_decides_whatever_its_events_say() {
 fn empty_transactions_and_sessions_stay() {
     let history = reading(file(&[&[], &[(&[], 1)], &[]])).history;
     assert_eq!((history.session_count(), history.txn_count(), history.op_count()), (3, 1, 0));
-    assert_eq!(reading(file(&[])).warnings[0].message, "the input holds no transaction");
+    assert_eq!(reading(file(&[])).warnings[0].message, "the input contains no transactions");
 }
 
 #[test]
@@ -107,7 +110,7 @@ fn the_format_is_recognised_by_its_header() {
     let good = file(&[&[(&[(1, 1, 1, 1)], 1)]]);
     assert_eq!(detected(good.clone()), Ok(Format::DbcopBincode));
     assert_eq!(detected(file(&[])), Ok(Format::DbcopBincode));
-    // Cut off after the header it is still that format, and the error says so.
+    // A file that is cut off after the header is still recognised, and the error says where it ends.
     assert!(detected(good[..good.len() - 3].to_vec()).unwrap_err().contains("the input ends too soon"));
     let mut not_text = good.clone();
     not_text[50] = 0xff;
@@ -151,7 +154,7 @@ fn every_wrong_flag_is_found() {
     );
 }
 
-/// A count that lies must not reserve memory: with 2^63 of anything that would end the test.
+/// A wrong count must not reserve memory: 2^63 elements would end the test.
 #[test]
 fn counts_reserve_nothing() {
     let good = file(&[&[(&[(1, 1, 1, 1)], 1)]]);
@@ -181,14 +184,14 @@ fn the_header_is_filled_as_dbcop_does() {
     let numbers: Vec<u64> =
         bytes[..40].chunks(8).map(|chunk| u64::from_le_bytes(chunk.try_into().unwrap())).collect();
     assert_eq!(numbers, [0, 2, 2, 2, 2]);
-    // The notation calls a session by its first transaction.
+    // The notation names a session after its first transaction.
     assert_eq!(losses.iter().collect::<Vec<_>>(), [("session names dropped", Some(1))]);
     assert_eq!(content(&reading(bytes).history), content(&history));
 }
 
 proptest! {
     #[test]
-    fn what_is_written_reads_back(
+    fn written_histories_read_back(
         history in histories(Flavour { rich_names: true, aborted: true, ..PLAIN })
     ) {
         let (bytes, _) = written(&history, Format::DbcopBincode);
@@ -199,13 +202,13 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = support::try_reading(Format::DbcopBincode, bytes);
     }
 }
 
 #[test]
-fn damaged_files_are_survived() {
+fn damaged_files_do_not_panic() {
     let one: &[Txn<'_>] = &[(&[(1, 5, 7, 1), (0, 6, 0, 0)], 1), (&[], 0)];
     survives_damage(Format::DbcopBincode, &file(&[one, &[], one]));
 }
@@ -239,7 +242,7 @@ fn the_shared_corpus_is_read() {
         assert_eq!(reading.format, Format::DbcopBincode);
         assert!(history.session_count() >= 3 && history.txn_count() >= 8, "{name}");
         assert!(history.op_count() >= 15 && history.op_count() < 2_000_000, "{name}");
-        // What is known of the runs of dbcop's paper: `nodes_transactions_events_variables-id`.
+        // The parameters of the runs of dbcop's paper: `nodes_transactions_events_variables-id`.
         let stem = path.file_stem().unwrap().to_str().unwrap();
         let plan: Vec<usize> = stem.split(['_', '-']).filter_map(|n| n.parse().ok()).collect();
         if let [nodes, txns, events, variables, _] = plan[..] {
@@ -253,7 +256,7 @@ fn the_shared_corpus_is_read() {
     }
 }
 
-/// Whether the committed transactions read only initial values and what committed ones wrote.
+/// Whether the committed transactions read only initial values and committed writes.
 fn reads_only_what_was_committed(history: &History) -> bool {
     let committed = || history.txns().filter(|&txn| history.outcome(txn) == Outcome::Committed);
     let ops = || committed().flat_map(|txn| history.ops_of(txn));
@@ -263,8 +266,8 @@ fn reads_only_what_was_committed(history: &History) -> bool {
     reads.all(|op| history.is_initial(op.key, op.value) || written.contains(&(op.key, op.value)))
 }
 
-/// Two runs exist both as bincode and as Plume text. The bincode has the keys renumbered and the initial
-/// values written by a transaction in a session of its own, the first; all else is the same.
+/// Two runs exist both as bincode and as Plume text. The bincode has the keys renumbered, and its first
+/// session contains only a transaction that writes the initial values. Everything else is the same.
 #[test]
 fn two_runs_agree_with_their_plume_text() {
     let Some(corpus) = support::shared_corpus() else { return };
@@ -286,7 +289,7 @@ fn two_runs_agree_with_their_plume_text() {
     }
 }
 
-/// The sessions from a number on, with keys and values called by their first appearance in the session.
+/// The sessions from a number on, with keys and values named by their first appearance in the session.
 fn sessions(
     history: &History,
     from: usize,

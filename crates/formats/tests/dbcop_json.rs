@@ -1,4 +1,4 @@
-//! dbcop's JSON: every convention of the format is a test.
+//! Tests of dbcop's JSON, one for every convention.
 
 mod support;
 
@@ -54,20 +54,23 @@ fn null_is_the_initial_value_and_zero_is_not() {
     let back = support::reading(Format::DbcopJson, &bytes).history;
     assert_eq!(shape(&back), shape(&history));
     assert!(shape(&history).contains("w(k1,v1) r(k0,v0) r(k1,initial)"), "{}", shape(&history));
-    // No version at all is null for a read; a write needs one.
+    // A missing version is null for a read. A write needs a version.
     assert_eq!(
-        support::told(Format::DbcopJson, r#"[[{"events":[{"Read":{"variable":7}}],"committed":true}]]"#),
+        support::notation_of(
+            Format::DbcopJson,
+            r#"[[{"events":[{"Read":{"variable":7}}],"committed":true}]]"#
+        ),
         "init=nil  T1: r(7,nil)"
     );
     assert!(bad_event(r#"{"Write":{"variable":7}}"#).contains("t:1:23: a write without a version"));
 }
 
 #[test]
-fn committed_decides_and_must_be_there() {
+fn committed_is_required_and_decides_the_outcome() {
     let history = reading(GOOD).history;
     let outcomes: Vec<Outcome> = history.txns().map(|txn| history.outcome(txn)).collect();
     assert_eq!(outcomes, [Outcome::Committed, Outcome::Committed, Outcome::Aborted]);
-    assert!(failure(r#"[[{"events":[]}]]"#).contains("t:1:3: whether it committed is not said"));
+    assert!(failure(r#"[[{"events":[]}]]"#).contains("t:1:3: a transaction without an outcome"));
     assert!(failure(r#"[[{"events":[],"committed":1}]]"#).contains("t:1:28: unexpected `1` (true or false)"));
 }
 
@@ -76,7 +79,7 @@ fn unknown_fields_are_a_warning() {
     let text = r#"{"data":[[{"events":[{"Read":{"variable":1,"x":[]}}],"committed":true,"y":{}}]],"z":0}"#;
     let reading = reading(text);
     assert!(
-        reading.warnings.iter().any(|w| w.to_string().starts_with("t:1:44: 3 fields not understood")),
+        reading.warnings.iter().any(|w| w.to_string().starts_with("t:1:44: 3 unknown fields")),
         "{:?}",
         reading.warnings
     );
@@ -97,8 +100,8 @@ fn every_error_has_a_place_and_an_expectation() {
         assert!(failure(text).starts_with(problem), "{text}: {}", failure(text));
     }
     for (event, problem) in [
-        (r#"{"Raed":{}}"#, "t:1:15: no kind of event (\"Read\" or \"Write\")"),
-        (r#"["x",1,1]"#, "t:1:15: no kind of event (\"r\" or \"w\")"),
+        (r#"{"Raed":{}}"#, "t:1:15: unknown kind of event (\"Read\" or \"Write\")"),
+        (r#"["x",1,1]"#, "t:1:15: unknown kind of event (\"r\" or \"w\")"),
         (r#"["r",1]"#, "t:1:20: unexpected `]` (a version)"),
         (r#"["r",1,2,3]"#, "t:1:22: unexpected `,` (`]` after the version)"),
         (r#"["r",-1,2]"#, "t:1:19: unexpected `-` (a variable: an unsigned integer)"),
@@ -112,14 +115,14 @@ fn every_error_has_a_place_and_an_expectation() {
 }
 
 #[test]
-fn hostile_input_is_an_error_and_soon() {
+fn hostile_input_fails_early() {
     let deep = "[".repeat(100_000);
     assert!(failure(&deep).starts_with("t:1:3: unexpected `[` (a transaction"));
     assert!(failure(format!("{{\"info\":{deep}")).contains("nested too deep"));
     assert!(failure(b"{\"da\xffta\":[]}").starts_with("t:1:5: not UTF-8"));
     assert!(failure(b"\x01\x02").contains("0x01"));
     assert!(failure("9".repeat(10 << 20)).contains("t:1:1: unexpected `9`"));
-    assert_eq!(reading("").warnings[0].message, "the input holds no transaction");
+    assert_eq!(reading("").warnings[0].message, "the input contains no transactions");
 }
 
 #[test]
@@ -138,7 +141,7 @@ fn positions_point_at_events() {
 }
 
 #[test]
-fn it_is_recognised_and_only_it() {
+fn only_this_format_is_recognised() {
     let format = |text: &str| read(&Input::text("t", text), &ReadOptions::default()).map(|r| r.format).ok();
     for text in [GOOD, "[[]]", "[[],[{\"committed\":true,\"events\":[]}]]", " \n{\"data\":[]}"] {
         assert_eq!(format(text), Some(Format::DbcopJson), "{text}");
@@ -174,7 +177,7 @@ fn a_write_of_the_initial_value_survives_and_is_noted() {
 }
 
 #[test]
-fn what_is_written_is_json() {
+fn the_output_is_json() {
     let (bytes, _) = written(&reading(GOOD).history, Format::DbcopJson);
     let json: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
     assert_eq!(json["data"][0][0]["events"][1]["Read"]["version"], serde_json::Value::Null);
@@ -183,13 +186,13 @@ fn what_is_written_is_json() {
 }
 
 #[test]
-fn damaged_files_are_survived() {
+fn damaged_files_do_not_panic() {
     survives_damage(Format::DbcopJson, GOOD.as_bytes());
 }
 
 proptest! {
     #[test]
-    fn what_is_written_reads_back(
+    fn written_histories_read_back(
         history in histories(Flavour { rich_names: true, aborted: true, ..PLAIN })
     ) {
         let (bytes, _) = written(&history, Format::DbcopJson);
@@ -197,12 +200,12 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = support::try_reading(Format::DbcopJson, bytes);
     }
 }
 
-/// As in dbcop's `.hist`: a 0 that nobody committed is the initial state, any other is a value.
+/// As in dbcop's `.hist`: 0 is the initial state unless a committed transaction writes it.
 #[test]
 fn a_version_of_zero_is_initial_unless_it_was_written() {
     let text = |write: u32| {
@@ -211,6 +214,9 @@ fn a_version_of_zero_is_initial_unless_it_was_written() {
                 [{{"events":[{{"Read":{{"variable":0,"version":0}}}},{{"Read":{{"variable":1,"version":0}}}}],"committed":true}}]]"#
         )
     };
-    assert_eq!(support::told(Format::DbcopJson, text(1)), "init=nil  T1: w(0,1)  T2: r(0,nil) r(1,nil)");
-    assert_eq!(support::told(Format::DbcopJson, text(0)), "init=nil  T1: w(0,0)  T2: r(0,0) r(1,nil)");
+    assert_eq!(
+        support::notation_of(Format::DbcopJson, text(1)),
+        "init=nil  T1: w(0,1)  T2: r(0,nil) r(1,nil)"
+    );
+    assert_eq!(support::notation_of(Format::DbcopJson, text(0)), "init=nil  T1: w(0,0)  T2: r(0,0) r(1,nil)");
 }

@@ -1,4 +1,4 @@
-//! Jepsen and Elle histories in EDN: every convention of the format is a test.
+//! Tests of Jepsen and Elle histories in EDN, one for every convention.
 
 mod support;
 
@@ -14,8 +14,8 @@ fn reading(text: impl AsRef<[u8]>) -> Reading {
     support::reading(Format::Edn, text)
 }
 
-fn told(text: &str) -> String {
-    support::told(Format::Edn, text)
+fn notation_of(text: &str) -> String {
+    support::notation_of(Format::Edn, text)
 }
 
 fn failure(text: impl AsRef<[u8]>) -> String {
@@ -37,10 +37,10 @@ const PAIR: &str =
 
 #[test]
 fn an_ok_transaction_has_the_values_of_its_completion() {
-    assert_eq!(told(PAIR), "init=nil  T0@0-1: a(1,7) r(2,[3 4])");
+    assert_eq!(notation_of(PAIR), "init=nil  T0@0-1: a(1,7) r(2,[3 4])");
     let register = "{:type :invoke :process 3 :value [[:w x 1] [:r y nil]]}
         {:type :ok :process 3 :value [[:w x 1] [:r y 2]]}";
-    assert_eq!(told(register), "init=nil  T0@0-1: w(:x,1) r(:y,2)");
+    assert_eq!(notation_of(register), "init=nil  T0@0-1: w(:x,1) r(:y,2)");
     let history = reading(PAIR).history;
     assert_eq!(history.times().map(|times| (times.start[0], times.end[0])), Some((5, 9)));
     assert_eq!(
@@ -53,15 +53,18 @@ fn an_ok_transaction_has_the_values_of_its_completion() {
 fn a_failed_transaction_has_the_writes_of_its_invocation() {
     let text = "{:type :invoke :process 0 :value [[:append 1 7] [:r 2 nil]]}
         {:type :fail :process 0 :value [[:append 1 8] [:r 2 [3]]]}";
-    assert_eq!(told(text), "init=nil  T0!@0-1: a(1,7) rl(2,?)");
-    assert_eq!(told(&text.replace(":value [[:append 1 8] [:r 2 [3]]]", ":error :conflict")), told(text));
+    assert_eq!(notation_of(text), "init=nil  T0!@0-1: a(1,7) rl(2,?)");
+    assert_eq!(
+        notation_of(&text.replace(":value [[:append 1 8] [:r 2 [3]]]", ":error :conflict")),
+        notation_of(text)
+    );
 }
 
 #[test]
 fn an_info_transaction_may_have_happened_and_never_ends() {
     let text = "{:type :invoke :process 0 :time 1 :value [[:w 1 7] [:r 2 nil]]}
         {:type :info :process 0 :time 2 :value [[:w 1 8] [:r 2 3]]}";
-    assert_eq!(told(text), "init=nil  T0?@0-: w(1,7) r(2,?)");
+    assert_eq!(notation_of(text), "init=nil  T0?@0-: w(1,7) r(2,?)");
     let history = reading(text).history;
     assert_eq!(history.times().map(|times| (times.start[0], times.end[0])), Some((1, NO_TIME)));
 }
@@ -70,7 +73,7 @@ fn an_info_transaction_may_have_happened_and_never_ends() {
 fn an_invocation_without_completion_is_like_info() {
     let text = "{:type :invoke :process 0 :value [[:w 1 7]]}\n{:type :invoke :process 1 :value [[:w 1 8]]}
 {:type :ok :process 1 :value [[:w 1 8]]}";
-    assert_eq!(told(text), "init=nil  T0?@0-: w(1,7)  T1@1-2: w(1,8)");
+    assert_eq!(notation_of(text), "init=nil  T0?@0-: w(1,7)  T1@1-2: w(1,8)");
     assert_eq!(warnings(text), ["t:1:1: 1 invocation never completed; outcome unknown"]);
 }
 
@@ -90,12 +93,12 @@ fn problems_come_in_the_order_of_the_text() {
 }
 
 #[test]
-fn only_completions_have_no_real_time() {
+fn completions_without_invocations_have_no_real_time() {
     let text = "{:type :ok :process 0 :value [[:w 1 7]]}\n{:type :fail :process 1 :value [[:w 1 8] [:r 1 5]]}
 {:type :ok :process 0 :value [[:r 1 7]]}\n{:type :info :process 2 :value [[:w 1 9]]}";
-    assert_eq!(told(text), "init=nil  T0: w(1,7) ; T2: r(1,7)  T1!: w(1,8) r(1,?)  T3?: w(1,9)");
+    assert_eq!(notation_of(text), "init=nil  T0: w(1,7) ; T2: r(1,7)  T1!: w(1,8) r(1,?)  T3?: w(1,9)");
     let warnings = warnings(text);
-    assert_eq!(warnings[0], "t:1:1: 4 completions without an invocation; its real time is not known");
+    assert_eq!(warnings[0], "t:1:1: 4 completions without an invocation; not ordered in real time");
     assert!(reading(text).history.events().is_none());
 }
 
@@ -103,10 +106,10 @@ fn only_completions_have_no_real_time() {
 fn without_processes_every_transaction_is_a_session() {
     let text = "{:type :invoke :value [[:w 1 7]]}\n{:type :ok :value [[:w 1 7]]}
 {:type :invoke :value [[:w 1 8]]}\n{:type :ok :value [[:w 1 8]]}";
-    assert_eq!(told(text), "init=nil  T0@0-1: w(1,7)  T2@2-3: w(1,8)");
-    assert_eq!(warnings(text), ["t:1:1: 4 operations without a process; each is a session of its own"]);
+    assert_eq!(notation_of(text), "init=nil  T0@0-1: w(1,7)  T2@2-3: w(1,8)");
+    assert_eq!(warnings(text), ["t:1:1: 4 operations without a process; each gets its own session"]);
     assert_eq!(
-        told("{:type :ok :value [[:w 1 7]]}{:type :ok :value [[:w 1 8]]}"),
+        notation_of("{:type :ok :value [[:w 1 7]]}{:type :ok :value [[:w 1 8]]}"),
         "init=nil  T0: w(1,7)  T1: w(1,8)"
     );
 }
@@ -115,8 +118,9 @@ fn without_processes_every_transaction_is_a_session() {
 fn a_second_invocation_makes_the_first_unknown() {
     let text = "{:type :invoke :process 0 :value [[:w 1 7]]}\n{:type :invoke :process 0 :value [[:w 1 8]]}
 {:type :ok :process 0 :value [[:w 1 8]]}";
-    assert_eq!(told(text), "init=nil  T0?@0-: w(1,7) ; T1@1-2: w(1,8)");
-    let expected = "t:2:1: 1 process invocation while one was open; the open one taken as unknown";
+    assert_eq!(notation_of(text), "init=nil  T0?@0-: w(1,7) ; T1@1-2: w(1,8)");
+    let expected =
+        "t:2:1: 1 invocation while the previous one of the process was open; the previous outcome is unknown";
     assert_eq!(warnings(text), [expected]);
 }
 
@@ -124,7 +128,7 @@ fn a_second_invocation_makes_the_first_unknown() {
 fn a_process_may_go_on_after_info() {
     let text = "{:type :invoke :process 0 :value [[:w 1 7]]}\n{:type :info :process 0 :value [[:w 1 7]]}
 {:type :invoke :process 0 :value [[:w 1 8]]}\n{:type :ok :process 0 :value [[:w 1 8]]}";
-    assert_eq!(told(text), "init=nil  T0?@0-: w(1,7) ; T2@2-3: w(1,8)");
+    assert_eq!(notation_of(text), "init=nil  T0?@0-: w(1,7) ; T2@2-3: w(1,8)");
     assert!(warnings(text)[0].starts_with("t:3:1: 1 invocation by a process after"));
 }
 
@@ -132,11 +136,8 @@ fn a_process_may_go_on_after_info() {
 fn only_integers_are_clients() {
     let text =
         "{:type :info :process :nemesis :f :kill :value [[\"n1\" 5]]}\n{:type :info :process \"n\" :f :x}\n";
-    assert_eq!(told(&format!("{text}{PAIR}{text}")), told(PAIR));
-    assert_eq!(
-        warnings(&format!("{text}{PAIR}")),
-        ["t:1:1: 2 operations of processes that are not clients left out"]
-    );
+    assert_eq!(notation_of(&format!("{text}{PAIR}{text}")), notation_of(PAIR));
+    assert_eq!(warnings(&format!("{text}{PAIR}")), ["t:1:1: 2 operations of non-client processes ignored"]);
 }
 
 #[test]
@@ -146,7 +147,7 @@ fn real_time_is_the_order_of_lines() {
 {:type :info :process :nemesis}
 {:type :ok :process 1 :index 20 :time 9 :value [[:w 1 8]]}
 {:type :ok :process 0 :index 10 :time 8 :value [[:w 1 7]]}";
-    assert_eq!(told(text), "init=nil  T70@0-3: w(1,7)  T30@1-2: w(1,8)");
+    assert_eq!(notation_of(text), "init=nil  T70@0-3: w(1,7)  T30@1-2: w(1,8)");
 }
 
 #[test]
@@ -154,7 +155,7 @@ fn session_order_is_the_order_of_invocations() {
     let text = "{:type :invoke :process 1 :value [[:w 1 1]]}{:type :ok :process 1 :value [[:w 1 1]]}
 {:type :invoke :process 0 :value [[:w 1 2]]}{:type :ok :process 0 :value [[:w 1 2]]}
 {:type :invoke :process 1 :value [[:w 1 3]]}{:type :ok :process 1 :value [[:w 1 3]]}";
-    assert_eq!(told(text), "init=nil  T0@0-1: w(1,1) ; T4@4-5: w(1,3)  T2@2-3: w(1,2)");
+    assert_eq!(notation_of(text), "init=nil  T0@0-1: w(1,1) ; T4@4-5: w(1,3)  T2@2-3: w(1,2)");
 }
 
 fn kinds(text: &str) -> Vec<OpKind> {
@@ -165,10 +166,10 @@ fn kinds(text: &str) -> Vec<OpKind> {
 #[test]
 fn nil_and_the_empty_list_are_the_initial_state() {
     let list = "{:type :ok :process 0 :value [[:r 1 nil] [:r 2 []] [:append 3 1]]}";
-    assert_eq!(told(list), "init=nil  T0: r(1,[]) r(2,[]) a(3,1)");
+    assert_eq!(notation_of(list), "init=nil  T0: r(1,[]) r(2,[]) a(3,1)");
     assert_eq!(kinds(list), [OpKind::ReadList, OpKind::ReadList, OpKind::Append]);
     let register = "{:type :ok :process 0 :value [[:r 1 nil] [:w 3 1]]}";
-    assert_eq!(told(register), "init=nil  T0: r(1,nil) w(3,1)");
+    assert_eq!(notation_of(register), "init=nil  T0: r(1,nil) w(3,1)");
     assert_eq!(kinds(register), [OpKind::Read, OpKind::Write]);
     for text in [list, register] {
         let history = reading(text).history;
@@ -177,9 +178,9 @@ fn nil_and_the_empty_list_are_the_initial_state() {
     }
 }
 
-/// The read comes long before anything shows what its key is.
+/// The read precedes every operation that shows whether its key is a list.
 #[test]
-fn lists_and_registers_are_told_apart_by_key() {
+fn lists_and_registers_are_distinguished_by_key() {
     use OpKind::{Append, Read, ReadList, Write};
     let mixed = "{:type :ok :process 0 :value [[:r 1 nil] [:r 2 nil] [:r 3 nil]]}
 {:type :invoke :process 1 :value [[:r 1 nil] [:r 2 nil]]}{:type :info :process 1}
@@ -192,7 +193,7 @@ fn names_in_the_wild() {
     let text = "{:type :ok :process 0 :value [[:read 1 5] [:write :k \"v\"] [:w \"s p\" :v] [:w sym -3] [:w 1 2.5]
         [:w 1 12N] [:w 1 true] [:w 1 18446744073709551615] [:w 1 -9223372036854775808] [:w 1 1e3] [:w 1 ##Inf]]}";
     assert_eq!(
-        told(text),
+        notation_of(text),
         "init=nil  T0: r(1,5) w(:k,v) w(\"s p\",:v) w(:sym,-3) w(1,2.5) w(1,12) w(1,true) \
          w(1,18446744073709551615) w(1,-9223372036854775808) w(1,1000.0) w(1,f\"7ff0000000000000\")"
     );
@@ -204,7 +205,7 @@ fn names_in_the_wild() {
 
 #[test]
 fn white_space_comments_tags_and_discards() {
-    let expected = told(PAIR);
+    let expected = notation_of(PAIR);
     let maps: Vec<&str> = PAIR.lines().collect();
     for text in [
         PAIR.trim_end().to_owned(),
@@ -227,15 +228,18 @@ fn white_space_comments_tags_and_discards() {
         PAIR.replace('}', ", :note {:a [1 #{2 3} \\} \\\" \\newline \"}\\\"]\"] \"k\" nil}}"),
         format!("\u{feff}{PAIR}"),
     ] {
-        assert_eq!(told(&text), expected, "{text}");
+        assert_eq!(notation_of(&text), expected, "{text}");
     }
 }
 
 #[test]
-fn fields_may_stand_in_any_order_or_miss() {
+fn fields_may_be_in_any_order_or_missing() {
     let one = "{:value [[:r 1 [2]] [:append 1 3]] :process 0 :type :ok}";
-    assert_eq!(told(one), told("{:type :ok :f nil :index nil :process 0 :value [[:r 1 [2]] [:append 1 3]]}"));
-    assert_eq!(told("{:type :ok :process nil :value []}"), "init=nil  T0:");
+    assert_eq!(
+        notation_of(one),
+        notation_of("{:type :ok :f nil :index nil :process 0 :value [[:r 1 [2]] [:append 1 3]]}")
+    );
+    assert_eq!(notation_of("{:type :ok :process nil :value []}"), "init=nil  T0:");
 }
 
 #[test]
@@ -256,13 +260,13 @@ fn further_fields_are_annotations() {
 }
 
 #[test]
-fn other_operations_are_left_out() {
+fn other_operations_are_ignored() {
     let other = "{:type :invoke :f :read :process 1 :value nil}\n{:type :ok :f :read :process 1 :value 5}
 {:type :ok :f :cas :process 1 :value [1 2]}\n{:type :invoke :f :transfer :process 1 :value {:from 1}}\n";
-    assert_eq!(told(&format!("{other}{PAIR}")), told(PAIR).replace("T0@0-1", "T0@4-5"));
-    assert_eq!(warnings(&format!("{other}{PAIR}")), ["t:1:1: 3 operations not understood and left out"]);
-    // What counts is the value, not the name.
-    assert_eq!(told(&PAIR.replace(":f :txn", ":f :mix")), told(PAIR));
+    assert_eq!(notation_of(&format!("{other}{PAIR}")), notation_of(PAIR).replace("T0@0-1", "T0@4-5"));
+    assert_eq!(warnings(&format!("{other}{PAIR}")), ["t:1:1: 3 unknown operations ignored"]);
+    // The value decides, not the name.
+    assert_eq!(notation_of(&PAIR.replace(":f :txn", ":f :mix")), notation_of(PAIR));
 }
 
 #[test]
@@ -324,7 +328,7 @@ fn every_error_has_a_place_and_an_expectation() {
 }
 
 #[test]
-fn bytes_that_are_not_text_are_an_error_where_they_stand() {
+fn bytes_that_are_not_text_are_an_error_at_their_position() {
     assert!(
         failure(b"{:type :ok :value [[:w 1 \"a\xff\"]]}")
             .starts_with("t:1:28: unexpected byte 0xff (text in UTF-8)")
@@ -336,7 +340,7 @@ fn bytes_that_are_not_text_are_an_error_where_they_stand() {
     assert!(failure(b"\x00\x01\x02\xff").starts_with("t: byte 0: unexpected byte 0x00"));
 }
 
-/// Reading goes on after an error, at the next form or the next line.
+/// Reading continues after an error, at the next form or the next line.
 #[test]
 fn several_errors_are_found() {
     let good = "{:type :ok :process 0 :value [[:w 1 1]]}\n";
@@ -353,7 +357,7 @@ fn several_errors_are_found() {
 }
 
 #[test]
-fn deep_nesting_is_an_error_and_soon() {
+fn deep_nesting_fails_early() {
     let deep = "[".repeat(100_000);
     assert!(failure(&deep).starts_with("t:1:2: unexpected `[` (an operation map)"));
     let failure = failure(format!("{{:type :ok :value {deep}"));
@@ -366,7 +370,7 @@ fn op(kind: &str, process: usize, value: usize) -> String {
     format!("{{:type :{kind} :process {process} :value [[:append {} {value}] [:r k nil]]}}", value % 100)
 }
 
-/// All of a history on one line of many megabytes, good and bad.
+/// A whole history on one line of many megabytes, correct and wrong.
 #[test]
 fn one_long_line_is_read() {
     let mut text = String::from("[");
@@ -384,8 +388,8 @@ fn one_long_line_is_read() {
     assert!(failure(open_string).starts_with("t:1:1: the input ends inside the form"));
 }
 
-/// A history of `n` transactions, with pairs that lie apart and every outcome. Completions that are not `ok`
-/// have a value that must not count.
+/// A history of `n` transactions, with invocations far from their completions and every outcome. Completions
+/// that are not `ok` have a value that must be ignored.
 fn long_history(n: usize, separator: &str, note: &str, between: &str) -> String {
     let mut text = String::new();
     let mut push = |kind: &str, process: usize, value: usize| {
@@ -405,10 +409,10 @@ fn long_history(n: usize, separator: &str, note: &str, between: &str) -> String 
     text
 }
 
-/// Blocks are cut at line ends, wherever these are: the history must not depend on it.
+/// Blocks are cut at line ends. The history must not depend on them.
 #[test]
 fn forms_and_pairs_may_lie_across_blocks() {
-    let expected = told(&long_history(40_000, " ", "}", "\n"));
+    let expected = notation_of(&long_history(40_000, " ", "}", "\n"));
     assert_eq!((expected.matches("a(").count(), expected.matches("999999").count()), (40_000, 0));
     let string = "\n :note \"{:type :bad\n{:type :worse ; \\\" [\n\"}";
     for (separator, note, between) in [
@@ -422,8 +426,8 @@ fn forms_and_pairs_may_lie_across_blocks() {
     ] {
         let text = long_history(40_000, separator, note, between);
         assert!(text.len() > 2 << 20);
-        assert_eq!(told(&text), expected, "{separator:?} {note:?}");
-        assert_eq!(told(&format!("[{text}]")), expected, "[..] {separator:?} {note:?}");
+        assert_eq!(notation_of(&text), expected, "{separator:?} {note:?}");
+        assert_eq!(notation_of(&format!("[{text}]")), expected, "[..] {separator:?} {note:?}");
     }
 }
 
@@ -442,16 +446,19 @@ fn forms_longer_than_a_block() {
     );
 }
 
-/// A discarded form that begins blocks later: what ends in between does not end it.
+/// A discarded form that begins several blocks later. Forms that end in between do not end it.
 #[test]
 fn a_discard_may_be_far_from_its_form() {
     let comments = ";{\n".repeat(3 << 20);
-    assert_eq!(told(&format!("#_{comments} {{:type :bad}}\n{PAIR}")), told(PAIR));
-    assert_eq!(told(&format!("#_ #_ [1]\n{comments} {{:type :bad}}\n{comments}{PAIR}")), told(PAIR));
+    assert_eq!(notation_of(&format!("#_{comments} {{:type :bad}}\n{PAIR}")), notation_of(PAIR));
+    assert_eq!(
+        notation_of(&format!("#_ #_ [1]\n{comments} {{:type :bad}}\n{comments}{PAIR}")),
+        notation_of(PAIR)
+    );
     assert!(failure(format!("{PAIR}#_{comments}")).starts_with("t:3:1: the input ends inside the form"));
 }
 
-/// Every operation's position is where it stands.
+/// Every operation's position points at the operation.
 #[test]
 fn positions_point_at_the_operation() {
     let text = long_history(40_000, "\n", "}", "\n");
@@ -518,8 +525,8 @@ fn the_shared_corpus_is_read() {
     }
 }
 
-/// What EDN can express: everything but what transactions that did not commit read. Sessions are told by
-/// name, real time by the order of events.
+/// The part of a history that EDN can express: everything except the reads of transactions that did not
+/// commit. Sessions are identified by name, real-time order by the order of events.
 fn expressible(history: &History) -> String {
     let mut events: Vec<u32> = Vec::new();
     if let Some(columns) = history.events() {
@@ -563,7 +570,7 @@ fn again(history: &History) -> History {
 
 proptest! {
     #[test]
-    fn what_is_written_reads_back(
+    fn written_histories_read_back(
         history in (any::<[bool; 5]>()).prop_flat_map(|[lists, rich_names, aborted, unknown, events]| {
             histories(Flavour { lists, rich_names, aborted, unknown, events, ..PLAIN })
         })
@@ -572,12 +579,12 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = support::try_reading(Format::Edn, bytes);
     }
 
     #[test]
-    fn any_soup_of_tokens_is_survived(tokens in prop::collection::vec(prop::sample::select(vec![
+    fn arbitrary_tokens_do_not_panic(tokens in prop::collection::vec(prop::sample::select(vec![
         "{", "}", "[", "]", "(", ")", ":type", ":ok", ":invoke", ":fail", ":value", ":r", ":w", ":append", ":rp", ":true", ":insert", ":delete", ":f", ":init", "#{", " ", "\n", "1",
         "nil", "\"", "\\", ";", "#_", "#", "#a", "##Inf", ":process", "0", ",", "{:type :ok :value [[:r 1 nil]]}",
     ]), 0..60)) {
@@ -598,7 +605,7 @@ fn histories_read_from_edn_are_written_without_loss() {
 ";
     let (bytes, losses) = written(&reading(text).history, Format::Edn);
     let bytes = String::from_utf8(bytes).unwrap();
-    // A completion that was never invoked may stand anywhere in its session.
+    // A completion without an invocation may be anywhere in its session.
     let mut lines: Vec<&str> = bytes.lines().collect();
     assert!(lines.remove(0).starts_with("{:type :ok, :f :txn, :value [[:r :k []]], :process 7, :time 12"));
     for (line, expected) in lines.into_iter().zip(text.lines()) {
@@ -610,7 +617,7 @@ fn histories_read_from_edn_are_written_without_loss() {
 }
 
 #[test]
-fn without_real_time_none_is_invented() {
+fn no_real_time_order_is_invented() {
     let history = notation::parse("T1: w(x,1) ; T2: r(x,1)  T3!: w(x,2)  T4?: w(x,3)").unwrap();
     let (bytes, _) = written(&history, Format::Edn);
     assert_eq!(
@@ -630,13 +637,13 @@ fn times_order_the_lines_where_events_are_missing() {
     b.session(0).txn().write(1, 2).times(20, 40);
     b.session(1).txn().write(1, 3).times(20, 30);
     let read = again(&b.finish());
-    // The transaction of session 1 began when the first of session 0 ended: that is no order.
+    // The transaction of session 1 began when the first of session 0 ended, so they are concurrent.
     assert_eq!(notation::print(&read), "init=nil  T0@0-2: w(1,1) ; T3@3-5: w(1,2)  T1@1-4: w(1,3)");
     assert_eq!(read.times().unwrap().end, [20, 40, 30]);
 }
 
 #[test]
-fn what_is_lost_is_said() {
+fn losses_are_reported() {
     let losses = |text: &str| -> Vec<(&'static str, Option<u64>)> {
         written(&notation::parse(text).unwrap(), Format::Edn).1.iter().collect()
     };
@@ -659,7 +666,7 @@ fn what_is_lost_is_said() {
 }
 
 #[test]
-fn what_edn_cannot_say_is_refused() {
+fn inexpressible_histories_are_rejected() {
     for text in [
         "T1: i(x,[1])",
         "T1: d(x,4)",
@@ -676,19 +683,19 @@ fn what_edn_cannot_say_is_refused() {
     }
 }
 
-/// A write of the initial value stays as ambiguous as it was.
+/// A write of the initial value stays ambiguous.
 #[test]
-fn a_written_initial_value_stays_one() {
+fn a_written_initial_value_stays_initial() {
     let history = notation::parse("T1: w(x,0)  T2: r(x,0)").unwrap();
     assert_eq!(
-        told(std::str::from_utf8(&written(&history, Format::Edn).0).unwrap()),
+        notation_of(std::str::from_utf8(&written(&history, Format::Edn).0).unwrap()),
         "init=nil  T0: w(x,nil)  T1: r(x,nil)"
     );
     assert_eq!(Value::NIL, again(&history).default_initial());
 }
 
 #[test]
-fn damaged_files_are_survived() {
+fn damaged_files_do_not_panic() {
     survives_damage(Format::Edn, PAIR.as_bytes());
     survives_damage(
         Format::Edn,

@@ -1,4 +1,5 @@
-//! elle-cli histories in JSON: what differs from EDN, whose tests cover what the maps mean.
+//! Tests of elle-cli histories in JSON: the differences from EDN. The tests of EDN cover the meaning of the
+//! maps.
 
 mod support;
 
@@ -9,8 +10,8 @@ use isoscope_history::{Datum, OpKind, Outcome, notation};
 use proptest::prelude::*;
 use support::{Flavour, PLAIN, histories, survives_damage, written};
 
-fn told(text: &str) -> String {
-    support::told(Format::ElleJson, text)
+fn notation_of(text: &str) -> String {
+    support::notation_of(Format::ElleJson, text)
 }
 
 fn failure(text: impl AsRef<[u8]>) -> String {
@@ -26,8 +27,8 @@ const PAIR: &str = r#"{"index":0,"type":"invoke","process":0,"f":"txn","time":5,
 "#;
 
 #[test]
-fn maps_stand_alone_or_in_an_array() {
-    assert_eq!(told(PAIR), "init=nil  T0@0-1: a(1,7) r(k,[3 4])");
+fn maps_are_separate_or_in_an_array() {
+    assert_eq!(notation_of(PAIR), "init=nil  T0@0-1: a(1,7) r(k,[3 4])");
     let maps: Vec<&str> = PAIR.lines().collect();
     for text in [
         PAIR.trim_end().to_owned(),
@@ -39,7 +40,7 @@ fn maps_stand_alone_or_in_an_array() {
         PAIR.replace("\"f\"", r#""x":{"a":["}\"",{"b":null}]},"f""#),
         format!("\u{feff}{PAIR}"),
     ] {
-        assert_eq!(told(&text), told(PAIR), "{text}");
+        assert_eq!(notation_of(&text), notation_of(PAIR), "{text}");
     }
 }
 
@@ -59,7 +60,7 @@ fn outcomes_are_those_of_edn() {
     );
     let warnings: Vec<String> = reading.warnings.iter().map(ToString::to_string).collect();
     assert_eq!(warnings.len(), 3, "{warnings:?}");
-    assert!(warnings[0].starts_with("t:2:1: 1 operation of processes"));
+    assert!(warnings[0].starts_with("t:2:1: 1 operation of non-client processes"));
     assert!(warnings[1].starts_with("t:7:1: 1 invocation never completed"));
     assert!(warnings[2].starts_with("t:6:1: 1 completion without"));
     let note = reading.history.annotations()[0];
@@ -118,7 +119,7 @@ fn maps_and_pairs_may_lie_across_blocks() {
                 i % 10
             );
         };
-        // A transaction ends when its process is wanted for the next.
+        // A transaction ends when its process is needed for the next one.
         for i in 0..30_000usize {
             if let Some(before) = i.checked_sub(5) {
                 map(["ok", "fail", "info"][before % 3], before);
@@ -130,12 +131,12 @@ fn maps_and_pairs_may_lie_across_blocks() {
         assert!(text.len() > 2 << 20);
         text
     };
-    let expected = told(&history("", ""));
+    let expected = notation_of(&history("", ""));
     let string = "\n,\"note\":\"{ [ \\\" \\\\\"";
     for (separator, note) in
         [("\n", ""), (" ", string), ("\n", string), ("", ",\n\"x\":\n{\"type\":\n\"ok\"}\n")]
     {
-        assert_eq!(told(&history(separator, note)), expected, "{separator:?} {note:?}");
+        assert_eq!(notation_of(&history(separator, note)), expected, "{separator:?} {note:?}");
     }
 }
 
@@ -159,7 +160,7 @@ fn the_format_is_recognised() {
 }
 
 #[test]
-fn what_json_cannot_say() {
+fn inexpressible_values_are_reported() {
     let losses = |text: &str| -> Vec<(&'static str, Option<u64>)> {
         written(&notation::parse(text).unwrap(), Format::ElleJson).1.iter().collect()
     };
@@ -172,7 +173,7 @@ fn what_json_cannot_say() {
 }
 
 #[test]
-fn a_line_is_what_elle_cli_reads() {
+fn lines_have_the_form_that_elle_cli_reads() {
     let history = notation::parse("init=nil  T1@0-1: a(1,7) r(2,[3 4]) r(3,[])").unwrap();
     assert_eq!(
         String::from_utf8(written(&history, Format::ElleJson).0).unwrap(),
@@ -183,9 +184,9 @@ fn a_line_is_what_elle_cli_reads() {
 }
 
 proptest! {
-    /// JSON and EDN read back the same, and EDN's tests say that this is right.
+    /// JSON and EDN read back the same history; the tests of EDN check that it is right.
     #[test]
-    fn what_is_written_reads_back(
+    fn written_histories_read_back(
         history in (any::<[bool; 5]>()).prop_flat_map(|[lists, rich_names, aborted, unknown, events]| {
             histories(Flavour { lists, rich_names, aborted, unknown, events, ..PLAIN })
         })
@@ -203,12 +204,12 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = support::try_reading(Format::ElleJson, bytes);
     }
 
     #[test]
-    fn any_soup_of_tokens_is_survived(tokens in prop::collection::vec(prop::sample::select(vec![
+    fn arbitrary_tokens_do_not_panic(tokens in prop::collection::vec(prop::sample::select(vec![
         "{", "}", "[", "]", ":", "\"type\"", "\"ok\"", "\"invoke\"", "\"value\"", "\"r\"", "\"", "\\", " ", "\n", "1",
         "null", ",", "\"process\"", "{\"type\":\"ok\",\"value\":[[\"r\",1,null]]}",
     ]), 0..60)) {
@@ -217,7 +218,7 @@ proptest! {
 }
 
 #[test]
-fn damaged_files_are_survived() {
+fn damaged_files_do_not_panic() {
     survives_damage(Format::ElleJson, PAIR.as_bytes());
     survives_damage(Format::ElleJson, br#"[{"type":"fail","value":[["w","\u00e9\n",-1.5e3]],"x":{"y":[null]}} , {"type":"info","process":"n"}]"#);
 }

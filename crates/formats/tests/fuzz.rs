@@ -1,13 +1,13 @@
-//! Fuzz targets, one a reader, and their corpus.
+//! Fuzz targets, one per reader, and their corpus.
 //!
-//! The corpus is `tests/seeds`, a directory a format. A target takes a seed, changes bytes of it, cuts it, or
-//! takes any bytes at all. Whatever comes out, the reader gives a history or errors, never a panic; and what
-//! it gives can be written in the same format, if that has a writer, and read again.
+//! The corpus is `tests/seeds`, one directory per format. A target takes a seed, changes some of its bytes,
+//! cuts it, or takes arbitrary bytes. For every input, the reader returns a history or errors and never
+//! panics. If the format has a writer, the history can be written in the same format and read again.
 //!
-//! `cargo test` runs the corpus and a second of random inputs each; `cargo bolero test -p isoscope-formats
-//! --test fuzz edn` goes on for as long as one likes.
+//! `cargo test` runs the corpus and random inputs for one second per target. `cargo bolero test -p
+//! isoscope-formats --test fuzz edn` runs without a limit.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod support;
 
@@ -40,7 +40,7 @@ fn check(format: Format, bytes: &[u8]) {
     assert!(again.txn_count() <= reading.history.txn_count());
 }
 
-/// Changed bytes, a cut, and bytes put in front of it.
+/// Changed bytes, a cut, and bytes inserted before it.
 type Damage = (u8, Vec<(u16, u8)>, u16, Vec<u8>);
 
 fn damaged(seeds: &[Vec<u8>], (seed, changes, cut, extra): &Damage) -> Vec<u8> {
@@ -71,9 +71,9 @@ macro_rules! targets {
             fuzz($format);
         })+
 
-        /// Every seed is a good input of its format, and every format has one.
+        /// Every seed is a valid input of its format, and every format has one.
         #[test]
-        fn the_corpus_is_read_and_its_damage_survived() {
+        fn the_corpus_is_read_and_damage_does_not_panic() {
             let formats = [$($format),+];
             assert_eq!(formats.len(), Format::ALL.len());
             for format in formats {

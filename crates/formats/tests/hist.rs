@@ -1,4 +1,4 @@
-//! dbcop's `.hist` text: every convention of the format is a test.
+//! Tests of dbcop's `.hist` text, one for every convention.
 
 mod support;
 
@@ -11,8 +11,8 @@ fn reading(text: &str) -> Reading {
     support::reading(Format::DbcopHist, text)
 }
 
-fn told(text: &str) -> String {
-    support::told(Format::DbcopHist, text)
+fn notation_of(text: &str) -> String {
+    support::notation_of(Format::DbcopHist, text)
 }
 
 fn failure(text: impl AsRef<[u8]>) -> String {
@@ -21,21 +21,24 @@ fn failure(text: impl AsRef<[u8]>) -> String {
 
 #[test]
 fn brackets_are_transactions() {
-    assert_eq!(told("[x:=1 y:=2] [y==2 x:=3]\n"), "T0: w(x,1) w(y,2) ; T1: r(y,2) w(x,3)");
-    assert_eq!(told("[x:=1]\n[x==1]"), "T0: w(x,1) ; T1: r(x,1)");
-    assert_eq!(told("\t[ x:=1\ty:=2 ]\r\n"), "T0: w(x,1) w(y,2)");
-    assert_eq!(told("[a_1:=1][ä:=18446744073709551615]"), "T0: w(a_1,1) ; T1: w(ä,18446744073709551615)");
-    assert_eq!(told("[7:=1 07:=1]"), "T0: w(7,1) w(\"07\",1)");
+    assert_eq!(notation_of("[x:=1 y:=2] [y==2 x:=3]\n"), "T0: w(x,1) w(y,2) ; T1: r(y,2) w(x,3)");
+    assert_eq!(notation_of("[x:=1]\n[x==1]"), "T0: w(x,1) ; T1: r(x,1)");
+    assert_eq!(notation_of("\t[ x:=1\ty:=2 ]\r\n"), "T0: w(x,1) w(y,2)");
+    assert_eq!(
+        notation_of("[a_1:=1][ä:=18446744073709551615]"),
+        "T0: w(a_1,1) ; T1: w(ä,18446744073709551615)"
+    );
+    assert_eq!(notation_of("[7:=1 07:=1]"), "T0: w(7,1) w(\"07\",1)");
 }
 
 #[test]
 fn an_exclamation_mark_is_an_abort() {
-    assert_eq!(told("[x:=1]! [x==1]"), "T0!: w(x,1) ; T1: r(x,1)");
+    assert_eq!(notation_of("[x:=1]! [x==1]"), "T0!: w(x,1) ; T1: r(x,1)");
 }
 
 #[test]
 fn dashes_separate_sessions_which_may_be_empty() {
-    assert_eq!(told("[x:=1]\n---\n[x==1]\n - \n[x==1]"), "T0: w(x,1)  T1: r(x,1)  T2: r(x,1)");
+    assert_eq!(notation_of("[x:=1]\n---\n[x==1]\n - \n[x==1]"), "T0: w(x,1)  T1: r(x,1)  T2: r(x,1)");
     let history = reading("[x:=1]\n---\n---\n[y:=2]\n").history;
     assert_eq!((history.session_count(), history.txn_count()), (3, 2));
     let names: Vec<_> = history.sessions().map(|s| support::small(history.session_name(s))).collect();
@@ -43,29 +46,29 @@ fn dashes_separate_sessions_which_may_be_empty() {
 }
 
 #[test]
-fn comments_and_blank_lines_are_nothing() {
-    assert_eq!(told("// one\n\n[x:=1] // two [y:=1]\n//---\n[x==1]"), "T0: w(x,1) ; T1: r(x,1)");
-    assert_eq!(reading("// only this\n").warnings[0].message, "the input holds no transaction");
-    assert_eq!(told("\u{feff}[x:=1]"), "T0: w(x,1)");
+fn comments_and_blank_lines_are_ignored() {
+    assert_eq!(notation_of("// one\n\n[x:=1] // two [y:=1]\n//---\n[x==1]"), "T0: w(x,1) ; T1: r(x,1)");
+    assert_eq!(reading("// only this\n").warnings[0].message, "the input contains no transactions");
+    assert_eq!(notation_of("\u{feff}[x:=1]"), "T0: w(x,1)");
 }
 
-/// dbcop calls `x==?` an uninitialised read: it is the initial state, not a result nobody learned.
+/// dbcop calls `x==?` an uninitialised read: it reads the initial state, not an unknown result.
 #[test]
 fn a_question_mark_reads_the_initial_state() {
-    assert_eq!(told("[x==? x:=1]"), told("[x==0 x:=1]"));
+    assert_eq!(notation_of("[x==? x:=1]"), notation_of("[x==0 x:=1]"));
     let history = reading("[x==? x:=1]").history;
     let read = history.ops_of(history.txns().next().unwrap()).next().unwrap();
     assert!(history.is_initial(read.key, read.value));
 }
 
-/// dbcop's rule for version 0: a read of 0 is of a committed write of 0, if there is one.
+/// dbcop's rule for version 0: a read of 0 returns a committed write of 0, if there is one.
 #[test]
-fn a_read_of_zero_is_of_the_write_of_zero_if_there_is_one() {
+fn a_read_of_zero_returns_a_write_of_zero_if_there_is_one() {
     assert_eq!(
-        told("[x:=0]\n---\n[x==0 y==0] [x==?]"),
+        notation_of("[x:=0]\n---\n[x==0 y==0] [x==?]"),
         "init(x)=nil  T0: w(x,0)  T1: r(x,0) r(y,0) ; T2: r(x,nil)"
     );
-    assert_eq!(told("[x==0 x==?]\n---\n[x:=0]!"), "T0: r(x,0) r(x,0)  T1!: w(x,0)");
+    assert_eq!(notation_of("[x==0 x==?]\n---\n[x:=0]!"), "T0: r(x,0) r(x,0)  T1!: w(x,0)");
 }
 
 #[test]
@@ -74,7 +77,7 @@ fn empty_brackets_are_an_empty_transaction() {
 }
 
 #[test]
-fn operations_know_where_they_stand() {
+fn operations_have_positions() {
     let history = reading("// c\n[x:=1 yy==1]").history;
     let at: Vec<u64> =
         history.ops_of(isoscope_history::Txn(0)).map(|op| history.op_position(op.id).unwrap().0).collect();
@@ -107,7 +110,7 @@ fn every_error_has_a_place_and_an_expectation() {
 }
 
 #[test]
-fn a_long_line_or_garbage_is_an_error_and_soon() {
+fn a_long_line_or_garbage_fails_early() {
     assert!(failure("x".repeat(10 << 20)).contains("t:1:1: unexpected `x`"));
     assert!(failure("[".repeat(1 << 20)).contains("and at least"));
     assert!(failure("[y]".repeat(1 << 20)).contains("and at least"));
@@ -130,7 +133,7 @@ fn names_survive_writing() {
     let history = notation::parse("T0: w(x,7) r(y_1,0) ; T1: w(12,8)  T2!: r(x,7)").unwrap();
     let (bytes, losses) = written(&history, Format::DbcopHist);
     assert_eq!(String::from_utf8_lossy(&bytes), "[x:=7 y_1==0]\n[12:=8]\n---\n[x==7]!\n");
-    // The notation calls a session by its first transaction.
+    // The notation names a session after its first transaction.
     assert_eq!(losses.iter().collect::<Vec<_>>(), [("session names dropped", Some(1))]);
     let spaced = notation::parse("T0: w(\"a b\",7)").unwrap();
     let (bytes, losses) = written(&spaced, Format::DbcopHist);
@@ -139,7 +142,7 @@ fn names_survive_writing() {
 }
 
 #[test]
-fn what_cannot_be_said_is_a_loss() {
+fn inexpressible_parts_are_losses() {
     let history = notation::parse("T0: w(x,0)  T1: r(x,0) ; T2:").unwrap();
     let losses: Vec<_> = written(&history, Format::DbcopHist).1.iter().collect();
     let read = "reads of an initial value that is also written, now reads of the write";
@@ -155,7 +158,7 @@ fn rewrites_initial(history: &History) -> bool {
 
 proptest! {
     #[test]
-    fn what_is_written_reads_back(
+    fn written_histories_read_back(
         history in histories(Flavour { rich_names: true, aborted: true, ..PLAIN })
     ) {
         let (bytes, _) = written(&history, Format::DbcopHist);
@@ -171,9 +174,9 @@ proptest! {
         }
     }
 
-    /// Values from 1 up: no history is passed over.
+    /// Values start at 1, so that no history is skipped.
     #[test]
-    fn text_made_of_events_reads_as_it_says(
+    fn text_made_of_events_reads_as_these_events(
         sessions in prop::collection::vec(
             prop::collection::vec((any::<bool>(), prop::collection::vec((any::<bool>(), 0..4u8, 1..9u8), 1..5)), 1..4),
             1..4,
@@ -199,12 +202,12 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = support::try_reading(Format::DbcopHist, bytes);
     }
 }
 
 #[test]
-fn damaged_files_are_survived() {
+fn damaged_files_do_not_panic() {
     survives_damage(Format::DbcopHist, "// ä\n[x:=1 y==?] [z==0]!\n---\n\n[x==1]\r\n".as_bytes());
 }

@@ -1,4 +1,4 @@
-//! `IsoPredict` traces: every convention of the format is a test.
+//! Tests of `IsoPredict` traces, one for every convention.
 
 mod support;
 
@@ -28,7 +28,7 @@ fn reads_have_the_value_of_the_write_they_name() {
 }
 
 #[test]
-fn a_read_is_of_the_final_write_even_if_that_comes_later() {
+fn a_read_returns_the_final_write_even_if_that_comes_later() {
     let text = "READ KEY[x] Txn(2, 0) From(1, 0)\nWRITE KEY[x] Txn(1, 0)\nWRITE KEY[y] Txn(1, 0)\nWRITE KEY[x] Txn(1, 0)";
     let sessions = "Committed: r(x,\"1.0.2\") ; \nCommitted: w(x,\"1.0\") w(y,\"1.0\") w(x,\"1.0.2\") ; \n";
     assert_eq!(content(&reading(text).history), sessions);
@@ -38,9 +38,9 @@ fn a_read_is_of_the_final_write_even_if_that_comes_later() {
 fn a_transaction_that_names_itself_reads_its_latest_write() {
     let write = "WRITE KEY[x] Txn(1, 0)\n";
     let read = "READ KEY[x] Txn(1, 0) From(1, 0)\n";
-    let told = content(&reading(&[write, read, write, read].concat()).history);
-    assert_eq!(told, "Committed: w(x,\"1.0\") r(x,\"1.0\") w(x,\"1.0.2\") r(x,\"1.0.2\") ; \n");
-    // A read of a write of its own that is still to come is what it says, for the checkers to judge.
+    let notation_of = content(&reading(&[write, read, write, read].concat()).history);
+    assert_eq!(notation_of, "Committed: w(x,\"1.0\") r(x,\"1.0\") w(x,\"1.0.2\") r(x,\"1.0.2\") ; \n");
+    // A read of a later own write is kept as it is; the checkers report it.
     let future = content(&reading(&[read, write, write].concat()).history);
     assert_eq!(future, "Committed: r(x,\"1.0.2\") w(x,\"1.0\") w(x,\"1.0.2\") ; \n");
 }
@@ -62,7 +62,7 @@ fn transaction_zero_of_session_zero_is_the_initial_state() {
             .filter(|op| op.kind == OpKind::Read)
             .all(|op| reading.history.is_initial(op.key, op.value))
     );
-    // A session that had only the initial state is none.
+    // A session with only the initial state does not exist.
     let alone = "WRITE KEY[x] Txn(0, 0)\nREAD KEY[x] Txn(1, 0) From(0, 0)";
     assert_eq!(self::reading(alone).history.session_count(), 1);
 }
@@ -73,16 +73,16 @@ fn a_transaction_zero_that_reads_from_others_is_an_ordinary_one() {
                 READ KEY[y] Txn(1, 1) From(0, 0)\nREAD KEY[z] Txn(1, 1) From(0, 0)";
     let sessions = "Committed: w(x,\"1.0\") ; Committed: r(y,\"0.0\") r(z,nil) ; \nCommitted: r(x,\"1.0\") w(y,\"0.0\") ; \n";
     assert_eq!(content(&reading(text).history), sessions);
-    // One that reads only what it wrote itself is still the initial state.
+    // A transaction that reads only its own writes is still the initial state.
     let own = "WRITE KEY[x] Txn(0, 0)\nREAD KEY[x] Txn(0, 0) From(0, 0)\nREAD KEY[x] Txn(1, 0) From(0, 0)";
     assert_eq!(content(&reading(own).history), "Committed: r(x,nil) ; \n");
 }
 
 #[test]
-fn a_read_from_nobody_is_a_warning_and_out_of_thin_air() {
+fn a_read_without_a_writer_is_a_warning_and_a_thin_air_read() {
     let reading = reading("READ KEY[x] Txn(1, 0) From(7, 3)\nWRITE KEY[y] Txn(7, 3)\n");
     assert_eq!(content(&reading.history), "Committed: r(x,\"7.3\") ; \nCommitted: w(y,\"7.3\") ; \n");
-    assert_eq!(reading.warnings[0].to_string(), "t:1:1: 1 read of a write that the input does not have");
+    assert_eq!(reading.warnings[0].to_string(), "t:1:1: 1 read of a write that is not in the input");
 }
 
 #[test]
@@ -109,8 +109,8 @@ fn spaces_case_comments_and_reports_make_no_difference() {
 
 #[test]
 fn names_may_be_numbers_or_anything_in_brackets() {
-    let told = content(&reading("WRITE KEY[17] Txn(1, 0)\nWRITE KEY[a b/c] Txn(1, 0)").history);
-    assert_eq!(told, "Committed: w(17,\"1.0\") w(\"a b/c\",\"1.0\") ; \n");
+    let notation_of = content(&reading("WRITE KEY[17] Txn(1, 0)\nWRITE KEY[a b/c] Txn(1, 0)").history);
+    assert_eq!(notation_of, "Committed: w(17,\"1.0\") w(\"a b/c\",\"1.0\") ; \n");
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn every_error_has_a_place_and_an_expectation() {
 }
 
 #[test]
-fn a_long_line_or_garbage_is_an_error_and_soon() {
+fn a_long_line_or_garbage_fails_early() {
     assert!(failure(format!("WRITE KEY[{}", "x".repeat(10 << 20))).contains("the closing bracket"));
     assert!(failure("y\n".repeat(1 << 20)).contains("and at least"));
 }
@@ -171,11 +171,11 @@ fn the_format_is_recognised_and_only_read() {
 
 proptest! {
     #[test]
-    fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = support::try_reading(Format::IsoPredict, bytes);
     }
 
-    /// Every read whose writer writes the key has the value of that writer's last write of it.
+    /// Every read whose writer writes the key returns that writer's last write of it.
     #[test]
     fn reads_agree_with_their_writers(
         lines in prop::collection::vec((any::<bool>(), 0..3u8, 1..4u8, 0..3u8, 1..4u8, 0..3u8), 1..30)
@@ -212,7 +212,7 @@ proptest! {
 }
 
 #[test]
-fn damaged_files_are_survived() {
+fn damaged_files_do_not_panic() {
     let good = "WRITE KEY[ä] Txn(0, 0)\nREAD KEY[ä] Txn(1, 0) From(0, 0)\r\nINSERT[k] to Set[s] Txn(1, 0)\n\
                 CONTAINS[k] in Set[s] From(1, 0) Txn(2, 0)\n\nDELETE KEY[k] From Set(s) Txn(2, 0)";
     survives_damage(Format::IsoPredict, good.as_bytes());

@@ -1,5 +1,5 @@
-//! Jepsen histories beyond registers and lists of scalar keys: keys that are data, reads without a value, and the rows of
-//! Elle's closed-predicate histories; in EDN and in JSON.
+//! Tests of Jepsen histories beyond registers and lists with scalar keys: composite keys, reads without a
+//! value, and the rows of Elle's closed-predicate histories, in EDN and in JSON.
 
 mod support;
 
@@ -7,27 +7,27 @@ use isoscope_formats::Format;
 use isoscope_history::notation::ValueText;
 use isoscope_history::{Datum, History, Txn, notation};
 use proptest::prelude::*;
-use support::{content, reading, told, written};
+use support::{content, notation_of, reading, written};
 
 fn edn(text: &str) -> String {
-    told(Format::Edn, text)
+    notation_of(Format::Edn, text)
 }
 
 fn json(text: &str) -> String {
-    told(Format::ElleJson, text)
+    notation_of(Format::ElleJson, text)
 }
 
 fn warnings(format: Format, text: &str) -> Vec<String> {
     reading(format, text).warnings.iter().map(ToString::to_string).collect()
 }
 
-/// Both completions of a pair, so that no warning speaks of real time.
+/// An invocation and its completion, so that there is no warning about real-time order.
 fn pair(value: &str) -> String {
     format!("{{:type :invoke :process 0 :value []}}\n{{:type :ok :process 0 :value {value}}}\n")
 }
 
 #[test]
-fn a_read_without_a_value_was_never_learned() {
+fn a_read_without_a_value_is_unknown() {
     let text = "{:type :invoke :process 0 :value [[:r :x] [:append :y 1]]}
 {:type :ok :process 0 :value [[:r :x] [:append :y 1] [:append :x 2]]}";
     assert_eq!(edn(text), "init=nil  T0@0-1: rl(:x,?) a(:y,1) a(:x,2)");
@@ -80,7 +80,7 @@ fn a_key_with_brackets_is_written_as_it_was() {
     assert!(losses.is_empty(), "{losses:?}");
 }
 
-/// The shapes of Elle's closed-predicate histories.
+/// The forms of Elle's closed-predicate histories.
 const ROWS: &str = "{:type :invoke :process 0 :f :init :value {:x 0, :y 0}}
 {:type :ok :process 0 :f :init :value {:x 0, :y 0}}
 {:type :invoke :process 0 :f :txn :value [[:delete :x] [:rp :true nil]]}
@@ -90,7 +90,7 @@ const ROWS: &str = "{:type :invoke :process 0 :f :init :value {:x 0, :y 0}}
 ";
 
 #[test]
-fn rows_come_and_go() {
+fn rows_are_inserted_deleted_and_read() {
     assert_eq!(
         edn(ROWS),
         "init=nil  init(:x)=0  init(:y)=0  T2@2-3: d(:x) range(:x,:z,{})  \
@@ -105,7 +105,7 @@ fn rows_come_and_go() {
 }
 
 #[test]
-fn what_a_transaction_that_did_not_happen_found_is_not_known() {
+fn results_of_transactions_that_did_not_commit_are_unknown() {
     let text =
         "{:type :invoke :process 0 :value [[:rp :true nil] [:rp [:= 1] nil] [:insert :x 1] [:delete :y]]}
 {:type :info :process 0 :value [[:rp :true {:x 5}] [:rp [:= 1] {:x 1}] [:insert :x 1] [:delete :y]]}";
@@ -113,13 +113,13 @@ fn what_a_transaction_that_did_not_happen_found_is_not_known() {
     assert!(warnings(Format::Edn, text).is_empty());
 }
 
-/// The model has no word for it, so the rows are reads and the rest is said to be left out.
+/// The model cannot express the predicate, so the rows are reads and a warning says that the rest is not
+/// checked.
 #[test]
-fn another_predicate_is_judged_by_its_rows() {
+fn another_predicate_is_checked_by_its_rows() {
     let text = pair("[[:rp [:= 1] {:x 1, :y 1}] [:rp [:mod 2 0] {}] [:w :x 2]]");
     assert_eq!(edn(&text), "init=nil  T0@0-1: r(:x,1) r(:y,1) w(:x,2)");
-    let expected =
-        "t:2:31: 2 reads by predicate judged by the rows found only; that no other row matched is left out";
+    let expected = "t:2:31: 2 reads by predicate checked for the returned rows only; the absence of other rows is not checked";
     assert_eq!(warnings(Format::Edn, &text), [expected]);
 }
 
@@ -128,12 +128,15 @@ fn another_predicate_is_judged_by_its_rows() {
 fn keys_without_an_order_have_no_range() {
     let text = pair("[[:rp :true {:x 1}] [:w 5 2] [:w :x 3]]");
     assert_eq!(edn(&text), "init=nil  T0@0-1: r(:x,1) w(5,2) w(:x,3)");
-    assert!(warnings(Format::Edn, &text)[0].starts_with("t:2:31: 1 read by predicate judged by the rows"));
+    assert!(
+        warnings(Format::Edn, &text)[0]
+            .starts_with("t:2:31: 1 read by predicate checked for the returned rows")
+    );
 }
 
-/// Only what is certain to be there before all others is an initial state.
+/// Only values that certainly precede all other transactions are an initial state.
 #[test]
-fn an_init_that_is_not_over_first_is_a_transaction() {
+fn an_init_that_does_not_end_first_is_a_transaction() {
     let init = |kind: &str, first: &str, between: &str| {
         format!(
             "{first}{{:type :invoke :process 0 :f :init :value {{:x 1}}}}\n{between}{{:type :{kind} :process 0 :f :init :value {{:x 1}}}}\n"
@@ -151,9 +154,9 @@ fn an_init_that_is_not_over_first_is_a_transaction() {
     assert_eq!(edn(txn), "init=nil  T0: w(:x,1) r(:y,nil)");
 }
 
-/// Pieces of the text are read apart and put together again.
+/// Pieces of the text are scanned separately and merged.
 #[test]
-fn rows_may_lie_in_any_block() {
+fn rows_may_be_in_any_block() {
     let mut text = ROWS.to_owned();
     let filler = format!("{{:type :info :process :nemesis :note \"{}\"}}\n", "x".repeat(100_000));
     for i in 0..40 {
@@ -171,7 +174,7 @@ fn rows_may_lie_in_any_block() {
     assert!(notation::print(&history).contains("i(:k39,39) range(:k00,:z,{:x=39})"));
 }
 
-/// Read, written and read again, a history with rows is the same; and what keys begin with is said.
+/// A history with rows is the same after writing and reading, including its initial values.
 #[test]
 fn rows_are_written_and_read_back() {
     let history = reading(Format::Edn, ROWS).history;
@@ -247,7 +250,7 @@ proptest! {
     ) {
         let mut text = initial.to_owned();
         for (i, ops) in txns.iter().enumerate() {
-            // There is always something that makes it a history with rows.
+            // One operation always makes it a history with rows.
             text.push_str(&format!("T{i}: r(a,1) r(c,1) d(b) {}  ", ops.join(" ")));
         }
         let history = notation::parse(&text).unwrap();

@@ -1,6 +1,6 @@
-//! What is refused on reading: intervals that end before they begin, lines that are too long, bytes that are no text,
-//! and histories that do not fit into the memory that may be used.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
+//! Tests of rejected inputs: intervals that end before they begin, lines that are too long, binary data, and
+//! histories that exceed the memory limit.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod support;
 
@@ -11,17 +11,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use isoscope_formats::{Format, Input, ReadOptions, read};
-use support::{failure, reading, told};
+use support::{failure, notation_of, reading};
 
 const NATIVE: &str = "{\"isoscope\":\"history\",\"version\":1}\n";
 
 #[test]
-fn an_interval_that_ends_before_it_begins_is_refused() {
+fn an_interval_that_ends_before_it_begins_is_rejected() {
     assert_eq!(
         failure(Format::Notation, "T1@5-1: w(x,1)  T2: r(x,1)"),
-        "t:1:6: not in the notation (a return that is not before its invocation)"
+        "t:1:6: invalid notation (a return that is not before its invocation)"
     );
-    assert_eq!(told(Format::Notation, "T1@5-5: w(x,1)"), "T1@5-5: w(x,1)");
+    assert_eq!(notation_of(Format::Notation, "T1@5-5: w(x,1)"), "T1@5-5: w(x,1)");
     let native = |field: &str| {
         failure(
             Format::Native,
@@ -47,7 +47,7 @@ fn an_interval_that_ends_before_it_begins_is_refused() {
     assert_eq!(failure(Format::Viper, viper), format!("t:1:1: {returned}"));
 }
 
-/// One long line is one error, where it goes wrong, however many blocks it is read in.
+/// A long line is one error at the position of the error, for any number of blocks.
 #[test]
 fn a_long_bad_line_is_one_error_at_its_place() {
     let long = "x".repeat(5 << 20);
@@ -80,9 +80,9 @@ fn gzip(begin: &str, bytes: usize) -> Vec<u8> {
     out.finish().unwrap()
 }
 
-/// Zeros are no text: they are refused at the first, and the rest of what they expand to is never held.
+/// Zeros are not text: they are rejected at the first, and the decompressed rest is never held in memory.
 #[test]
-fn zeros_are_refused_at_the_first_of_them() {
+fn zeros_are_rejected_at_the_first() {
     for (format, begin) in [
         (Format::Plume, "w(1,1,0,1)\n"),
         (Format::Notation, "T1: w(x,1)\n"),

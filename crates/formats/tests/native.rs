@@ -1,4 +1,4 @@
-//! The native format: every rule of its documentation is a test, and nothing of a history is lost.
+//! Tests of the native format: one for every rule of its documentation, and round trips without loss.
 
 mod support;
 
@@ -17,7 +17,7 @@ fn reading(lines: &str) -> Reading {
     support::reading(Format::Native, format!("{HEADER}{lines}"))
 }
 
-fn told(lines: &str) -> String {
+fn notation_of(lines: &str) -> String {
     notation::print(&reading(lines).history)
 }
 
@@ -43,7 +43,7 @@ fn show(history: &History, value: Value) -> String {
     }
 }
 
-/// Every column of a history, by names instead of ids where the ids of keys are concerned.
+/// Every column of a history, with key names instead of key ids.
 fn everything(history: &History) -> String {
     let show = |value| show(history, value);
     let rows = |rows: &[(Value, Value)]| -> Vec<(String, String)> {
@@ -103,15 +103,15 @@ fn lines_are_transactions() {
 {"session":"b","txn":4,"outcome":"committed","ops":[["range","a","z",[["b",1]],[["c",2]]],["range",1,2,[]]]}
 {"session":"b","txn":5,"ops":[]}"#;
     assert_eq!(
-        told(text),
+        notation_of(text),
         "T1: w(x,1) r(y,0) ; T3?: i(x,1) d(x) d(x,9)  T2!: a(l,3) r(l,[1 2]) r(l,[]) ; \
          T4: range(a,z,{b=1},{c=2}) range(1,2,{}) ; T5:"
     );
-    assert_eq!(told(&text.replace('\n', "\r\n")), told(text));
+    assert_eq!(notation_of(&text.replace('\n', "\r\n")), notation_of(text));
 }
 
 #[test]
-fn long_words_say_what_short_ones_mean() {
+fn long_and_short_names_mean_the_same() {
     let text = r#"{"session":0,"ops":[["read","x",[1]],["read-list","x",null],["write","x",1],["range-read",1,2,[]]]}"#;
     let history = reading(text).history;
     let kinds: Vec<OpKind> = history.ops_of(history.txns().next().unwrap()).map(|op| op.kind).collect();
@@ -134,7 +134,7 @@ fn initial_values_come_from_the_header() {
 }
 
 #[test]
-fn a_session_is_its_name_or_its_place_in_the_list() {
+fn a_session_is_its_name_or_its_index_in_the_list() {
     let named = reading(
         "{\"session\":\"b\",\"ops\":[]}\n{\"session\":0,\"ops\":[]}\n{\"session\":\"b\",\"ops\":[]}\n{\"session\":\"0\",\"ops\":[]}",
     )
@@ -152,7 +152,8 @@ fn a_session_is_its_name_or_its_place_in_the_list() {
         let failure =
             support::failure(Format::Native, format!("{header}\n{{\"ops\":[],\"session\": {bad}}}\n"));
         assert!(
-            failure.starts_with("t:2:22: no such session (a place in the header's list, from 0 and below 3"),
+            failure
+                .starts_with("t:2:22: no such session (an index into the header's list, from 0 and below 3"),
             "{failure}"
         );
     }
@@ -163,11 +164,14 @@ fn a_session_is_its_name_or_its_place_in_the_list() {
 
 #[test]
 fn a_transaction_without_a_name_is_numbered() {
-    assert_eq!(told("{\"session\":0,\"txn\":\"x\",\"ops\":[]}\n{\"session\":0,\"ops\":[]}\n"), "x: ; T2:");
+    assert_eq!(
+        notation_of("{\"session\":0,\"txn\":\"x\",\"ops\":[]}\n{\"session\":0,\"ops\":[]}\n"),
+        "x: ; T2:"
+    );
 }
 
 #[test]
-fn values_are_what_json_has_and_a_little_more() {
+fn values_are_json_and_tagged_objects() {
     let values = r#"[null,true,false,0,-1,1.0,1e2,18446744073709551615,-9223372036854775808,2147483648,"",":k",
         "é\n\u0000😀",{"keyword":"k"},{"unknown":true},{"float":"7ff0000000000000"},{"float":"7ff8000000000001"},[],[1,[2,[]],"a"]]"#;
     let history =
@@ -185,7 +189,7 @@ fn values_are_what_json_has_and_a_little_more() {
 }
 
 #[test]
-fn a_cut_off_last_line_is_left_out() {
+fn an_incomplete_last_line_is_ignored() {
     let first = "{\"session\":0,\"ops\":[[\"w\",\"x\",1]]}\n";
     let last = "{\"session\":1,\"txn\":\"é\",\"ops\":[[\"r\",\"x\",[true]],[\"range\",1,2,[[1,2]]]],\"events\":[1,2],\"times\":[1,null],\"timestamps\":[1,2],\"notes\":{\"a\":1}}";
     let whole = reading(&format!("{first}{last}"));
@@ -194,35 +198,41 @@ fn a_cut_off_last_line_is_left_out() {
         let text = [HEADER.as_bytes(), first.as_bytes(), &last.as_bytes()[..cut]].concat();
         let cut = support::reading(Format::Native, text);
         assert_eq!(everything(&cut.history), everything(&reading(first).history));
-        assert_eq!(cut.warnings[0].to_string(), "t:3:1: the last record is cut off and was left out");
+        assert_eq!(cut.warnings[0].to_string(), "t:3:1: the last record is incomplete and was ignored");
     }
-    // With its line end it was written like this, and so is garbage.
+    // With a line end, the line was complete, so it is an error.
     assert!(failure("{\"session\":0,\"ops\":[\n").contains("t:2:21: the input ends here"));
     assert!(failure("{\"session\":0,\"ops\":x").contains("t:2:20: unexpected `x` (a list of operations)"));
     assert!(support::failure(Format::Native, &HEADER[..20]).contains("t:1:21: the input ends here"));
 }
 
 #[test]
-fn the_header_is_needed_and_its_version_understood() {
+fn the_header_is_required_and_its_version_checked() {
     let failure = |text: &str| support::failure(Format::Native, text);
     let line = "{\"session\":0,\"ops\":[]}\n";
     assert!(
-        failure(line).starts_with("t:1:1: no header (a header such as {\"isoscope\""),
+        failure(line).starts_with("t:1:1: not a valid header (a header such as {\"isoscope\""),
         "{}",
         failure(line)
     );
     assert_eq!(
         failure(&format!("{{\"isoscope\":\"history\",\"version\": 2}}\n{line}junk\n")),
-        "t:1:34: this version of the format is not understood (version 1)"
+        "t:1:34: this version of the format is not supported (version 1)"
     );
-    assert!(failure("{\"isoscope\":\"history\"}\n").contains("t:1:1: no header"));
+    assert!(failure("{\"isoscope\":\"history\"}\n").contains("t:1:1: not a valid header"));
     assert!(
         failure("{\"isoscope\":\"verdict\",\"version\":1}\n")
             .contains("t:1:13: unexpected `\"` (\"history\")")
     );
     assert!(failure("[1]\n").contains("t:1:1: unexpected `[` (a header such as"));
-    assert_eq!(support::reading(Format::Native, "").warnings[0].message, "the input holds no transaction");
-    assert_eq!(support::told(Format::Native, format!("\u{feff}{HEADER}{{\"session\":0,\"ops\":[]}}")), "T1:");
+    assert_eq!(
+        support::reading(Format::Native, "").warnings[0].message,
+        "the input contains no transactions"
+    );
+    assert_eq!(
+        support::notation_of(Format::Native, format!("\u{feff}{HEADER}{{\"session\":0,\"ops\":[]}}")),
+        "T1:"
+    );
 }
 
 #[test]
@@ -231,19 +241,19 @@ fn unknown_fields_and_blank_lines_are_warnings() {
     let reading = support::reading(Format::Native, text);
     let warnings: Vec<String> = reading.warnings.iter().map(ToString::to_string).collect();
     assert_eq!(warnings[0], "t:2:1: 1 blank line ignored");
-    assert_eq!(warnings[1], "t:1:35: 2 fields not understood and kept as annotation or left out");
+    assert_eq!(warnings[1], "t:1:35: 2 unknown fields kept as annotation or ignored");
     assert_eq!(reading.history.txn_count(), 1);
 }
 
 #[test]
 fn every_error_has_a_place_and_an_expectation() {
     let lines = [
-        ("{\"session\":0,\"ops\":[[\"x\",1,2]]}", 22, "no kind of operation (one of \"r\", "),
+        ("{\"session\":0,\"ops\":[[\"x\",1,2]]}", 22, "unknown kind of operation (one of \"r\", "),
         ("{\"session\":0,\"ops\":[[\"r\",[1],2]]}", 26, "unexpected `[` (a key that is not a list)"),
         ("{\"session\":0,\"ops\":[[\"r\",1]]}", 27, "unexpected `]` (a value)"),
         ("{\"session\":0,\"ops\":[[\"r\",1,2,3]]}", 29, "unexpected `,` (`]` after the value)"),
-        ("{\"session\":0,\"ops\":[[\"r\",1,{\"a\":1}]]}", 29, "an object that is no value ({\"keyword\""),
-        ("{\"session\":0,\"ops\":[[\"r\",1,{\"unknown\":false}]]}", 29, "an object that is no value"),
+        ("{\"session\":0,\"ops\":[[\"r\",1,{\"a\":1}]]}", 29, "this object is not a value ({\"keyword\""),
+        ("{\"session\":0,\"ops\":[[\"r\",1,{\"unknown\":false}]]}", 29, "this object is not a value"),
         (
             "{\"session\":0,\"ops\":[[\"r\",1,{\"float\":\"+ff0000000000000\"}]]}",
             37,
@@ -254,11 +264,11 @@ fn every_error_has_a_place_and_an_expectation() {
             28,
             "a number that is too large (an integer",
         ),
-        ("{\"session\":0,\"ops\":[],\"outcome\":\"maybe\"}", 33, "no outcome (\"committed\", "),
-        ("{\"session\":0,\"ops\":[],\"ops\":[]}", 23, "a field that was there before"),
+        ("{\"session\":0,\"ops\":[],\"outcome\":\"maybe\"}", 33, "not an outcome (\"committed\", "),
+        ("{\"session\":0,\"ops\":[],\"ops\":[]}", 23, "a duplicate field"),
         ("{\"session\":0,\"ops\":[],\"events\":[1]}", 34, "unexpected `]` ([start,end], two integers"),
-        ("{\"session\":0,\"ops\":[],\"events\":[1,4294967295]}", 35, "no number of an event"),
-        ("{\"session\":0,\"ops\":[],\"events\":[-1,1]}", 33, "no number of an event"),
+        ("{\"session\":0,\"ops\":[],\"events\":[1,4294967295]}", 35, "not an event number"),
+        ("{\"session\":0,\"ops\":[],\"events\":[-1,1]}", 33, "not an event number"),
         ("{\"session\":0,\"ops\":[],\"times\":[1,2.5]}", 34, "unexpected `2` (an integer or null)"),
         (
             "{\"session\":0,\"ops\":[],\"notes\":7}",
@@ -291,7 +301,7 @@ fn rows_lie_in_their_range() {
 }
 
 #[test]
-fn hostile_input_is_an_error_and_soon() {
+fn hostile_input_fails_early() {
     let deep = "[".repeat(100_000);
     assert!(bad_op(&format!("[\"r\",1,{deep}]")).contains("t:2:156: nested too deep"));
     assert!(failure(format!("{{\"extra\":{deep}}}\n")).contains("nested too deep"));
@@ -310,7 +320,7 @@ fn a_line_of_many_megabytes_is_a_transaction() {
     assert_eq!((history.txn_count(), history.op_count()), (2, 400_000));
 }
 
-/// Many blocks, with words that every block must bring together, and with and without range reads.
+/// Many blocks, with values shared by all blocks, and with and without range reads.
 #[test]
 fn a_file_of_many_blocks_is_read_in_order() {
     for with_ranges in [false, true] {
@@ -353,7 +363,7 @@ fn a_file_of_many_blocks_is_read_in_order() {
 }
 
 #[test]
-fn it_is_recognised_and_only_it() {
+fn only_this_format_is_recognised() {
     let format = |text: &str| read(&Input::text("t", text), &ReadOptions::default()).map(|r| r.format).ok();
     assert_eq!(format(HEADER), Some(Format::Native));
     assert_eq!(format("\n {\"version\":1, \"isoscope\" : \"history\"}\n"), Some(Format::Native));
@@ -450,14 +460,14 @@ fn keys_that_are_lists_cannot_be_written() {
     assert!(matches!(error, Err(WriteError::Inexpressible { format: "native", .. })));
 }
 
-/// What the schema says a line may hold.
+/// The fields that the schema allows in a line.
 fn fields(schema: &serde_json::Value, kind: &str) -> Vec<String> {
     schema["$defs"][kind]["properties"].as_object().expect("properties").keys().cloned().collect()
 }
 
-/// The reader knows exactly the fields of the schema: each is accepted, and any other is warned about.
+/// The reader accepts exactly the fields of the schema and warns about any other.
 #[test]
-fn the_schema_names_what_is_read_and_written() {
+fn the_schema_lists_what_is_read_and_written() {
     let schema: serde_json::Value =
         serde_json::from_str(include_str!("../schema/native.schema.json")).unwrap();
     assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
@@ -512,7 +522,8 @@ fn the_schema_names_what_is_read_and_written() {
     }
 }
 
-/// A recording: marks at 10 and 25, the end mark if `end`. T3 read what T2 wrote, T5 what T4 did, whose line never came.
+/// A recording: marks at 10 and 25, and the end mark if `end`. T3 read from T2, T5 from T4, whose line is
+/// missing.
 fn recording(end: bool) -> String {
     let mut lines = "\
 {\"isoscope\":\"history\",\"version\":1,\"marks\":true}
@@ -531,23 +542,23 @@ fn recording(end: bool) -> String {
     lines
 }
 
-/// Of a recording that was cut off, no read is left whose writer may be missing.
+/// In an incomplete recording, every read that is kept has a writer that is kept.
 #[test]
 fn a_recording_is_cut_where_its_last_mark_says() {
     let whole = support::reading(Format::Native, recording(true));
     assert!(whole.warnings.is_empty(), "{:?}", whole.warnings);
     assert_eq!(whole.history.txn_count(), 5);
     let cut = support::reading(Format::Native, recording(false));
-    let told: Vec<String> = cut.warnings.iter().map(|warning| warning.message.clone()).collect();
+    let notation_of: Vec<String> = cut.warnings.iter().map(|warning| warning.message.clone()).collect();
     assert_eq!(
-        told,
+        notation_of,
         [
-            "the recording was cut off; it is judged up to its last mark",
-            "1 transaction that began after the last mark left out",
-            "2 transactions under way at the last mark kept without their reads",
+            "the recording is incomplete; only the part up to its last mark is checked",
+            "1 transaction that began after the last mark ignored",
+            "2 transactions running at the last mark kept without their reads",
         ]
     );
-    // T3 returned before the mark; T2 and T6 had not, so only what they wrote counts; T5 began later.
+    // T3 returned before the mark; T2 and T6 had not, so only their writes are kept; T5 began later.
     let text = notation::print(&cut.history);
     for kept in ["w(x,1)", "w(x,2)", "r(x,2)", "a(z,6)"] {
         assert!(text.contains(kept), "{text}");
@@ -555,7 +566,7 @@ fn a_recording_is_cut_where_its_last_mark_says() {
     assert_eq!((cut.history.txn_count(), cut.history.op_count()), (4, 4), "{text}");
 }
 
-/// Wherever a recording is cut, each read that is left has a writer that is left.
+/// Wherever a recording is cut, every read that is kept has a writer that is kept.
 #[test]
 fn a_recording_may_be_cut_anywhere() {
     let text = recording(true);
@@ -577,14 +588,14 @@ fn a_recording_may_be_cut_anywhere() {
     }
 }
 
-/// Marks count only where the header says that there are some; a file that somebody wrote by hand needs none.
+/// Marks count only if the header declares them; a file written by hand needs none.
 #[test]
-fn a_file_without_marks_is_taken_as_it_is() {
+fn a_file_without_marks_is_used_as_it_is() {
     let plain = recording(false).replace(",\"marks\":true", "");
     let reading = support::reading(Format::Native, plain);
     assert!(reading.warnings.is_empty() && reading.history.txn_count() == 5, "{:?}", reading.warnings);
     let marked = |lines: &str| format!("{{\"isoscope\":\"history\",\"version\":1,\"marks\":true}}\n{lines}");
-    // Without times nothing is known of a transaction, and without a mark nothing of any.
+    // Without times nothing is known about a transaction, and without a mark nothing about any transaction.
     let line = "{\"session\":0,\"ops\":[[\"w\",\"x\",1],[\"r\",\"y\",0]]}\n{\"mark\":7}\n";
     let reading = support::reading(Format::Native, marked(line));
     assert_eq!((reading.history.txn_count(), reading.history.op_count()), (1, 1));
@@ -598,11 +609,11 @@ fn wrong_marks_are_errors() {
     assert!(wrong("{\"session\":0,\"ops\":[]}\n").contains("a transaction after the end mark"));
     assert!(failure("{\"mark\":\"here\"}\n").contains("a time in nanoseconds"));
     let both = "{\"session\":null,\"ops\":[[\"w\",\"x\",1]],\"mark\":1}\n";
-    assert!(failure(both).contains("a mark that is a transaction too"));
+    assert!(failure(both).contains("a mark with fields of a transaction"));
 }
 
 #[test]
-fn damaged_files_are_survived() {
+fn damaged_files_do_not_panic() {
     let (bytes, _) = written(&full(), Format::Native);
     survives_damage(Format::Native, &bytes);
 }
@@ -632,7 +643,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = support::try_reading(Format::Native, [HEADER.as_bytes(), &bytes].concat());
         let _ = support::try_reading(Format::Native, bytes);
     }

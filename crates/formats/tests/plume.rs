@@ -1,4 +1,4 @@
-//! Plume text: every convention of the format is a test.
+//! Tests of Plume text, one for every convention.
 
 mod support;
 
@@ -11,8 +11,8 @@ fn reading(text: &str) -> Reading {
     support::reading(Format::Plume, text)
 }
 
-fn told(text: &str) -> String {
-    support::told(Format::Plume, text)
+fn notation_of(text: &str) -> String {
+    support::notation_of(Format::Plume, text)
 }
 
 fn failure(text: &str) -> String {
@@ -21,17 +21,17 @@ fn failure(text: &str) -> String {
 
 #[test]
 fn lines_are_operations() {
-    assert_eq!(told("w(1,7,0,1)\nr(2,0,0,1)\nr(1,7,5,2)"), "T1: w(1,7) r(2,0)  T2: r(1,7)");
+    assert_eq!(notation_of("w(1,7,0,1)\nr(2,0,0,1)\nr(1,7,5,2)"), "T1: w(1,7) r(2,0)  T2: r(1,7)");
 }
 
 #[test]
 fn crlf_and_a_missing_last_line_end_are_fine() {
-    assert_eq!(told("w(1,7,0,1)\r\nr(1,7,1,2)\r"), told("w(1,7,0,1)\nr(1,7,1,2)\n"));
+    assert_eq!(notation_of("w(1,7,0,1)\r\nr(1,7,1,2)\r"), notation_of("w(1,7,0,1)\nr(1,7,1,2)\n"));
 }
 
 #[test]
 fn session_order_is_the_order_of_first_lines() {
-    assert_eq!(told("w(1,1,0,9)\nw(1,2,0,3)\nr(1,1,0,9)"), "T9: w(1,1) r(1,1) ; T3: w(1,2)");
+    assert_eq!(notation_of("w(1,1,0,9)\nw(1,2,0,3)\nr(1,1,0,9)"), "T9: w(1,1) r(1,1) ; T3: w(1,2)");
 }
 
 #[test]
@@ -54,16 +54,19 @@ fn an_explicit_first_write_of_zeros_is_the_initial_state() {
     assert_eq!(notation::print(&explicit.history), "T1: r(1,0)");
     assert_eq!(explicit.history.key_count(), 2);
     assert!(explicit.warnings[0].message.contains("2 writes"), "{:?}", explicit.warnings);
-    // A later write of 0 is real, and so is a first transaction that does anything else.
-    assert_eq!(told("w(1,5,0,0)\nw(1,0,1,1)"), "T0: w(1,5)  T1: w(1,0)");
-    assert_eq!(told("w(1,0,0,0)\nr(1,0,1,1)\nr(2,0,0,0)"), "T0: w(1,0) r(2,0)  T1: r(1,0)");
-    assert_eq!(told("r(1,0,1,1)\nw(1,0,0,0)"), "T1: r(1,0)  T0: w(1,0)");
-    assert_eq!(told("w(1,0,0,0)\nw(1,0,0,1)"), "T1: w(1,0)");
+    // A later write of 0 is a real write. A first transaction with any other operation is a real transaction.
+    assert_eq!(notation_of("w(1,5,0,0)\nw(1,0,1,1)"), "T0: w(1,5)  T1: w(1,0)");
+    assert_eq!(notation_of("w(1,0,0,0)\nr(1,0,1,1)\nr(2,0,0,0)"), "T0: w(1,0) r(2,0)  T1: r(1,0)");
+    assert_eq!(notation_of("r(1,0,1,1)\nw(1,0,0,0)"), "T1: r(1,0)  T0: w(1,0)");
+    assert_eq!(notation_of("w(1,0,0,0)\nw(1,0,0,1)"), "T1: w(1,0)");
 }
 
 #[test]
 fn numbers_have_64_bits() {
-    assert_eq!(told("w(18446744073709551615,2147483648,0,1)"), "T1: w(18446744073709551615,2147483648)");
+    assert_eq!(
+        notation_of("w(18446744073709551615,2147483648,0,1)"),
+        "T1: w(18446744073709551615,2147483648)"
+    );
     assert!(failure("w(18446744073709551616,1,0,1)").contains("t:1:3: unexpected `1` (a number of at most"));
 }
 
@@ -72,7 +75,7 @@ fn blank_lines_and_empty_files_are_warnings() {
     let blank = reading("w(1,1,0,1)\n\n  \r\nr(1,1,1,2)\n");
     assert_eq!(blank.history.op_count(), 2);
     assert_eq!(blank.warnings[0].to_string(), "t:2:1: 2 blank lines ignored");
-    assert_eq!(reading("").warnings[0].message, "the input holds no transaction");
+    assert_eq!(reading("").warnings[0].message, "the input contains no transactions");
 }
 
 #[test]
@@ -91,12 +94,12 @@ fn every_error_has_a_place_and_an_expectation() {
 }
 
 #[test]
-fn a_long_line_or_garbage_is_an_error_and_soon() {
+fn a_long_line_or_garbage_fails_early() {
     assert!(failure(&"w".repeat(10 << 20)).contains("t:1:2: unexpected `w`"));
     assert!(failure(&"y\n".repeat(1 << 20)).contains("and at least"));
 }
 
-/// Blocks are cut at line ends: a file of many blocks reads the same as its lines.
+/// Blocks are cut at line ends: a file of many blocks gives the same history as its lines.
 #[test]
 fn a_file_of_many_blocks_is_read_in_order() {
     let mut text = String::new();
@@ -117,7 +120,7 @@ fn a_file_of_many_blocks_is_read_in_order() {
     }
 }
 
-/// Aborted transactions of a session become one, so only committed ones are compared.
+/// Aborted transactions of a session become one, so only committed transactions are compared.
 #[test]
 fn real_writes_of_zero_and_words_survive() {
     for text in [
@@ -134,18 +137,18 @@ fn real_writes_of_zero_and_words_survive() {
 
 proptest! {
     #[test]
-    fn what_is_written_reads_back(history in histories(Flavour { rich_names: true, ..PLAIN })) {
+    fn written_histories_read_back(history in histories(Flavour { rich_names: true, ..PLAIN })) {
         let (bytes, _) = written(&history, Format::Plume);
         prop_assert_eq!(shape(&support::reading(Format::Plume, bytes).history), shape(&history));
     }
 
     #[test]
-    fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = support::try_reading(Format::Plume, bytes);
     }
 }
 
 #[test]
-fn damaged_files_are_survived() {
+fn damaged_files_do_not_panic() {
     survives_damage(Format::Plume, b"w(1,1,0,1)\nr(1,1,1,2)\r\n\nw(2,18446744073709551615,1,-1)\n");
 }

@@ -1,4 +1,4 @@
-//! Viper's logs: every convention of the format is a test.
+//! Tests of Viper's logs, one for every convention.
 
 mod support;
 
@@ -16,17 +16,17 @@ fn reading(text: &str) -> Reading {
     support::reading(Format::Viper, text)
 }
 
-fn told(text: &str) -> String {
-    support::told(Format::Viper, text)
+fn notation_of(text: &str) -> String {
+    support::notation_of(Format::Viper, text)
 }
 
 fn failure(text: impl AsRef<[u8]>) -> String {
     support::failure(Format::Viper, text)
 }
 
-/// The one transaction of these operations.
+/// A history with one transaction of these operations.
 fn ops(ops: &str) -> String {
-    told(&format!("{{\"value\":[{ops}]}}\n"))
+    notation_of(&format!("{{\"value\":[{ops}]}}\n"))
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn lines_are_transactions_of_one_session() {
 #[test]
 fn a_list_of_transactions_is_a_file_too() {
     let list = format!("[{}]", GOOD.trim().replace('\n', ",\n"));
-    assert_eq!(told(&list), told(GOOD));
+    assert_eq!(notation_of(&list), notation_of(GOOD));
     assert!(failure(&list[..list.len() - 1]).contains("the input ends here (`,` or `]`)"));
 }
 
@@ -56,7 +56,7 @@ fn the_flag_of_a_read_changes_nothing() {
 }
 
 #[test]
-fn what_was_never_there_is_the_initial_value() {
+fn a_missing_row_is_the_initial_value() {
     assert_eq!(
         ops(r#"["r",1,null,false],["r","k","nil",false],["r",1,0,false]"#),
         "T1: r(1,0) r(k,0) r(1,0)"
@@ -71,7 +71,7 @@ fn inserts_and_deletes_read_first_unless_they_only_have_a_flag() {
 }
 
 #[test]
-fn operations_that_failed_are_left_out() {
+fn failed_operations_are_ignored() {
     let text = r#"{"value":[["w",1,5,false],["i",1,6,0,false,false],["d",1,6,false],["w",2,7,true]]}"#;
     let reading = reading(text);
     assert_eq!(notation::print(&reading.history), "T1: w(2,7)");
@@ -79,7 +79,7 @@ fn operations_that_failed_are_left_out() {
 }
 
 #[test]
-fn the_initial_state_is_no_transaction() {
+fn the_initial_state_is_not_a_transaction() {
     let writes = r#"{"value":[["w",1,5,true],["w","k",6,true],["w",3,9,false]],"isInitial":true}"#;
     let history = reading(&format!("{writes}\n{{\"value\":[[\"r\",1,5,false]]}}\n")).history;
     assert_eq!(notation::print(&history), "init(1)=5  init(k)=6  T1: r(1,5)");
@@ -97,7 +97,7 @@ fn operations_may_be_objects() {
         {"opType": "range", "key1": -9223372036854775808, "key2": 9, "liveKVs": [{"id":1,"sk":1,"val":2}], "deadKVs": [[3,4]]}]}"#;
     let text = text.replace('\n', " ");
     assert_eq!(
-        told(&text),
+        notation_of(&text),
         "T1: r(1,0) w(k,5) r(2,0) i(2,6) r(2,6) d(2,7) range(-9223372036854775808,9,{1=2},{3=4})"
     );
     let unbounded = ops(r#"["range",null,"nil",[]]"#);
@@ -115,21 +115,21 @@ fn rows_lie_in_their_range() {
 }
 
 #[test]
-fn what_is_not_understood_is_a_warning() {
+fn unknown_fields_and_operations_are_warnings() {
     let reading = reading(r#"{"value":[["append",1,[2]],["w",1,5]],"size":3}"#);
     let warnings: Vec<String> = reading.warnings.iter().map(ToString::to_string).collect();
-    assert_eq!(warnings[0], "t:1:39: 1 field not understood and kept as annotation or left out");
-    assert_eq!(warnings[1], "t:1:11: 1 operation not understood and left out");
+    assert_eq!(warnings[0], "t:1:39: 1 unknown field kept as annotation or ignored");
+    assert_eq!(warnings[1], "t:1:11: 1 unknown operation ignored");
     assert_eq!(notation::print(&reading.history), "T1: w(1,5)");
 }
 
 #[test]
-fn a_cut_off_last_line_is_left_out() {
+fn an_incomplete_last_line_is_ignored() {
     let last = r#"{"value":[["w",1,5,true]],"isInitial":true}"#;
     for cut in 1..last.len() {
         let reading = reading(&format!("{GOOD}{}", &last[..cut]));
-        assert_eq!(notation::print(&reading.history), told(GOOD));
-        assert_eq!(reading.warnings[0].to_string(), "t:4:1: the last record is cut off and was left out");
+        assert_eq!(notation::print(&reading.history), notation_of(GOOD));
+        assert_eq!(reading.warnings[0].to_string(), "t:4:1: the last record is incomplete and was ignored");
     }
     assert!(failure("{\"value\":[\n{\"value\":[]}\n").starts_with("t:1:11: the input ends here"));
 }
@@ -163,7 +163,7 @@ fn every_error_has_a_place_and_an_expectation() {
 }
 
 #[test]
-fn hostile_input_is_an_error_and_soon() {
+fn hostile_input_fails_early() {
     let deep = "[".repeat(100_000);
     assert!(failure(&deep).contains("unexpected `[`"));
     assert!(failure(format!("{{\"x\":{deep}\n")).contains("nested too deep"));
@@ -189,14 +189,14 @@ fn a_directory_is_a_history_and_a_file_a_session() {
     assert_eq!(notation::print(history), "init(1)=3  T1: r(1,7) ; T2:  T3: w(1,7)");
     let names: Vec<Option<u32>> = history.sessions().map(|s| history.session_name(s).as_small()).collect();
     assert_eq!(names, [Some(9), Some(10)]);
-    // A problem in a later file is placed in that file.
+    // A problem in a later file is reported in that file.
     put("J12.log", "{\"value\":[]}\n{\"value\":7}\n");
     let failure = read(&input, &ReadOptions::default()).err().unwrap().to_string();
     assert!(failure.contains("J12.log:2:10: unexpected `7`"), "{failure}");
 }
 
 #[test]
-fn it_is_recognised_and_only_it() {
+fn only_this_format_is_recognised() {
     let format = |text: &str| read(&Input::text("t", text), &ReadOptions::default()).map(|r| r.format).ok();
     for text in [
         GOOD,
@@ -219,14 +219,14 @@ fn it_is_recognised_and_only_it() {
 }
 
 #[test]
-fn it_is_only_read() {
+fn the_format_cannot_be_written() {
     let history = reading(GOOD).history;
     let error = write(&history, Format::Viper, Target::Stream(&mut Vec::new()));
     assert!(matches!(error, Err(WriteError::ReadOnly(Format::Viper))));
 }
 
 #[test]
-fn damaged_files_are_survived() {
+fn damaged_files_do_not_panic() {
     survives_damage(Format::Viper, GOOD.as_bytes());
     survives_damage(
         Format::Viper,
@@ -236,7 +236,7 @@ fn damaged_files_are_survived() {
 
 proptest! {
     #[test]
-    fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = support::try_reading(Format::Viper, bytes);
     }
 }

@@ -1,4 +1,4 @@
-//! Building a history from a program, one call an operation.
+//! Builds a history from a program, with one call per operation.
 //!
 //! ```
 //! use isoscope_history::{Builder, Outcome};
@@ -15,7 +15,7 @@ use crate::history::{History, OpKind, Outcome, RangeRow};
 use crate::ids::Session;
 use crate::value::{Datum, Value};
 
-/// Something that can be a key, a value or a name: integers, strings, and `None` for nil.
+/// A type that can be a key, a value or a name: integers, strings, and `None` for nil.
 pub trait IntoValue {
     /// The value in the builder's table.
     fn into_value(self, draft: &mut Draft) -> Value;
@@ -49,7 +49,7 @@ impl IntoValue for Value {
     }
 }
 
-/// A history being built; see the module.
+/// A history under construction; see the module documentation.
 #[derive(Default)]
 pub struct Builder {
     draft: Draft,
@@ -57,26 +57,26 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// An empty history whose keys all begin with 0.
+    /// An empty history in which the initial value of every key is 0.
     pub fn new() -> Builder {
         Builder::default()
     }
 
-    /// The session of that name, new or not.
+    /// The session with this name; it is created if it is new.
     pub fn session(&mut self, name: impl IntoValue) -> SessionBuilder<'_> {
         let name = name.into_value(&mut self.draft);
         let session = self.draft.session(name);
         SessionBuilder { builder: self, session }
     }
 
-    /// The value every key has before any transaction.
+    /// Sets the initial value of all keys.
     pub fn initial(&mut self, value: impl IntoValue) -> &mut Self {
         let value = value.into_value(&mut self.draft);
         self.draft.set_initial(value);
         self
     }
 
-    /// The value one key has before any transaction.
+    /// Sets the initial value of one key.
     pub fn initial_of(&mut self, key: impl IntoValue, value: impl IntoValue) -> &mut Self {
         let key = key.into_value(&mut self.draft);
         let value = value.into_value(&mut self.draft);
@@ -87,26 +87,26 @@ impl Builder {
     /// The finished history.
     ///
     /// # Panics
-    /// With more than four billion operations, which a program that builds them call by call has not.
+    /// Panics if there are more than four billion operations.
     pub fn finish(self) -> History {
         self.draft.finish().expect("a built history fits the model")
     }
 }
 
-/// A session being built.
+/// A session under construction.
 pub struct SessionBuilder<'a> {
     builder: &'a mut Builder,
     session: Session,
 }
 
 impl<'a> SessionBuilder<'a> {
-    /// A new transaction at the end of the session, named by its number.
+    /// Starts a transaction at the end of the session. Its number is its name.
     pub fn txn(self) -> TxnBuilder<'a> {
         let name = self.builder.txns + 1;
         self.named(name)
     }
 
-    /// A new transaction of that name at the end of the session.
+    /// Starts a transaction with this name at the end of the session.
     pub fn named(self, name: impl IntoValue) -> TxnBuilder<'a> {
         let SessionBuilder { builder, session } = self;
         let name = name.into_value(&mut builder.draft);
@@ -116,7 +116,7 @@ impl<'a> SessionBuilder<'a> {
     }
 }
 
-/// A transaction being built. It is committed unless said otherwise.
+/// A transaction under construction. It is committed unless [`TxnBuilder::outcome`] is called.
 pub struct TxnBuilder<'a> {
     builder: &'a mut Builder,
     txn: DraftTxn,
@@ -154,7 +154,7 @@ impl TxnBuilder<'_> {
         self.push(OpKind::ReadList, key, list)
     }
 
-    /// Reads the list of a key; what was read was not learned.
+    /// Reads the list of a key; the result was not learned.
     pub fn read_list_unlearned(self, key: impl IntoValue) -> Self {
         self.push(OpKind::ReadList, key, Value::UNKNOWN)
     }
@@ -169,7 +169,7 @@ impl TxnBuilder<'_> {
         self.push(OpKind::Delete, key, Value::NIL)
     }
 
-    /// Reads a range of keys and finds the given rows.
+    /// Reads a range of keys; the result is the given rows.
     pub fn range<K: IntoValue, V: IntoValue>(
         self,
         low: impl IntoValue,
@@ -183,25 +183,25 @@ impl TxnBuilder<'_> {
         self
     }
 
-    /// Says how the transaction ended.
+    /// Sets the outcome of the transaction.
     pub fn outcome(self, outcome: Outcome) -> Self {
         self.builder.draft.set_outcome(self.txn, outcome);
         self
     }
 
-    /// Says when it was invoked and returned, as places in the order of all such events.
+    /// Sets when it was invoked and returned, as positions in the order of all such events.
     pub fn events(self, invoke: u32, complete: u32) -> Self {
         self.builder.draft.set_events(self.txn, invoke, complete);
         self
     }
 
-    /// Says when it was invoked and returned, in nanoseconds.
+    /// Sets when it was invoked and returned, in nanoseconds.
     pub fn times(self, invoke: i64, complete: i64) -> Self {
         self.builder.draft.set_times(self.txn, invoke, complete);
         self
     }
 
-    /// Says when it began and committed by the database's own clock.
+    /// Sets when it began and committed by the database's own clock.
     pub fn timestamps(self, begin: i64, commit: i64) -> Self {
         self.builder.draft.set_timestamps(self.txn, begin, commit);
         self

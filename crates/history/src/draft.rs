@@ -1,9 +1,9 @@
-//! A history under construction, and how it becomes columns.
+//! A history under construction, and its conversion to columns.
 //!
-//! A reader gives a [`Draft`] operations in the order it meets them; transactions may interleave. The
-//! finished [`History`] has them grouped by session and transaction under dense ids. In between lie
-//! chunks: operations of 12 bytes each, and who they belong to run by run, which a parallel reader fills independently
-//! and hands over in input order. [`Draft::finish`] then
+//! A reader adds operations to a [`Draft`] in the order it meets them; transactions may interleave. The
+//! finished [`History`] has them grouped by session and transaction under dense ids. The draft stores chunks:
+//! operations of 12 bytes each, and run by run the transaction they belong to. A parallel reader fills chunks
+//! independently and adds them in input order. [`Draft::finish`] then
 //!
 //! 1. numbers transactions session by session, in the order they first appeared,
 //! 2. numbers keys: small integers by size, all others by first appearance,
@@ -33,12 +33,12 @@ use scatter::Scatter;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DraftTxn(pub u32);
 
-/// The input is larger than the model can number.
+/// The input exceeds a limit of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// What there is too much of.
+    /// What exceeds the limit.
     pub what: &'static str,
-    /// The most there can be.
+    /// The limit.
     pub most: u64,
 }
 
@@ -50,7 +50,7 @@ impl std::fmt::Display for Limit {
 
 impl std::error::Error for Limit {}
 
-/// One operation on its way into the columns.
+/// One operation before it is moved to the columns.
 #[derive(Clone, Copy, Debug)]
 pub struct RawOp {
     /// The distance from the chunk's base in the low bits, the kind above.
@@ -60,11 +60,12 @@ pub struct RawOp {
 }
 
 const AT_BITS: u32 = 29;
-/// The distance of an operation of which nobody knows where it stands.
+/// The distance of an operation whose position is unknown.
 const UNKNOWN_AT: u32 = (1 << AT_BITS) - 1;
 
 impl RawOp {
-    /// An operation that stands so far behind the chunk's base; half a gigabyte and more is as good as not known.
+    /// An operation at distance `at` from the chunk's base. A distance of half a gigabyte or more is stored
+    /// as unknown.
     #[inline]
     pub fn new(kind: OpKind, key: Value, value: Value, at: u32) -> RawOp {
         RawOp { tag: at.min(UNKNOWN_AT) | (kind as u32) << AT_BITS, key, value }
@@ -80,7 +81,7 @@ impl RawOp {
         Some(self.tag & UNKNOWN_AT).filter(|&at| at != UNKNOWN_AT)
     }
 
-    /// Moves the operation's key and value to another table.
+    /// Maps the operation's key and value to another table.
     #[inline]
     pub fn remap(&mut self, remap: &Remap) {
         self.key = remap.apply(self.key);
@@ -88,30 +89,31 @@ impl RawOp {
     }
 }
 
-/// Operations of one transaction, one after the other.
+/// Consecutive operations of one transaction.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     txn: DraftTxn,
     count: u32,
-    /// Where the first of them goes; set by `finish`.
+    /// The place of the first operation; set by `finish`.
     start: u32,
 }
 
-/// Operations in input order; see the module.
+/// Operations in input order; see the module documentation.
 #[derive(Debug, Default)]
 struct Chunk {
     base: u64,
     ops: Vec<RawOp>,
-    /// Whose they are. There are as many as the runs count.
+    /// The transactions of the operations. The counts of the runs add up to the number of operations.
     runs: Vec<Run>,
 }
 
-/// The most operations a chunk of a sequential reader takes: enough to amortise, few enough to spread.
+/// The maximal number of operations in a chunk of a sequential reader: large enough to amortise its cost,
+/// small enough to share among threads.
 const CHUNK_OPS: usize = 1 << 18;
-/// What the columns of a history take for an operation and for a transaction.
+/// The size of the columns of a history per operation, and per transaction.
 const OP_BYTES: u64 = 13;
 const TXN_BYTES: u64 = 29;
-/// The start of a transaction that is not to appear in the history.
+/// The start of a transaction that is dropped from the history.
 const DROPPED: u32 = u32::MAX;
 
 struct TxnEntry {
@@ -122,7 +124,7 @@ struct TxnEntry {
     dropped: bool,
 }
 
-/// A history under construction; see the module.
+/// A history under construction; see the module documentation.
 #[derive(Default)]
 pub struct Draft {
     /// The table all keys, values and names of the draft refer to.
@@ -150,7 +152,7 @@ impl Draft {
         Draft::default()
     }
 
-    /// The session of that name, made when it is new.
+    /// The session with this name; it is created if it is new.
     pub fn session(&mut self, name: Value) -> Session {
         let next = self.session_names.len() as u32;
         let id = *self.session_by_name.entry(name).or_insert(next);
@@ -160,13 +162,13 @@ impl Draft {
         Session(id)
     }
 
-    /// A new session, even if one of that name exists.
+    /// A new session, even if another has the same name.
     pub fn new_session(&mut self, name: Value) -> Session {
         self.session_names.push(name);
         Session(self.session_names.len() as u32 - 1)
     }
 
-    /// A new transaction at the end of a session. `position` is where it begins in the input, if known.
+    /// Adds a transaction at the end of a session. `position` is where it begins in the input, if known.
     pub fn txn(
         &mut self,
         session: Session,
@@ -185,32 +187,32 @@ impl Draft {
         id
     }
 
-    /// How many transactions the draft has.
+    /// The number of transactions of the draft.
     pub fn txn_count(&self) -> usize {
         self.txns.len()
     }
 
-    /// Whether no transaction was added yet.
+    /// Whether the draft has no transaction yet.
     pub fn is_empty(&self) -> bool {
         self.txns.is_empty()
     }
 
-    /// Changes how a transaction ended.
+    /// Changes the outcome of a transaction.
     pub fn set_outcome(&mut self, txn: DraftTxn, outcome: Outcome) {
         self.txns[txn.0 as usize].outcome = outcome;
     }
 
-    /// Leaves a transaction out of the history. Its keys stay.
+    /// Drops a transaction from the history. Its keys remain.
     pub fn drop_txn(&mut self, txn: DraftTxn) {
         self.txns[txn.0 as usize].dropped = true;
     }
 
-    /// Records what the input calls the completion of a transaction.
+    /// Records the name of a transaction's completion in the input.
     pub fn name_completion(&mut self, txn: DraftTxn, name: Value) {
         self.completions.push((txn, name));
     }
 
-    /// Records when a transaction was invoked and returned, as places in the order of such events.
+    /// Records when a transaction was invoked and returned, as positions in the order of such events.
     pub fn set_events(&mut self, txn: DraftTxn, invoke: u32, complete: u32) {
         self.events.push((txn, invoke, complete));
     }
@@ -225,22 +227,22 @@ impl Draft {
         self.timestamps.push((txn, begin, commit));
     }
 
-    /// Records a field the model has no column for.
+    /// Records a field that the model has no column for.
     pub fn annotate(&mut self, txn: DraftTxn, name: Value, value: Value) {
         self.annotations.push((txn, name, value));
     }
 
-    /// The value every key has before any transaction; 0 unless set.
+    /// Sets the initial value of all keys; 0 by default.
     pub fn set_initial(&mut self, value: Value) {
         self.initial = Some(value);
     }
 
-    /// The value one key has before any transaction.
+    /// Sets the initial value of one key.
     pub fn set_initial_of(&mut self, key: Value, value: Value) {
         self.initial_of.push((key, value));
     }
 
-    /// Adds an operation at the end of a transaction. `position` is where it stands in the input.
+    /// Adds an operation at the end of a transaction. `position` is its position in the input.
     pub fn push(&mut self, txn: DraftTxn, kind: OpKind, key: Value, value: Value, position: Option<u64>) {
         let at = self.open_chunk(position);
         let entry = &mut self.txns[txn.0 as usize];
@@ -264,7 +266,7 @@ impl Draft {
         self.push(txn, OpKind::RangeRead, low, number, position);
     }
 
-    /// Makes room in the open chunk and says where `position` lies in it.
+    /// Makes room in the open chunk and returns the distance of `position` from its base.
     fn open_chunk(&mut self, position: Option<u64>) -> u32 {
         let fits = |base: u64| position.is_none_or(|p| p >= base && p - base < u64::from(UNKNOWN_AT));
         if self.open.ops.len() >= CHUNK_OPS || !fits(self.open.base) {
@@ -287,18 +289,19 @@ impl Draft {
         }
     }
 
-    /// Hands over operations that were read apart. `runs` says whose they are: so many of this transaction, then so
-    /// many of that, and so on. `base` is where in the input the operations' distances begin. Keys and values must be
-    /// of this draft's table. Panics where the counts are wrong.
+    /// Adds operations that were read separately. `runs` lists the transactions they belong to, each with its
+    /// number of consecutive operations. `base` is the input position that the operations' distances refer
+    /// to. Keys and values must be from this draft's table. Panics if the counts do not add up to the number
+    /// of operations.
     pub fn absorb(&mut self, base: u64, ops: Vec<RawOp>, runs: impl Iterator<Item = (DraftTxn, u32)>) {
         self.seal();
         let runs: Vec<Run> = runs.map(|(txn, count)| Run { txn, count, start: 0 }).collect();
         let counted: usize = runs.iter().map(|run| run.count as usize).sum();
-        assert_eq!(counted, ops.len(), "`absorb` must be told of every operation");
+        assert_eq!(counted, ops.len(), "the runs passed to `absorb` must cover every operation");
         self.chunks.push(Chunk { base, ops, runs });
     }
 
-    /// Leaves the reads of some transactions out of the history.
+    /// Drops the reads of some transactions from the history.
     pub fn forget_reads(&mut self, is_one: impl Fn(DraftTxn) -> bool) {
         self.seal();
         let reads = [OpKind::Read, OpKind::ReadList, OpKind::RangeRead].map(|kind| kind as u8);
@@ -320,7 +323,8 @@ impl Draft {
         }
     }
 
-    /// About how many bytes [`Draft::finish`] needs beside those that the draft has already: the columns of the history.
+    /// The approximate number of bytes that [`Draft::finish`] needs in addition to the draft: the columns of
+    /// the history.
     pub fn columns_bytes(&self) -> u64 {
         let chunks = self.chunks.iter().chain([&self.open]);
         let ops: u64 = chunks.map(|chunk| chunk.ops.len() as u64).sum();
@@ -373,11 +377,11 @@ impl Draft {
 
 /// The dense numbering of transactions.
 struct TxnOrder {
-    /// Dense id by draft id; [`DROPPED`] for those left out.
+    /// Dense id by draft id; [`DROPPED`] for dropped transactions.
     dense: Vec<u32>,
     /// Draft id by dense id.
     drafts: Vec<u32>,
-    /// Dense session id by draft session id. Sessions all of whose transactions were dropped vanish.
+    /// Dense session id by draft session id. Sessions whose transactions were all dropped have none.
     sessions: Vec<u32>,
     session_txns: Vec<u32>,
 }
@@ -426,7 +430,7 @@ impl TxnOrder {
     }
 }
 
-/// Gives every transaction its range of operations, and every run the places its operations go to.
+/// Assigns every transaction its range of operations, and every run the places of its operations.
 fn place_ops(chunks: &mut [Chunk], order: &TxnOrder) -> Result<(Vec<u32>, usize), Limit> {
     let mut sizes = vec![0u64; order.drafts.len()];
     for run in chunks.iter().flat_map(|chunk| &chunk.runs) {
@@ -459,7 +463,7 @@ fn place_ops(chunks: &mut [Chunk], order: &TxnOrder) -> Result<(Vec<u32>, usize)
     Ok((txn_ops, total as usize))
 }
 
-/// Moves every operation to its place. Consumes the chunks, so that their memory goes as they are used.
+/// Moves every operation to its place. Consumes the chunks, so that each is freed after use.
 fn fill_columns(history: &mut History, len: usize, chunks: Vec<Chunk>, ranks: &KeyRanks, dense: &[u32]) {
     let txn_position = &history.txn_position;
     let (tags, keys) = (Scatter::new(len), Scatter::new(len));
@@ -478,8 +482,8 @@ fn fill_columns(history: &mut History, len: usize, chunks: Vec<Chunk>, ranks: &K
                 u32::try_from(distance).ok()
             };
             for (op, place) in ops.iter().zip(start as usize..) {
-                // SAFETY: `place_ops` gives every run a range of its own, as long as its count, which is how many
-                // operations are taken here.
+                // SAFETY: `place_ops` assigns every run a disjoint range whose length is the run's count, and
+                // exactly that number of operations is taken here.
                 unsafe {
                     tags.set(place, OpTag(op.kind_bits()));
                     keys.set(place, ranks.key(op.key));
@@ -489,8 +493,8 @@ fn fill_columns(history: &mut History, len: usize, chunks: Vec<Chunk>, ranks: &K
             }
         }
     });
-    // SAFETY: the ranges of `place_ops` cover all places, and each is filled: a chunk has as many operations as its runs
-    // count, or `split_at` would have panicked.
+    // SAFETY: the ranges of `place_ops` cover all places, and each place is written: a chunk has as many
+    // operations as its runs count, or `split_at` would have panicked.
     unsafe {
         history.tags = tags.finish();
         history.keys = keys.finish();

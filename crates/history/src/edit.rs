@@ -1,26 +1,27 @@
-//! A copy of a history in which something that was left open is settled, or something that was recorded is ignored.
+//! A copy of a history in which an open choice is decided, or a recorded fact is ignored.
 //!
-//! Where an element was appended to a list twice, or nobody learned how a transaction ended, a history stands for several,
-//! and a checker may want to look at one of them. Ids stay what they are: whatever is said about the operations and
-//! transactions of the copy can be said about those of the original. The original never changes.
+//! If an element was appended to a list twice, or the outcome of a transaction is unknown, a history
+//! represents several possible histories, and a checker may examine one of them. Ids do not change: a
+//! statement about the operations and transactions of the copy applies to those of the original. The original
+//! never changes.
 
 use crate::history::{History, NO_EVENT, NO_TIME, OpKind, Outcome};
 use crate::ids::{Op, Session, Txn};
 use crate::value::Value;
 
-/// A copy in the making; see the module.
+/// A copy under construction; see the module documentation.
 pub struct Edit(History);
 
 impl History {
-    /// Begins a copy.
+    /// Starts a copy.
     pub fn edit(&self) -> Edit {
         Edit(self.clone())
     }
 }
 
 impl History {
-    /// A copy in which every transaction is in a session of its own, so that no session orders anything. Sessions have
-    /// the names of their transactions.
+    /// A copy in which every transaction is in a session of its own, so that session order is empty. Sessions
+    /// have the names of their transactions.
     pub fn apart(&self) -> History {
         let txns = self.txn_count() as u32;
         History {
@@ -33,30 +34,30 @@ impl History {
 }
 
 impl Edit {
-    /// The copy as it is now.
+    /// The current state of the copy.
     pub fn history(&self) -> &History {
         &self.0
     }
 
-    /// A value that looks like another and is equal to none.
+    /// A new value that prints like the given one and differs from all others.
     pub fn twin(&mut self, value: Value) -> Value {
         self.0.table.twin(value)
     }
 
-    /// Says what an append appended.
+    /// Sets the value of an append.
     pub fn set_appended(&mut self, append: Op, value: Value) {
-        assert_eq!(self.0.op(append).kind, OpKind::Append, "what was appended is said of appends");
+        assert_eq!(self.0.op(append).kind, OpKind::Append, "`set_appended` takes an append");
         self.0.values[append.index()] = value;
     }
 
-    /// Says what a list held.
+    /// Sets the elements that a list read returned.
     pub fn set_list(&mut self, read: Op, elements: &[Value]) {
-        assert_eq!(self.0.op(read).kind, OpKind::ReadList, "elements are said of lists");
+        assert_eq!(self.0.op(read).kind, OpKind::ReadList, "`set_list` takes a list read");
         self.0.values[read.index()] = self.0.table.list(elements);
     }
 
-    /// Says whether a transaction took effect. One that did may have done so long after its client gave up: it never
-    /// returned, as far as is known.
+    /// Sets whether a transaction took effect. If it did, it may have done so long after its client gave up,
+    /// so its return is unknown.
     pub fn set_outcome(&mut self, txn: Txn, took_effect: bool) {
         let history = &mut self.0;
         history.txn_outcome[txn.index()] = if took_effect { Outcome::Committed } else { Outcome::Aborted };
@@ -68,20 +69,20 @@ impl Edit {
         }
     }
 
-    /// The copy.
+    /// Finishes the copy.
     pub fn finish(self) -> History {
         self.0
     }
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
+#[allow(clippy::unwrap_used, reason = "a panic fails the test")]
 mod tests {
     use super::*;
     use crate::notation;
 
     #[test]
-    fn apart_every_transaction_is_a_session() {
+    fn apart_gives_every_transaction_its_own_session() {
         let history = notation::parse("T1: w(x,1) ; T2@0-5: r(x,1)  T3!: w(x,2) w(y,2)").unwrap();
         let apart = history.apart();
         assert_eq!(notation::print(&apart), "T1: w(x,1)  T2@0-5: r(x,1)  T3!: w(x,2) w(y,2)");
@@ -97,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_differs_in_what_was_settled_and_in_nothing_else() {
+    fn a_copy_differs_only_in_the_edited_parts() {
         let history = notation::parse("T1: a(x,1)  T2?@0-5: a(x,1)  T3: r(x,[1 1])").unwrap();
         let mut edit = history.edit();
         let one = history.op(Op(0)).value;
@@ -108,7 +109,7 @@ mod tests {
         edit.set_list(Op(2), &[twin, one]);
         edit.set_outcome(Txn(1), true);
         let copy = edit.finish();
-        // It looks the same but for what is known of the second transaction.
+        // The print differs only in the outcome and the return of the second transaction.
         let text = notation::print(&history).replace("T2?@0-5", "T2@0-");
         assert_eq!(notation::print(&copy), text);
         assert_eq!(copy.table().elements(copy.op(Op(2)).value), [copy.op(Op(0)).value, copy.op(Op(1)).value]);

@@ -1,8 +1,9 @@
-//! A number that tells histories apart: a certificate carries it, so that it is not taken for one of another history.
+//! A number that distinguishes histories. A certificate carries it, so that it is not applied to another
+//! history.
 //!
-//! Equal histories have equal fingerprints, whatever file or format they were read from. It is no cryptographic hash: a
-//! certificate is checked against the history in any case, and the fingerprint only says sooner, and more plainly, that
-//! the two do not belong together.
+//! Equal histories have equal fingerprints, independent of the file and format they were read from. The
+//! fingerprint is not a cryptographic hash. A certificate is always checked against the history; the
+//! fingerprint only detects a mismatch earlier and gives a clearer message.
 
 use crate::history::{History, Intervals, RangeRow};
 use crate::value::{Datum, Value};
@@ -26,8 +27,8 @@ impl Hash {
 }
 
 impl History {
-    /// A number for the operations, outcomes, sessions, times and initial values of this history, and for the names of keys.
-    /// What sessions and transactions are called, and where they stand in a file, does not count.
+    /// A hash of the operations, outcomes, sessions, times and initial values of this history, and of the
+    /// names of keys. The names of sessions and transactions and their positions in a file are not included.
     pub fn fingerprint(&self) -> u64 {
         let mut hash = Hash::new();
         for session in self.sessions() {
@@ -85,7 +86,7 @@ impl History {
             Datum::List(elements) => {
                 hash.add(9);
                 hash.add(elements.len() as u64);
-                // Readers bound how deep lists nest.
+                // Readers limit the nesting depth of lists.
                 for &element in elements {
                     self.hash(hash, element);
                 }
@@ -105,7 +106,7 @@ mod tests {
     use crate::notation::parse;
 
     #[test]
-    fn every_part_of_a_history_counts() {
+    fn every_part_of_a_history_changes_the_fingerprint() {
         let texts = [
             "T1: w(x,1) ; T2: r(x,1)",
             "T1: w(x,1)  T2: r(x,1)",
@@ -124,9 +125,9 @@ mod tests {
         }
     }
 
-    /// Certificates are files: the number must be the same tomorrow.
+    /// Certificates are files, so the fingerprint must never change.
     #[test]
-    fn the_fingerprint_is_the_one_it_always_was() {
+    fn the_fingerprint_is_stable() {
         assert_eq!(parse("T1: w(x,1) ; T2: r(x,1)").unwrap().fingerprint(), 11_769_058_943_215_018_304);
         assert_eq!(
             parse("T7: w(x,1) ; T9: r(x,1)").unwrap().fingerprint(),

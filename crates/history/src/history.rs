@@ -1,13 +1,13 @@
 //! The history: sessions of transactions of operations, as columns.
 //!
-//! Definitions (levels.md, "Histories"): `po` is the order of operations inside a transaction, `so` the
+//! Definitions (docs/levels.md, "Histories"): `po` is the order of operations inside a transaction, `so` the
 //! order of transactions inside a session. Both are the order of ids here: operations are numbered
 //! transaction by transaction, transactions session by session.
 //!
-//! Memory per operation: 4 bytes key, 4 bytes value, 4 bytes source position, 1 byte kind and flags, that
-//! is 13; and 4 bytes for every (transaction, key) pair written, once the writers of a key are asked for. Per transaction:
-//! 29 bytes, and 8, 16 and 16 more where events, times and database timestamps are recorded, and 4 where completions have
-//! names.
+//! Memory per operation: 13 bytes, which are 4 for the key, 4 for the value, 4 for the source position and 1
+//! for kind and flags. Another 4 bytes for every (transaction, key) pair written, once the writers of a key
+//! are requested. Per transaction: 29 bytes, plus 8, 16 and 16 if events, times and database timestamps are
+//! recorded, plus 4 if completions have names.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -20,7 +20,7 @@ use crate::index;
 use crate::source::{Position, Sources};
 use crate::value::{Datum, Value, Values};
 
-/// What an operation does.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum OpKind {
@@ -36,7 +36,7 @@ pub enum OpKind {
     Insert = 4,
     /// Removes a key. The value, if any, is the identity of the tombstone.
     Delete = 5,
-    /// Reads all keys in a range; the value names a row of [`History::range`].
+    /// Reads all keys in a range; the value is the index of a row of [`History::range`].
     RangeRead = 6,
 }
 
@@ -52,7 +52,7 @@ impl OpKind {
         OpKind::RangeRead,
     ];
 
-    /// Whether the operation makes a new version of its key.
+    /// Whether the operation creates a new version of its key.
     #[inline]
     pub const fn is_write(self) -> bool {
         matches!(self, OpKind::Write | OpKind::Append | OpKind::Insert | OpKind::Delete)
@@ -64,7 +64,7 @@ impl OpKind {
         matches!(self, OpKind::Read | OpKind::ReadList)
     }
 
-    /// The word for it, as in the native format.
+    /// The name used in the native format.
     pub const fn name(self) -> &'static str {
         match self {
             OpKind::Read => "read",
@@ -78,21 +78,21 @@ impl OpKind {
     }
 }
 
-/// How a transaction ended.
+/// The outcome of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(u8)]
 pub enum Outcome {
-    /// It committed, and the client was told so.
+    /// It committed, and the client received the confirmation.
     #[default]
     Committed = 0,
-    /// It did not happen.
+    /// It rolled back: it had no effect.
     Aborted = 1,
-    /// The client never learned; it may have committed.
+    /// The client did not learn the outcome; it may have committed.
     Unknown = 2,
 }
 
 impl Outcome {
-    /// The word for it, as in the native format.
+    /// The name used in the native format.
     pub const fn name(self) -> &'static str {
         match self {
             Outcome::Committed => "committed",
@@ -102,7 +102,7 @@ impl Outcome {
     }
 }
 
-/// The kind of an operation and what the index found about it, in one byte.
+/// The kind of an operation and the marks set by the index, in one byte.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(transparent)]
 pub(crate) struct OpTag(pub(crate) u8);
@@ -113,12 +113,12 @@ impl OpTag {
     pub(crate) const CONSISTENT: u8 = 0x40;
     pub(crate) const IN_RANGE: u8 = 0x80;
 
-    /// The same without what the index found.
+    /// The same tag without the marks of the index.
     pub(crate) fn unmarked(self) -> OpTag {
         OpTag(self.kind() as u8 | self.0 & OpTag::IN_RANGE)
     }
 
-    /// Whether the operation makes a new version of its key: a bit for each kind, so that nothing branches on it.
+    /// Whether the operation creates a new version of its key. Tests one bit per kind, so it does not branch.
     #[inline]
     pub(crate) fn is_write(self) -> bool {
         const WRITES: u8 = {
@@ -160,7 +160,7 @@ impl OpTag {
 
     #[inline]
     pub(crate) fn kind(self) -> OpKind {
-        // One row more than there are kinds, so that no number of three bits is out of bounds.
+        // One row more than there are kinds, so that every three-bit number is in bounds.
         const KINDS: [OpKind; 8] = {
             let mut kinds = [OpKind::Read; 8];
             let mut i = 0;
@@ -174,12 +174,12 @@ impl OpTag {
     }
 }
 
-/// A range read: the bounds asked for and the rows that came back.
+/// A range read: the requested bounds and the returned rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RangeRow {
-    /// The lowest key name asked for.
+    /// The lowest key name requested.
     pub low: Value,
-    /// The highest key name asked for.
+    /// The highest key name requested.
     pub high: Value,
     /// The keys found, with their values, in the order they were returned.
     pub live: Vec<(Value, Value)>,
@@ -188,7 +188,8 @@ pub struct RangeRow {
 }
 
 impl RangeRow {
-    /// Whether a name of the table lies in the range. One that cannot be compared with the bounds does not.
+    /// Whether a name of the table lies in the range. A name that cannot be compared with the bounds does
+    /// not.
     pub fn covers(&self, table: &Values, name: Value) -> bool {
         table.compare(self.low, name).is_some_and(Ordering::is_le)
             && table.compare(name, self.high).is_some_and(Ordering::is_le)
@@ -205,7 +206,7 @@ pub struct Intervals<T> {
 }
 
 impl<T: Copy + PartialOrd> Intervals<T> {
-    /// The transactions that ended before they began. `none` stands for an unknown start or end.
+    /// The transactions that ended before they began. `none` is the marker of an unknown start or end.
     pub fn reversed(&self, none: T) -> impl Iterator<Item = Txn> {
         let both = self.start.iter().zip(&self.end).zip(0..);
         let known = move |start: T, end: T| start != none && end != none;
@@ -214,7 +215,7 @@ impl<T: Copy + PartialOrd> Intervals<T> {
     }
 }
 
-/// A note on a transaction: a field of the input that the model has no column for.
+/// An annotation of a transaction: a field of the input that the model has no column for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Annotation {
     /// The transaction.
@@ -225,26 +226,27 @@ pub struct Annotation {
     pub value: Value,
 }
 
-/// One operation, gathered from the columns.
+/// One operation, collected from the columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own about the operation")]
+#[allow(clippy::struct_excessive_bools, reason = "the flags are independent")]
 pub struct OpView {
     /// Its id.
     pub id: Op,
-    /// What it does.
+    /// Its kind.
     pub kind: OpKind,
     /// The key it touches; for a range read, the key of the lower bound.
     pub key: Key,
-    /// What it wrote or saw.
+    /// The value it wrote or read.
     pub value: Value,
     /// For a read: the transaction had not written the key before.
     pub external: bool,
     /// For a write: the transaction does not write the key again.
     pub last_write: bool,
-    /// For a read of a register: it returns what the transaction itself last wrote to the key, or if it had not
-    /// written it what it first read of it; or it is the first operation on it.
+    /// For a read of a register: it is consistent with the earlier operations of its transaction on the key.
+    /// It returns the transaction's last write of the key; without a write, its first read of the key; or it
+    /// is the first operation on the key.
     pub consistent: bool,
-    /// For a read: it is what a range read says of one key ([`History::expand_ranges`]).
+    /// For a read: it was derived from a range read ([`History::expand_ranges`]).
     pub in_range: bool,
 }
 
@@ -258,25 +260,25 @@ impl OpView {
     }
 }
 
-/// A recorded history; see the module.
+/// A recorded history; see the module documentation.
 #[derive(Clone)]
 pub struct History {
     // Operations.
     pub(crate) tags: Vec<OpTag>,
     pub(crate) keys: Vec<Key>,
     pub(crate) values: Vec<Value>,
-    /// Distance from the transaction's position; `u32::MAX` when unknown.
+    /// Distance from the transaction's position; `u32::MAX` if unknown.
     pub(crate) at: Vec<u32>,
     // Transactions.
     pub(crate) txn_ops: Vec<u32>,
     pub(crate) txn_session: Vec<Session>,
     pub(crate) txn_outcome: Vec<Outcome>,
     pub(crate) txn_name: Vec<Value>,
-    /// By transaction, what the input called its completion; empty when it named none.
+    /// For each transaction, the name of its completion in the input; empty if the input names none.
     pub(crate) txn_completion: Vec<Value>,
-    /// `u64::MAX` when unknown.
+    /// `u64::MAX` if unknown.
     pub(crate) txn_position: Vec<u64>,
-    /// Which keys a transaction writes, roughly: the bits of [`key_bit`] of all of them.
+    /// A filter for the keys that a transaction writes: the union of their [`key_bit`]s.
     pub(crate) txn_writes: Vec<u64>,
     pub(crate) events: Option<Intervals<u32>>,
     pub(crate) times: Option<Intervals<i64>>,
@@ -286,13 +288,13 @@ pub struct History {
     pub(crate) session_name: Vec<Value>,
     // Keys.
     pub(crate) key_name: Vec<Value>,
-    /// The largest of the written values, by [`Value::bits`]; 0 when there are none.
+    /// The largest of the written values, by [`Value::bits`]; 0 if no value was written.
     pub(crate) highest_written: u32,
     pub(crate) key_writers: Vec<u32>,
-    /// Made when first asked for.
+    /// Computed on first use.
     pub(crate) writers: OnceLock<Vec<Txn>>,
     pub(crate) initial: Value,
-    /// One value a key, or empty when all keys begin with `initial`.
+    /// One value per key, or empty if the initial value of all keys is `initial`.
     pub(crate) initial_of: Vec<Value>,
     // The rest.
     pub(crate) ranges: Vec<RangeRow>,
@@ -301,40 +303,41 @@ pub struct History {
     pub(crate) sources: Sources,
 }
 
-/// No event or time was recorded: the transaction never began or never ended, as far as is known.
+/// The event was not recorded: the transaction has no known invocation or no known return.
 pub const NO_EVENT: u32 = u32::MAX;
 /// No time was recorded.
 pub const NO_TIME: i64 = i64::MIN;
 
-/// One of 64 bits for a key.
+/// Maps a key to one of 64 bits.
 #[inline]
 pub(crate) fn key_bit(key: Key) -> u64 {
     1 << (key.0.wrapping_mul(0x9E37_79B1) >> 26)
 }
 
-/// Operations that are looked at one after the other, without asking in between whether that is needed.
+/// The number of operations scanned before checking whether to continue.
 const CHUNK: usize = 1 << 14;
 
-/// Up to this many operations, a transaction is looked through faster than a search jumps to its place.
+/// Up to this many operations, scanning a transaction is faster than a binary search among the writers of a
+/// key.
 const SHORT_TXN: usize = 64;
 
 impl History {
-    /// How many sessions there are.
+    /// The number of sessions.
     pub fn session_count(&self) -> usize {
         self.session_name.len()
     }
 
-    /// How many transactions there are, whatever their outcome.
+    /// The number of transactions of any outcome.
     pub fn txn_count(&self) -> usize {
         self.txn_session.len()
     }
 
-    /// How many operations there are.
+    /// The number of operations.
     pub fn op_count(&self) -> usize {
         self.tags.len()
     }
 
-    /// How many keys there are.
+    /// The number of keys.
     pub fn key_count(&self) -> usize {
         self.key_name.len()
     }
@@ -403,29 +406,29 @@ impl History {
         self.txn_session[txn.index()]
     }
 
-    /// How a transaction ended.
+    /// The outcome of a transaction.
     #[inline]
     pub fn outcome(&self, txn: Txn) -> Outcome {
         self.txn_outcome[txn.index()]
     }
 
-    /// What the input called a transaction.
+    /// The name of a transaction in the input.
     pub fn txn_name(&self, txn: Txn) -> Value {
         self.txn_name[txn.index()]
     }
 
-    /// What the input called the completion of a transaction, where it names that apart from the invocation: Jepsen
-    /// numbers both.
+    /// The name of a transaction's completion in the input, if it differs from the name of the invocation:
+    /// Jepsen numbers both.
     pub fn completion_name(&self, txn: Txn) -> Option<Value> {
         self.txn_completion.get(txn.index()).copied().filter(|&name| name != Value::NIL)
     }
 
-    /// What the input called a session.
+    /// The name of a session in the input.
     pub fn session_name(&self, session: Session) -> Value {
         self.session_name[session.index()]
     }
 
-    /// What the input called a key.
+    /// The name of a key in the input.
     pub fn key_name(&self, key: Key) -> Value {
         self.key_name[key.index()]
     }
@@ -437,38 +440,38 @@ impl History {
         &self.all_writers()[self.writer_range(key)]
     }
 
-    /// Lists the writers of all keys on all cores, so that nobody has to wait for them later.
+    /// Lists the writers of all keys on all cores, so that later calls do not wait.
     pub fn list_writers(&self) {
         if self.writers.get().is_none() {
-            // Should another thread have been faster, its list is the same.
+            // If another thread was faster, its list is the same.
             let _ = self.writers.set(index::list_writers(self));
         }
     }
 
-    /// A thread that waits for others takes up other work meanwhile, which may ask for the same: whoever holds the lock
-    /// must not wait, so it makes the list alone.
+    /// A thread that waits for others takes up other work, which may request this list too. So the thread
+    /// that holds the lock must not wait, and computes the list alone.
     #[inline]
     fn all_writers(&self) -> &[Txn] {
         self.writers.get_or_init(|| index::list_writers_alone(self))
     }
 
-    /// Where the writers of a key stand among the writers of all keys.
+    /// The index range of a key's writers among the writers of all keys.
     pub fn writer_range(&self, key: Key) -> Range<usize> {
         self.key_writers[key.index()] as usize..self.key_writers[key.index() + 1] as usize
     }
 
-    /// How many pairs of a key and a transaction that writes it there are.
+    /// The number of (key, transaction) pairs such that the transaction writes the key.
     pub fn writer_count(&self) -> usize {
         self.key_writers[self.key_count()] as usize
     }
 
-    /// The largest of the bits of all values that were written; 0 when there are none.
+    /// The largest of the bits of all written values; 0 if no value was written.
     pub fn highest_written(&self) -> u32 {
         self.highest_written
     }
 
-    /// Whether a transaction writes a key. A short transaction is looked through, since its operations stand
-    /// together; the writers of a key are a long way of jumps.
+    /// Whether a transaction writes a key. A short transaction is scanned, since its operations are adjacent
+    /// in memory; a search among the writers of the key would jump through memory.
     #[inline]
     pub fn writes(&self, txn: Txn, key: Key) -> bool {
         if self.txn_writes[txn.index()] & key_bit(key) == 0 {
@@ -491,44 +494,45 @@ impl History {
         &all[from..to]
     }
 
-    /// The value a key has before any transaction.
+    /// The initial value of a key.
     #[inline]
     pub fn initial(&self, key: Key) -> Value {
         self.initial_of.get(key.index()).copied().unwrap_or(self.initial)
     }
 
-    /// The value keys have before any transaction, unless they have one of their own.
+    /// The initial value of keys that have no initial value of their own.
     pub fn default_initial(&self) -> Value {
         self.initial
     }
 
-    /// Whether a value is what its key holds before any transaction. An empty list is, unless the key begins
-    /// with a list that is not empty.
+    /// Whether a value is the initial value of its key. An empty list counts as initial, unless the initial
+    /// value is a non-empty list.
     pub fn is_initial(&self, key: Key, value: Value) -> bool {
-        // Lists are equal when their elements are.
+        // Lists are compared by their elements.
         let is_same = |list: &[Value]| self.table.elements(self.initial(key)) == list;
         value == self.initial(key) || matches!(self.table.datum(value), Datum::List(list) if is_same(list))
     }
 
-    /// When each transaction was invoked and returned, as places in the order of all such events of the
-    /// recording; [`NO_EVENT`] where one was not recorded. Real-time order is decided by these alone when
-    /// they are there.
+    /// When each transaction was invoked and returned, as positions in the order of all such events of the
+    /// recording; [`NO_EVENT`] if an event was not recorded. If events are recorded, they alone decide
+    /// real-time order.
     pub fn events(&self) -> Option<&Intervals<u32>> {
         self.events.as_ref()
     }
 
-    /// When each transaction was invoked and returned by the client's clock, in nanoseconds;
-    /// [`NO_TIME`] where it was not recorded.
+    /// When each transaction was invoked and returned by the client's clock, in nanoseconds; [`NO_TIME`] if
+    /// it was not recorded.
     pub fn times(&self) -> Option<&Intervals<i64>> {
         self.times.as_ref()
     }
 
-    /// The database's own begin and commit timestamps; [`NO_TIME`] where there is none. Hints, not facts.
+    /// The database's own begin and commit timestamps; [`NO_TIME`] if not recorded. These are hints and
+    /// decide nothing.
     pub fn timestamps(&self) -> Option<&Intervals<i64>> {
         self.timestamps.as_ref()
     }
 
-    /// What a range read asked for and found. `None` when the operation is no range read.
+    /// The bounds and rows of a range read; `None` for other operations.
     pub fn range(&self, op: Op) -> Option<&RangeRow> {
         let view = self.op(op);
         match view.kind {
@@ -542,7 +546,7 @@ impl History {
         &self.table
     }
 
-    /// What a value is.
+    /// The content of a value.
     pub fn datum(&self, value: Value) -> Datum<'_> {
         self.table.datum(value)
     }
@@ -564,7 +568,7 @@ impl History {
         &self.sources
     }
 
-    /// Where a transaction stands in the input.
+    /// The position of a transaction in the input.
     pub fn txn_position(&self, txn: Txn) -> Option<Position> {
         match self.txn_position[txn.index()] {
             u64::MAX => None,
@@ -572,7 +576,7 @@ impl History {
         }
     }
 
-    /// Where an operation stands in the input.
+    /// The position of an operation in the input.
     pub fn op_position(&self, op: Op) -> Option<Position> {
         let base = self.txn_position(self.txn_of(op))?;
         match self.at[op.index()] {
@@ -581,13 +585,13 @@ impl History {
         }
     }
 
-    /// Whether any operation works on lists.
+    /// Whether any operation is on a list.
     pub fn has_lists(&self) -> bool {
         let works_on_list = |tag: &OpTag| matches!(tag.kind(), OpKind::Append | OpKind::ReadList);
         self.tags.par_chunks(CHUNK).any(|tags| tags.iter().fold(false, |any, tag| any | works_on_list(tag)))
     }
 
-    /// Whether it was not learned what some write wrote.
+    /// Whether the value of some write was not learned.
     pub fn has_unlearned_writes(&self) -> bool {
         let unlearned = |(tag, value): (&OpTag, &Value)| (*value == Value::UNKNOWN) && tag.is_write();
         let columns = self.tags.par_chunks(CHUNK).zip(self.values.par_chunks(CHUNK));

@@ -1,5 +1,5 @@
-//! Dense identifiers. Every id is a `u32` that counts from zero, so that a table keyed by it is a plain
-//! array; the newtypes keep a transaction from being used as a key.
+//! Dense identifiers. Every id is a `u32` that counts from zero, so a table indexed by ids is a plain array.
+//! The newtypes prevent a transaction from being used as a key.
 
 use std::fmt;
 
@@ -18,8 +18,8 @@ macro_rules! dense_id {
                 self.0 as usize
             }
 
-            /// The id of the entry at `index`. Lengths are checked where tables are made
-            /// (see [`crate::Draft::finish`]), so the conversion never truncates.
+            /// The id of the entry at `index`. Lengths are checked where tables are made (see
+            /// [`crate::Draft::finish`]), so the conversion never truncates.
             #[inline]
             pub const fn at(index: usize) -> Self {
                 debug_assert!(index <= u32::MAX as usize);
@@ -40,12 +40,12 @@ dense_id! {
     Session, "S"
 }
 dense_id! {
-    /// A transaction. Transactions are numbered session by session, in session order, so the
-    /// transactions of one session are a contiguous range and `t < s` inside a session is session order.
+    /// A transaction. Transactions are numbered session by session, in session order. So the transactions of
+    /// one session are a contiguous range, and `t < s` inside a session is session order.
     Txn, "T"
 }
 dense_id! {
-    /// An operation: its place in the flat array of operations, transaction by transaction.
+    /// An operation: its index in the flat array of operations, transaction by transaction.
     Op, "O"
 }
 dense_id! {

@@ -1,14 +1,16 @@
-//! What every checker asks, computed once: which reads are external, which writes are final, and who
-//! writes a key.
+//! Facts that every checker needs, computed once: which reads are external, which writes are final, and which
+//! transactions write a key.
 //!
-//! An *external read* reads a key the transaction has not written before; a *final write* is the
-//! transaction's last write of its key, the only one others may see (levels.md, "Histories"). A read is
-//! *consistent* with what its transaction did before if it returns its last write of the key, or if there is none
-//! its first read of it, or if there is neither. Each of these is a bit on the operation.
+//! An *external read* reads a key the transaction has not written before. A *final write* is the
+//! transaction's last write of its key, the only one that others may see (docs/levels.md, "Histories"). A
+//! read is *consistent* with the earlier operations of its transaction if it returns its last write of the
+//! key; without a write, its first read of the key; or if it is the first operation on the key. Each of these
+//! is a bit on the operation.
 //!
-//! The writers of a key are a slice of one flat array, ordered by transaction id, which is session by session and in
-//! session order; aborted and unknown writers are listed too. They are counted at once and listed when first asked for,
-//! since not every question needs them. Whether a transaction writes a key is mostly answered by 64 bits a transaction.
+//! The writers of a key are a slice of one flat array, ordered by transaction id, that is, session by session
+//! and in session order. Aborted and unknown writers are included. They are counted at once and listed on
+//! first use, since not every caller needs them. A filter of 64 bits per transaction answers most queries
+//! whether a transaction writes a key.
 
 use std::ops::Range;
 
@@ -19,8 +21,8 @@ use crate::history::{History, OpTag, key_bit};
 use crate::ids::{Key, Txn};
 use crate::value::Value;
 
-/// Each piece of work counts writes in a table of all keys; more pieces, or more than there are operations for
-/// each key, would cost more than they save.
+/// The maximal number of pieces of work. Each piece counts writes in a table of all keys. More pieces, or
+/// tables larger than the number of operations, would cost more than they save.
 const MOST_PIECES: usize = 16;
 
 fn pieces(history: &History) -> Vec<Range<usize>> {
@@ -81,7 +83,7 @@ pub(crate) fn list_writers(history: &History) -> Vec<Txn> {
     unsafe { writers.finish() }
 }
 
-/// The same, by one thread.
+/// The same as [`list_writers`], on one thread.
 pub(crate) fn list_writers_alone(history: &History) -> Vec<Txn> {
     let mut next = history.key_writers.clone();
     let mut writers = vec![Txn(0); history.writer_count()];
@@ -95,7 +97,7 @@ pub(crate) fn list_writers_alone(history: &History) -> Vec<Txn> {
     writers
 }
 
-/// Cuts the transactions into contiguous pieces of about equally many operations.
+/// Cuts the transactions into contiguous pieces with about the same number of operations.
 fn split(txn_ops: &[u32], pieces: usize) -> Vec<Range<usize>> {
     let txns = txn_ops.len() - 1;
     let ops = u64::from(txn_ops[txns]);
@@ -107,9 +109,9 @@ fn split(txn_ops: &[u32], pieces: usize) -> Vec<Range<usize>> {
     (0..pieces).map(|i| cut(i)..cut(i + 1)).collect()
 }
 
-/// Some transactions, one after the other.
+/// A contiguous range of transactions.
 struct Piece<'h> {
-    /// Where the operations of each begin, and where those of the last end.
+    /// The index of the first operation of each transaction, followed by the end of the last.
     txn_ops: &'h [u32],
     keys: &'h [Key],
     values: &'h [Value],
@@ -118,23 +120,24 @@ struct Piece<'h> {
     writes: &'h mut [u64],
 }
 
-/// What a piece has seen of a key. Places are counted from one, in the piece: what is at most the place where a
-/// transaction begins is not of it.
+/// The state of a key while a piece is scanned. Places are counted from one within the piece. A place at or
+/// below the start of the current transaction belongs to an earlier transaction.
 #[derive(Clone, Copy, Default)]
 struct Noted {
     /// The place of the last write.
     written: u32,
-    /// That of what reads are to be consistent with: the last write of the transaction, or its first read.
+    /// The place that reads must be consistent with: the transaction's last write or, without a write, its
+    /// first read.
     settled: u32,
-    /// How many transactions write it.
+    /// The number of transactions that write the key.
     writers: u32,
 }
 
-/// Marks one piece, counts its final writes by key, and says the largest of the bits of written values.
+/// Marks one piece, counts its final writes by key, and returns the largest of the bits of written values.
 ///
-/// A write is final until its transaction writes the key again, which is rare. Whether an operation reads or writes,
-/// and whether its key was read before, is as good as random, so nothing branches on it.
-#[allow(clippy::needless_bitwise_bool, reason = "whatever branches here is guessed wrong half the time")]
+/// A write is final until its transaction writes the key again, which is rare. Whether an operation reads or
+/// writes, and whether its key was read before, is unpredictable, so the code does not branch on it.
+#[allow(clippy::needless_bitwise_bool, reason = "a branch here would be mispredicted half the time")]
 fn mark(piece: Piece<'_>, key_count: usize) -> (Vec<u32>, u32) {
     let Piece { txn_ops, keys, values, tags, writes: txn_writes } = piece;
     let mut noted = vec![Noted::default(); key_count];
@@ -170,7 +173,8 @@ fn mark(piece: Piece<'_>, key_count: usize) -> (Vec<u32>, u32) {
     (noted.into_iter().map(|noted| noted.writers).collect(), highest)
 }
 
-/// Where each key's writers begin, given how many each piece has, and where each piece puts its own.
+/// Computes where each key's writers begin from the counts of the pieces, and where each piece places its
+/// own.
 fn lay_out(counts: &[Vec<u32>], key_count: usize) -> (Vec<u32>, Vec<Vec<u32>>) {
     let mut offsets = Vec::with_capacity(key_count + 1);
     let mut starts: Vec<Vec<u32>> = counts.iter().map(|_| Vec::with_capacity(key_count)).collect();
@@ -191,15 +195,15 @@ mod tests {
     use super::*;
     use crate::history::OpKind;
 
-    /// Two transactions, of every sequence of five operations over two keys, however the five are shared out.
+    /// All sequences of five operations over two keys, cut into two transactions at every place.
     #[test]
-    fn marks_are_what_their_definitions_say() {
+    fn marks_agree_with_their_definitions() {
         let kinds = [0u8, 1, 2, 6];
         for (code, cut) in (0..8usize.pow(5)).flat_map(|code| (0..=5).map(move |cut| (code, cut))) {
             let digits: Vec<usize> = (0..5).map(|i| code / 8usize.pow(i) % 8).collect();
             let keys: Vec<Key> = digits.iter().map(|d| Key(*d as u32 % 2)).collect();
             let mut tags: Vec<OpTag> = digits.iter().map(|d| OpTag(kinds[d / 2])).collect();
-            // Any values will do, so long as some are equal.
+            // Any values, as long as some are equal.
             let scrambled = (code * 6 + cut).wrapping_mul(0x9E37_79B1);
             let values: Vec<Value> = (10..15).map(|bit| Value::from_row(scrambled >> bit & 1)).collect();
             let (txn_ops, mut writes) = ([0, cut as u32, 5], [0; 2]);

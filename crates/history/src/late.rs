@@ -1,18 +1,19 @@
-//! Transactions of unknown outcome that may take effect after their session has gone on.
+//! Transactions of unknown outcome that may take effect after later transactions of their session.
 //!
-//! A client that never learns whether its commit happened may go on: by another connection, while the commit is still on its way.
-//! Then the order of the session says nothing about when that transaction took effect. A copy of the history has it in a session
-//! of its own. Its order after earlier transactions of its session is lost with that, which only makes a level easier to satisfy
-//! (docs/levels.md says which violations are missed): sessions are chains, and the exact order would be a tree. The order of all
-//! others stays. The last transaction of a session stays where it is.
+//! A client that does not learn the outcome of a commit may continue on another connection while the commit
+//! is still in flight. Then session order does not determine when that transaction took effect. The copy of
+//! the history puts such a transaction into a session of its own. This drops its order after earlier
+//! transactions of its session, which only makes a level easier to satisfy; docs/levels.md states which
+//! violations are missed. Sessions are chains; the exact order would be a tree. The order of all others is kept.
+//! The last transaction of a session stays in its session.
 
 use crate::history::{History, Intervals, Outcome};
 use crate::ids::{Session, Txn};
 use crate::index;
 
 impl History {
-    /// A copy in which transactions of unknown outcome are in sessions of their own, unless they are the last of their session;
-    /// `None` when there are no such transactions.
+    /// A copy in which every transaction of unknown outcome is in a session of its own, unless it is the last
+    /// of its session; `None` if the history has no such transaction.
     pub fn with_late_unknown(&self) -> Option<History> {
         let is_late = |txn: Txn| {
             let last = self.txn_range(self.session_of(txn)).end == txn.0 + 1;
@@ -47,7 +48,7 @@ impl History {
         Some(history)
     }
 
-    /// A copy with its transactions in another order, whose index is not built and whose sessions are those of before.
+    /// A copy with the transactions in another order. Its index is not built, and its sessions are unchanged.
     fn in_order(&self, order: &[Txn]) -> History {
         fn by<T: Clone>(column: &[T], order: &[Txn]) -> Vec<T> {
             order.iter().map(|txn| column[txn.index()].clone()).collect()
@@ -87,12 +88,12 @@ impl History {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
+#[allow(clippy::unwrap_used, reason = "a panic fails the test")]
 mod tests {
     use crate::notation::{parse, print};
 
     #[test]
-    fn an_unknown_transaction_is_alone_unless_it_is_the_last_of_its_session() {
+    fn an_unknown_transaction_gets_its_own_session_unless_it_is_the_last() {
         let history =
             parse("T1@0-1: w(x,1) ; T2?@2-3: w(y,1) ; T3@4-5: r(x,1)  T4@0-9: r(y,1) ; T5?: w(x,5)").unwrap();
         let late = history.with_late_unknown().unwrap();

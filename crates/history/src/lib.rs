@@ -1,8 +1,8 @@
 //! Histories of transactions: the data model that every part of isoscope shares.
 //!
-//! A [`History`] is sessions of transactions of operations, stored as flat columns under dense ids. It is
-//! made by a [`Draft`] (what readers of files use), by a [`Builder`] (what programs use), or from the
-//! one-line [`notation`]. Once made it never changes.
+//! A [`History`] consists of sessions of transactions of operations, stored as flat columns under dense ids.
+//! It is made from a [`Draft`] (used by file readers), from a [`Builder`] (used by programs), or from the
+//! one-line [`notation`]. A finished history is immutable.
 //!
 //! ```
 //! use isoscope_history::notation;
@@ -11,7 +11,7 @@
 //! assert_eq!((history.session_count(), history.txn_count(), history.op_count()), (2, 3, 4));
 //! ```
 //!
-//! This crate does no IO, prints nothing and sees no clock.
+//! This crate does no IO, prints nothing and does not read the clock.
 
 mod builder;
 mod draft;

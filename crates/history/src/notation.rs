@@ -1,12 +1,12 @@
-//! The one-line notation: a history as a person writes it.
+//! The one-line notation: a history written by hand.
 //!
 //! ```text
 //! T1: w(x,1)   T2: r(x,1) w(x,2) ; T3: r(x,2)   T4!: w(x,9)   T5?: a(l,3)   T6@2-5: r(l,[3])
 //! ```
 //!
-//! A transaction is a name, a colon and operations. It begins a session of its own unless a `;` joins it
-//! to the one before. After the name, `!` means aborted, `?` unknown, and `@2-5` that it was invoked as
-//! event 2 and returned as event 5 (`@2-` that it never returned).
+//! A transaction is a name, a colon and operations. It starts a new session unless a `;` joins it to the
+//! previous one. After the name, `!` means aborted, `?` means unknown outcome, and `@2-5` means that it was
+//! invoked as event 2 and returned as event 5 (`@2-`: it never returned).
 //!
 //! | operation | means |
 //! |---|---|
@@ -19,9 +19,10 @@
 //! | `range(x,z,{x=1 y=2})` | read all keys from x to z and found x and y |
 //!
 //! Values and keys are integers, decimals, words (`x`), keywords (`:x`, `:"a b"`), strings (`"a b"`), `nil`,
-//! `true`, `false`, and `?` for a value nobody learned; `f"7ff0000000000000"` is a float by its bits. Keys begin with 0 unless the text begins with `init=nil`
-//! (or another value), and single ones with `init(x)=5`. `#` and `//` begin a comment. The text ends at
-//! `=>`; what follows is left to the caller ([`parse_expecting`]).
+//! `true`, `false`, and `?` for a value that was not learned; `f"7ff0000000000000"` is a float given by its
+//! bits. The initial value of every key is 0. `init=nil` (or another value) at the start of the text changes
+//! it for all keys, `init(x)=5` for one key. `#` and `//` start a comment. The history ends at `=>`; the
+//! caller interprets the rest ([`parse_expecting`]).
 
 use std::fmt::{self, Write as _};
 
@@ -32,10 +33,10 @@ use crate::history::{History, NO_EVENT, OpKind, Outcome, RangeRow};
 use crate::ids::{Session, Txn};
 use crate::value::{Datum, Value};
 
-/// Why a text is not a history.
+/// A syntax error in the notation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotationError {
-    /// The byte where reading stopped.
+    /// The byte offset of the error.
     pub at: usize,
     /// What was expected there.
     pub expected: &'static str,
@@ -49,7 +50,7 @@ impl fmt::Display for NotationError {
 
 impl std::error::Error for NotationError {}
 
-/// Reads a history. What follows `=>` is an error here.
+/// Parses a history. Text after `=>` is an error here.
 pub fn parse(text: &str) -> Result<History, NotationError> {
     match parse_expecting(text)? {
         (history, None) => Ok(history),
@@ -59,7 +60,7 @@ pub fn parse(text: &str) -> Result<History, NotationError> {
     }
 }
 
-/// Reads a history and returns what follows `=>`, if anything does.
+/// Parses a history and returns the text after `=>`, if any.
 pub fn parse_expecting(text: &str) -> Result<(History, Option<&str>), NotationError> {
     let mut draft = Draft::new();
     let rest = parse_into(text, 0, &mut draft)?;
@@ -67,7 +68,7 @@ pub fn parse_expecting(text: &str) -> Result<(History, Option<&str>), NotationEr
     Ok((history, rest))
 }
 
-/// Reads a history into a draft whose table and sources the caller provides. `base` is the position of the
+/// Parses a history into a draft whose table and sources the caller provides. `base` is the position of the
 /// text's first byte.
 pub fn parse_into<'a>(text: &'a str, base: u64, draft: &mut Draft) -> Result<Option<&'a str>, NotationError> {
     let mut parser = Parser { text, at: 0, base, draft, names: FxHashSet::default() };
@@ -279,7 +280,7 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// A list of scalars: lists inside lists have no meaning in a history.
+    /// A list of scalars. Nested lists have no meaning in a history.
     fn list(&mut self) -> Parsed<Value> {
         self.at += 1;
         let mut elements = Vec::new();
@@ -306,7 +307,7 @@ impl<'a> Parser<'a, '_> {
         if name.is_empty() { self.fail("a keyword") } else { Ok(self.draft.values.keyword(name)) }
     }
 
-    /// A number that has no decimal, such as infinity: the 16 hexadecimal digits of its bits.
+    /// A float without a decimal notation, such as infinity: the 16 hexadecimal digits of its bits.
     fn float_bits(&mut self) -> Parsed<Value> {
         let start = self.at;
         let digits = self.string()?;
@@ -416,20 +417,20 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | '$' | '\'')
 }
 
-/// The number a text of digits stands for, if writing the number gives the text again.
+/// The number that a text of digits denotes, if printing the number gives the same text.
 pub fn canonical_number(digits: &str) -> Option<u64> {
     let n: u64 = digits.parse().ok()?;
     (n.to_string() == digits).then_some(n)
 }
 
-/// Writes a history on one line. Parsing it again gives the same history, except for session names,
-/// positions, times other than events, timestamps and annotations, which the notation does not have; and
-/// transactions are called by their ids where their names are not unique words.
+/// Prints a history on one line. Parsing the line gives the same history, except for session names,
+/// positions, times other than events, timestamps and annotations, which the notation cannot express.
+/// Transactions are printed by id if their names are not unique words.
 pub fn print(history: &History) -> String {
     print_with(history, "  ")
 }
 
-/// Writes a history with one session a line.
+/// Prints a history with one session per line.
 pub fn print_lines(history: &History) -> String {
     print_with(history, "\n")
 }
@@ -490,7 +491,7 @@ fn print_txn(out: &mut String, history: &History, txn: Txn, by_id: bool) {
     }
 }
 
-/// Whether transactions are printed under their own names, and not by their ids.
+/// Whether transactions are printed by name. Otherwise they are printed by id.
 pub fn names_are_unique_words(history: &History) -> bool {
     let mut names: Vec<u32> = history.txns().map(|txn| history.txn_name(txn).bits()).collect();
     names.sort_unstable();
@@ -508,7 +509,7 @@ pub fn names_are_unique_words(history: &History) -> bool {
         })
 }
 
-/// An operation in the notation, for `{}`.
+/// An operation in the notation, as a `Display` wrapper.
 pub struct OpText<'a>(pub &'a History, pub crate::Op);
 
 impl fmt::Display for OpText<'_> {
@@ -561,7 +562,7 @@ fn write_range(f: &mut fmt::Formatter<'_>, history: &History, row: &RangeRow) ->
     f.write_str(")")
 }
 
-/// A value or name in the notation, for `{}`.
+/// A value or name in the notation, as a `Display` wrapper.
 pub struct ValueText<'a>(pub &'a History, pub Value);
 
 impl fmt::Display for ValueText<'_> {
@@ -595,7 +596,7 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
 }
 
-/// Whether a text can stand without quotes: it is one word and no other kind of value.
+/// Whether a text needs no quotes: it is one word and does not parse as another kind of value.
 fn is_plain(text: &str) -> bool {
     text.chars().all(is_word)
         && text.chars().next().is_some_and(|c| !c.is_ascii_digit())
@@ -640,7 +641,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_say_where() {
+    fn errors_report_their_position() {
         for (text, at, expected) in [
             ("T1 w(x,1)", 2, "`:` after the transaction's name"),
             ("T1: q(x,1)", 4, "an operation: r, w, a, i, d or range"),

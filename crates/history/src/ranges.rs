@@ -1,13 +1,13 @@
-//! Range reads as reads of single keys.
+//! Converts range reads to reads of single keys.
 //!
-//! A key's absence is a value: an insert writes another one over it, a delete writes it, a read that finds nothing returns
-//! it. So a range read is a read of every key in the range: of those it found, and as absent of all others. What this says of
-//! keys that are absent in the whole history (they are not there initially, and no transaction writes them) is trivially true and
-//! is left out.
+//! A key's absence is a value: an insert overwrites it, a delete writes it, and a read that finds nothing
+//! returns it. So a range read is a read of every key in the range: of the keys it found, with their values,
+//! and of all other keys as absent. Keys that are absent in the whole history (no initial value, never
+//! written) are left out, because these reads are trivially correct.
 //!
-//! Keys lie in a range by their names: numbers by size, texts and keywords letter by letter; names of different kinds are not
-//! compared. The reads of one range stand where the range read stands, in the order of their keys, and carry
-//! [`OpView::in_range`](crate::OpView).
+//! Keys lie in a range by their names: numbers by size, texts and keywords letter by letter. Names of
+//! different kinds are not compared. The reads of one range take the place of the range read, in the order of
+//! their keys, and are marked with [`OpView::in_range`](crate::OpView).
 
 use std::cmp::Ordering;
 
@@ -20,7 +20,7 @@ use crate::index;
 use crate::value::{Datum, Value, Values};
 
 impl History {
-    /// A copy in which range reads are reads of single keys; `None` when there are no range reads.
+    /// A copy in which range reads are replaced by reads of single keys; `None` if there are no range reads.
     pub fn expand_ranges(&self) -> Result<Option<History>, Limit> {
         let is_range = |tag: &OpTag| tag.kind() == OpKind::RangeRead;
         if self.ranges.is_empty() || !self.tags.iter().any(is_range) {
@@ -69,12 +69,12 @@ impl History {
 struct Names {
     of: FxHashMap<Value, Key>,
     is_list: Vec<bool>,
-    /// Those that are not absent all the time, by name.
+    /// The keys that are not absent in the whole history, sorted by name.
     sorted: Vec<Key>,
 }
 
 impl Names {
-    /// Names the keys of a history, those included that only range reads returned, which it gets to know by this.
+    /// Collects the key names of a history. Adds the keys that only range reads returned to the history.
     fn new(history: &mut History) -> Names {
         let mut of: FxHashMap<Value, Key> =
             history.key_name.iter().zip(0..).map(|(&name, i)| (name, Key(i))).collect();
@@ -103,7 +103,7 @@ impl Names {
         Names { of, is_list, sorted }
     }
 
-    /// What a range read says of single keys, by name.
+    /// The reads of single keys that a range read stands for, sorted by name.
     fn read(&self, history: &History, row: &RangeRow) -> Vec<(Key, Value)> {
         let name = |key: Key| history.key_name[key.index()];
         let table = &history.table;
@@ -123,7 +123,7 @@ impl Names {
 }
 
 impl Values {
-    /// The order of two names of keys. `None` where they are of different kinds, or of a kind that has no order.
+    /// Compares two key names. `None` if they are of different kinds, or of a kind without an order.
     pub fn compare(&self, one: Value, other: Value) -> Option<Ordering> {
         let kind = rank(self.datum(one));
         let has_order = (1..=4).contains(&kind) && kind == rank(self.datum(other));
@@ -142,7 +142,7 @@ impl Values {
     }
 }
 
-/// Names of one kind lie beside each other.
+/// The kind of a name as a number, so that names of one kind are adjacent.
 fn rank(datum: Datum<'_>) -> u8 {
     match datum {
         Datum::Nil | Datum::Unknown => 0,
@@ -154,7 +154,7 @@ fn rank(datum: Datum<'_>) -> u8 {
     }
 }
 
-/// Names by kind, and inside of one kind by size or by letters.
+/// A total order: names by kind, and within one kind by size or letter by letter.
 fn total_order(table: &Values, a: Value, b: Value) -> Ordering {
     let (a, b) = (table.datum(a), table.datum(b));
     let whole = |datum: Datum<'_>| match datum {
@@ -179,7 +179,7 @@ fn total_order(table: &Values, a: Value, b: Value) -> Ordering {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
+#[allow(clippy::unwrap_used, reason = "a panic fails the test")]
 mod tests {
     use crate::notation::{parse, print};
 
@@ -193,12 +193,12 @@ mod tests {
             expanded("init=nil  T1: i(2,1) i(10,1) i(7,1)  T2: range(2,9,{2=1}) r(10,1)"),
             "init=nil  T1: i(2,1) i(10,1) i(7,1)  T2: r(2,1) r(7,nil) r(10,1)"
         );
-        // Keys that are there initially, tombstones, and rows of keys nobody wrote.
+        // Initial keys, tombstones, and rows of keys that were never written.
         assert_eq!(
             expanded("init=nil  init(b)=5  T1: d(c,9)  T2: range(a,z,{d=1},{c=9})  T3: range(b,b,{b=5})"),
             "init=nil  init(b)=5  T1: d(c,9)  T2: r(b,nil) r(c,9) r(d,1)  T3: r(b,5)"
         );
-        // A range that holds nothing, and one whose bounds cannot be compared.
+        // An empty range, and one whose bounds cannot be compared.
         assert_eq!(
             expanded("init=nil  T1: i(1,1) range(3,5,{})  T2: range(0,x,{1=1})"),
             "init=nil  T1: i(1,1)  T2: r(1,1)"
@@ -206,12 +206,12 @@ mod tests {
     }
 
     #[test]
-    fn without_range_reads_there_is_nothing_to_expand() {
+    fn a_history_without_range_reads_is_not_expanded() {
         assert!(parse("T1: w(x,1)  T2: r(x,1)").unwrap().expand_ranges().unwrap().is_none());
     }
 
     #[test]
-    fn reads_in_ranges_say_so_and_know_own_writes() {
+    fn reads_in_ranges_are_marked_and_see_own_writes() {
         let history = parse("init=nil  T1: i(1,1) range(1,3,{1=1})  T2: i(2,1) r(1,nil)").unwrap();
         let history = history.expand_ranges().unwrap().unwrap();
         let flags: Vec<(bool, bool)> =

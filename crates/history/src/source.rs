@@ -1,10 +1,10 @@
-//! Where things stand in the input: one number for all files of a history.
+//! Positions in the input: one number for all files of a history.
 //!
-//! As in a compiler's source map, the files are laid end to end and a [`Position`] is a byte offset into
-//! that line-up. The history stores positions only; turning one into line and column needs the text and
-//! is the business of whoever can read files.
+//! As in a compiler's source map, the files are concatenated and a [`Position`] is a byte offset into the
+//! concatenation. The history stores positions only. Converting a position to line and column needs the text,
+//! which is left to code that can read files.
 
-/// A byte offset into the line-up of all source files.
+/// A byte offset into the concatenation of all source files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position(pub u64);
 
@@ -13,18 +13,18 @@ pub struct Position(pub u64);
 pub struct SourceFile {
     /// The name as the user gave it.
     pub name: String,
-    /// Where the file begins in the line-up.
+    /// Where the file begins in the concatenation.
     pub start: Position,
 }
 
-/// The files a history was read from, in the order they were laid end to end.
+/// The files of a history, in the order of concatenation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sources {
     files: Vec<SourceFile>,
 }
 
 impl Sources {
-    /// Appends a file that begins at `start`, which must not be before the file added last.
+    /// Appends a file that begins at `start`, which must not be before the start of the previous file.
     pub fn add(&mut self, name: impl Into<String>, start: u64) {
         debug_assert!(self.files.last().is_none_or(|last| last.start.0 <= start));
         self.files.push(SourceFile { name: name.into(), start: Position(start) });

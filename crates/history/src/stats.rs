@@ -1,4 +1,4 @@
-//! Figures about a history: how much of what, and what a checker should know before it starts.
+//! Statistics of a history: counts, and properties that affect checking.
 
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
@@ -7,12 +7,12 @@ use crate::history::{History, Intervals, NO_EVENT, NO_TIME, OpKind, Outcome};
 use crate::ids::Key;
 use crate::value::Value;
 
-/// Figures about a history.
+/// Statistics of a history.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stats {
     /// Sessions.
     pub sessions: usize,
-    /// Transactions, whatever their outcome.
+    /// Transactions of any outcome.
     pub transactions: usize,
     /// Operations.
     pub operations: usize,
@@ -20,19 +20,19 @@ pub struct Stats {
     pub keys: usize,
     /// Transactions that committed.
     pub committed: usize,
-    /// Transactions that did not happen.
+    /// Transactions that aborted.
     pub aborted: usize,
-    /// Transactions whose outcome nobody learned.
+    /// Transactions of unknown outcome.
     pub unknown: usize,
     /// Operations by kind, in the order of [`OpKind::ALL`].
     pub by_kind: [usize; 7],
     /// Reads of a key the transaction had not written before.
     pub external_reads: usize,
-    /// Reads that returned what the key holds before any transaction.
+    /// Reads that returned the initial value of their key.
     pub initial_reads: usize,
     /// Reads whose result was not recorded.
     pub unknown_reads: usize,
-    /// (key, value) pairs that more than one write gave.
+    /// (key, value) pairs that more than one write produced.
     pub duplicate_values: usize,
     /// Keys with at least one such pair.
     pub keys_with_duplicates: usize,
@@ -40,29 +40,29 @@ pub struct Stats {
     pub keys_never_written: usize,
     /// Operations of the smallest and the largest transaction.
     pub txn_size: (usize, usize),
-    /// The keys with the most operations, busiest first, with their number of operations.
+    /// The keys with the most operations, in descending order, with their number of operations.
     pub hot_keys: Vec<(Key, usize)>,
-    /// How many transactions ran at once, at most and on average; when times are known.
+    /// The number of transactions that ran concurrently, if times are known.
     pub concurrency: Option<Concurrency>,
 }
 
-/// How many transactions ran at once.
+/// The number of transactions that ran concurrently.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Concurrency {
-    /// The most at any time.
+    /// The maximum.
     pub most: usize,
-    /// The mean over the time the history took.
+    /// The mean over the duration of the history.
     pub mean: f64,
-    /// Nanoseconds from the first invocation to the last return, when times and not only an order of
-    /// events were recorded.
+    /// Nanoseconds from the first invocation to the last return, if times were recorded and not only an order
+    /// of events.
     pub nanoseconds: Option<i64>,
 }
 
-/// How many hot keys are listed.
+/// The number of hot keys listed.
 const HOT_KEYS: usize = 5;
 
 impl Stats {
-    /// The figures of a history.
+    /// Computes the statistics of a history.
     pub fn of(history: &History) -> Stats {
         let outcomes = |wanted| history.txns().filter(|&txn| history.outcome(txn) == wanted).count();
         let ops = OpCounts::of(history);
@@ -92,7 +92,7 @@ impl Stats {
         }
     }
 
-    /// The share of operations that read, between 0 and 1.
+    /// The fraction of operations that read, between 0 and 1.
     pub fn read_ratio(&self) -> f64 {
         let of = |kind: OpKind| self.by_kind[kind as usize];
         let reads = of(OpKind::Read) + of(OpKind::ReadList) + of(OpKind::RangeRead);
@@ -112,7 +112,8 @@ struct OpCounts {
 
 impl OpCounts {
     fn of(history: &History) -> OpCounts {
-        // Each piece has two tables of all keys: no more pieces than operations pay for.
+        // Each piece has two tables of all keys, so the number of pieces is limited by the number of
+        // operations.
         let affordable = history.op_count() / history.key_count().max(1);
         let pieces = rayon::current_num_threads().min(affordable).max(1);
         let step = history.op_count().div_ceil(pieces).max(1);
@@ -171,8 +172,8 @@ fn keys(history: &History, touched: &[u32]) -> usize {
     named.chain(found).collect::<FxHashSet<Value>>().len()
 }
 
-/// How many (key, value) pairs several writes gave, and how many keys have such a pair. A transaction that
-/// writes the same value twice is one of those writes, since nobody can tell them apart.
+/// The number of (key, value) pairs that several writes produced, and the number of keys with such a pair.
+/// Two writes of the same value in one transaction count too, since a reader cannot distinguish them.
 fn duplicates(history: &History) -> (usize, usize) {
     let mut writes: Vec<u64> = history
         .tags
@@ -180,7 +181,7 @@ fn duplicates(history: &History) -> (usize, usize) {
         .zip(&history.keys)
         .zip(&history.values)
         .filter(|((tag, _), value)| {
-            // Deletes without a tombstone write nothing that could be told apart.
+            // Deletes without a tombstone write no distinguishable value.
             tag.kind().is_write() && !(tag.kind() == OpKind::Delete && **value == Value::NIL)
         })
         .map(|((_, key), value)| u64::from(key.0) << 32 | u64::from(value.bits()))
@@ -220,8 +221,8 @@ fn widen(events: &Intervals<u32>) -> Intervals<i64> {
     Intervals { start: column(&events.start), end: column(&events.end) }
 }
 
-/// The most intervals open at once, their mean number over the whole span, and the span. Intervals are
-/// closed: two that touch overlap. Those never closed are left out.
+/// The maximal number of intervals open at once, their mean number over the whole span, and the span.
+/// Intervals are closed: two that touch overlap. Intervals without an end are ignored.
 fn sweep(intervals: &Intervals<i64>, none: i64) -> (usize, f64, i64) {
     let both = intervals.start.iter().zip(&intervals.end);
     let known: Vec<(i64, i64)> =
@@ -245,7 +246,7 @@ mod tests {
     use crate::notation::parse;
 
     #[test]
-    fn figures_of_a_small_history() {
+    fn statistics_of_a_small_history() {
         let text = "T1@0-3: w(x,1) r(x,1) r(y,0)  T2@1-2: w(x,1) w(y,2)  T3!: r(z,0)  T4?: r(x,?)";
         let stats = Stats::of(&parse(text).unwrap());
         assert_eq!((stats.sessions, stats.transactions, stats.operations, stats.keys), (4, 4, 7, 3));
@@ -266,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_history_has_figures_too() {
+    fn statistics_of_an_empty_history() {
         let stats = Stats::of(&parse("").unwrap());
         assert_eq!((stats.operations, stats.txn_size, stats.read_ratio()), (0, (0, 0), 0.0));
         assert_eq!(stats.concurrency, None);

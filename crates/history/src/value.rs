@@ -1,22 +1,22 @@
-//! Values and names: what was read and written, and what keys, sessions and transactions were called.
+//! Values and names: the values read and written, and the names of keys, sessions and transactions.
 //!
 //! A [`Value`] is four bytes. Integers below 2^31 are stored in it; everything else (larger or negative
 //! integers, text, keywords, lists, nil) is a row of the history's [`Values`] table. Rows are interned, so
-//! two values of one history are equal exactly when their four bytes are. Lists are the exception: each
-//! list read has a row of its own, because nobody compares them by identity and hashing them would cost
-//! more than storing them. (And a copy of a history may hold twins, `edit.rs`.)
+//! two values of one history are equal exactly when their four bytes are. There are two exceptions. Each list
+//! read has a row of its own, because lists are never compared by identity and hashing them would cost more
+//! than storing them. And a copy of a history may contain twins (`edit.rs`).
 
 use std::hash::{BuildHasher, Hash};
 
 use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
 
-/// A value or a name; see the module.
+/// A value or a name; see the module documentation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Value(u32);
 
-/// The bit that says: the rest is a row of the table.
+/// If this bit is set, the other bits are a row of the table.
 const ROW: u32 = 1 << 31;
 
 impl Value {
@@ -25,32 +25,32 @@ impl Value {
     /// A value the recorder did not learn, for example of a read that never returned.
     pub const UNKNOWN: Value = Value(ROW | 1);
 
-    /// A small integer, stored in the value itself. `None` when it needs a row.
+    /// A small integer, stored in the value itself; `None` if it needs a row.
     #[inline]
     pub const fn small(n: u64) -> Option<Value> {
         if n < ROW as u64 { Some(Value(n as u32)) } else { None }
     }
 
-    /// The integer of a small value.
+    /// The integer, if the value is small.
     #[inline]
     pub const fn as_small(self) -> Option<u32> {
         if self.0 & ROW == 0 { Some(self.0) } else { None }
     }
 
-    /// The row of a value that is not small.
+    /// The row, if the value is not small.
     #[inline]
     pub const fn row(self) -> Option<usize> {
         if self.0 & ROW == 0 { None } else { Some((self.0 & !ROW) as usize) }
     }
 
-    /// The four bytes; values of one history are equal exactly when their bits are (lists excepted).
+    /// The four bytes; values of one history are equal exactly when their bits are (except lists).
     #[inline]
     pub const fn bits(self) -> u32 {
         self.0
     }
 
     pub(crate) fn from_row(row: usize) -> Value {
-        assert!(row < ROW as usize, "more than 2^31 distinct values: the table alone would take 32 GB");
+        assert!(row < ROW as usize, "a history has at most 2^31 distinct values that are not small integers");
         Value(ROW | row as u32)
     }
 }
@@ -64,7 +64,7 @@ impl std::fmt::Debug for Value {
     }
 }
 
-/// A value as the rest of the world sees it.
+/// The content of a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Datum<'a> {
     /// No value.
@@ -107,7 +107,7 @@ pub struct Values {
     cells: Vec<Cell>,
     text: String,
     elements: Vec<Value>,
-    /// Rows by content. Empty in a finished history, which never interns again.
+    /// Rows by content. Empty in a finished history, which interns nothing.
     index: HashTable<u32>,
 }
 
@@ -122,7 +122,7 @@ impl Default for Values {
 }
 
 impl Values {
-    /// The value of an unsigned integer.
+    /// Interns an unsigned integer.
     #[inline]
     pub fn nat(&mut self, n: u64) -> Value {
         match Value::small(n) {
@@ -134,23 +134,23 @@ impl Values {
         }
     }
 
-    /// The value of a signed integer.
+    /// Interns a signed integer.
     #[inline]
     pub fn int(&mut self, n: i64) -> Value {
         self.add(Datum::Int(n))
     }
 
-    /// The value of a string.
+    /// Interns a string.
     pub fn text(&mut self, text: &str) -> Value {
         self.add(Datum::Text(text))
     }
 
-    /// The value of a keyword, given without its colon.
+    /// Interns a keyword, given without its colon.
     pub fn keyword(&mut self, name: &str) -> Value {
         self.add(Datum::Keyword(name))
     }
 
-    /// A list of values of this table. Every call makes a new row.
+    /// Adds a list of values of this table. Every call creates a new row.
     pub fn list(&mut self, elements: &[Value]) -> Value {
         let start = self.elements.len() as u64;
         self.elements.extend_from_slice(elements);
@@ -159,7 +159,7 @@ impl Values {
         value
     }
 
-    /// The value of any datum, interned.
+    /// Interns any datum.
     pub fn add(&mut self, datum: Datum<'_>) -> Value {
         match datum {
             Datum::Int(n) => {
@@ -215,7 +215,7 @@ impl Values {
         (start, s.len() as u32)
     }
 
-    /// What a value of this table is.
+    /// The content of a value of this table.
     #[inline]
     pub fn datum(&self, value: Value) -> Datum<'_> {
         match value.as_small() {
@@ -237,7 +237,7 @@ impl Values {
         }
     }
 
-    /// A value that looks like another and is equal to none: a row of its own, as lists have.
+    /// A value that prints like another and is equal to no other: it gets its own row, as lists do.
     pub(crate) fn twin(&mut self, value: Value) -> Value {
         let cell = match value.as_small() {
             Some(n) => Cell::Int(i64::from(n)),
@@ -248,24 +248,24 @@ impl Values {
         twin
     }
 
-    /// How many rows the table has.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.cells.len()
     }
 
-    /// Whether the table has only the two rows every table has.
+    /// Whether the table has only the two rows that every table has.
     pub fn is_empty(&self) -> bool {
         self.cells.len() <= 2
     }
 
-    /// Takes over all values of another table and says what each has become.
+    /// Adds all values of another table and returns their values in this one.
     pub fn absorb(&mut self, other: &Values) -> Remap {
         let mut rows = Vec::with_capacity(other.cells.len());
         let mut elements = Vec::new();
         for row in 0..other.cells.len() {
             let value = match other.datum_at(row) {
                 Datum::List(list) => {
-                    // A list's elements were added before the list, so their rows are mapped already.
+                    // A list's elements are added before the list, so their rows are already mapped.
                     elements.clear();
                     elements.extend(list.iter().map(|&v| map(v, &rows)));
                     self.list(&elements)
@@ -277,7 +277,7 @@ impl Values {
         Remap { rows }
     }
 
-    /// Forgets how to intern, which a finished history never does, and frees the memory.
+    /// Drops the intern index, which a finished history does not need, and frees its memory.
     pub(crate) fn freeze(&mut self) {
         self.index = HashTable::new();
         self.cells.shrink_to_fit();
@@ -285,7 +285,7 @@ impl Values {
         self.elements.shrink_to_fit();
     }
 
-    /// Bytes of memory held.
+    /// The number of bytes held.
     pub fn bytes(&self) -> usize {
         self.cells.capacity() * size_of::<Cell>()
             + self.text.capacity()
@@ -294,7 +294,7 @@ impl Values {
     }
 }
 
-/// What the values of one table have become in another; see [`Values::absorb`].
+/// The mapping from the values of one table to those of another; see [`Values::absorb`].
 pub struct Remap {
     rows: Vec<Value>,
 }

@@ -1,12 +1,12 @@
-//! Properties of the model: whatever is put in comes out, grouped and indexed.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
-#![allow(clippy::format_collect, reason = "short texts, made for reading")]
+//! Properties of the model: a history contains exactly what was added, grouped and indexed.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
+#![allow(clippy::format_collect, reason = "the texts are short")]
 
 use isoscope_history::{Datum, Draft, DraftTxn, History, Key, OpKind, Outcome, RawOp, Value, notation};
 use proptest::prelude::*;
 use rayon::prelude::*;
 
-/// One operation as a reader meets it.
+/// One operation in input order.
 type Event = (usize, usize, OpKind, u64, u64);
 
 fn events() -> impl Strategy<Value = Vec<Event>> {
@@ -17,7 +17,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     prop::collection::vec((0..4usize, 0..3usize, kind, key, 0..5u64), 0..60)
 }
 
-/// Builds the history of events whose transactions interleave, through a draft.
+/// Builds a history through a draft from events whose transactions interleave.
 fn build(events: &[Event], chunked: bool) -> History {
     let mut draft = Draft::new();
     let mut known: Vec<((usize, usize), DraftTxn)> = Vec::new();
@@ -82,7 +82,7 @@ proptest! {
     }
 
     #[test]
-    fn the_index_is_what_its_definitions_say(events in events()) {
+    fn the_index_agrees_with_its_definitions(events in events()) {
         let history = build(&events, false);
         for key in history.keys() {
             let writes = |txn: &isoscope_history::Txn| {
@@ -114,20 +114,20 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_read_or_refused_at_a_place_in_it(text in "\\PC{0,80}") {
+    fn any_text_parses_or_fails_at_a_position_in_it(text in "\\PC{0,80}") {
         if let Err(error) = notation::parse(&text) {
             prop_assert!(error.at <= text.len() && text.is_char_boundary(error.at));
         }
     }
 
     #[test]
-    fn any_notation_like_text_is_survived(text in "[T12:;!?@rwadi(),\\[\\]{}=xyz0-9 \"#/\n-]{0,60}") {
+    fn notation_like_text_never_panics(text in "[T12:;!?@rwadi(),\\[\\]{}=xyz0-9 \"#/\n-]{0,60}") {
         let _ = notation::parse(&text);
     }
 }
 
 #[test]
-fn a_dropped_transaction_leaves_its_keys_and_nothing_else() {
+fn a_dropped_transaction_leaves_only_its_keys() {
     let mut draft = Draft::new();
     let name = draft.values.nat(0);
     let session = draft.session(name);
@@ -141,7 +141,7 @@ fn a_dropped_transaction_leaves_its_keys_and_nothing_else() {
     assert_eq!((history.key_count(), history.annotations().len()), (1, 0));
 }
 
-/// An empty list is what a list holds before any append, also where registers begin with 0.
+/// An empty list is the initial value of a list, also if the initial value of registers is 0.
 #[test]
 fn an_empty_list_is_initial() {
     let initial = |text| {
@@ -153,10 +153,10 @@ fn an_empty_list_is_initial() {
     assert!(!initial("init(x)=[1]  T1: r(x,[])") && !initial("T1: r(x,[1])") && !initial("T1: r(x,nil)"));
 }
 
-/// Two threads must never write to one place, whatever a reader claims.
+/// Two threads must never write to one place, even if a reader passes wrong counts.
 #[test]
 #[should_panic(expected = "absorb")]
-fn wrong_counts_are_noticed() {
+fn wrong_counts_are_rejected() {
     let mut draft = Draft::new();
     let zero = Value::small(0).unwrap();
     let session = draft.session(zero);
@@ -165,8 +165,8 @@ fn wrong_counts_are_noticed() {
     draft.absorb(0, ops, [(txn, 1), (txn, 1)].into_iter());
 }
 
-/// The figures in the documentation are the real ones: 13 bytes an operation, 29 a transaction, and 4 a written
-/// key when writers are asked for.
+/// The sizes in the documentation are the real ones: 13 bytes per operation, 29 per transaction, and 4 per
+/// written key once writers are requested.
 #[test]
 fn an_operation_takes_thirteen_bytes() {
     let size = |reads: u64, writes: u64| {
@@ -188,9 +188,10 @@ fn an_operation_takes_thirteen_bytes() {
     assert_eq!(columns("T1: ; T2: ; T3:") - columns("T1: ; T2:"), 29);
 }
 
-/// The writers of a key may be asked for first from inside of parallel work, by many at once, or beforehand.
+/// The writers of a key may be requested first from inside parallel work, by many threads at once, or in
+/// advance.
 #[test]
-fn writers_may_be_asked_for_by_many_at_once() {
+fn writers_may_be_requested_by_many_threads_at_once() {
     let text: String = (0..20_000).map(|i| format!("T{i}: w({},1) w({},2)  ", i % 7, i % 5)).collect();
     let history = notation::parse(&text).unwrap();
     let threads = rayon::ThreadPoolBuilder::new().num_threads(8).build().unwrap();

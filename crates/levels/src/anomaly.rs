@@ -9,21 +9,21 @@ use crate::{Called, Citation, Example, Level};
 /// A known violation of isolation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Anomaly {
-    /// A transaction reads a value nobody wrote.
+    /// A transaction reads a value that was never written.
     ThinAirRead,
-    /// A transaction reads what an aborted one wrote.
+    /// A transaction reads a write of an aborted one.
     AbortedRead,
-    /// A transaction reads what it writes only later.
+    /// A transaction reads a value that it writes only later.
     FutureRead,
-    /// A transaction reads a key it has written, and finds somebody else's value.
+    /// A transaction reads a key it has written, and finds the value of another transaction.
     NotMyOwnWrite,
     /// A transaction reads a key it has written more than once, and finds an earlier write of its own.
     NotMyLastWrite,
-    /// A transaction reads what another one later overwrote itself.
+    /// A transaction reads a value that its writer overwrote in the same transaction.
     IntermediateRead,
     /// Transactions read from each other in a circle.
     CyclicCausality,
-    /// A transaction sees another, and then reads what that one had overwritten.
+    /// A transaction sees another, and then reads a version which that one had overwritten.
     NonMonotonicRead,
     /// A transaction reads one key twice and finds two values.
     NonRepeatableRead,
@@ -39,7 +39,7 @@ pub enum Anomaly {
     IncompatibleOrder,
     /// A list that holds an element more often than it was appended.
     DuplicateElements,
-    /// A committed append that a later list does not hold.
+    /// A committed append that is missing from a later list.
     LostAppend,
     /// G0: transactions overwrite each other in a circle.
     DirtyWrite,
@@ -47,33 +47,33 @@ pub enum Anomaly {
     CircularInformationFlow,
     /// Two transactions read the same version of a key and both overwrite it.
     LostUpdate,
-    /// G-single: a transaction sees a part of another's effects.
+    /// G-single: a transaction sees only part of what it depends on.
     ReadSkew,
     /// Two readers see two writes in opposite order.
     LongFork,
-    /// G-nonadjacent: two snapshots contradict each other, and it takes an overwrite to see it.
+    /// G-nonadjacent: two snapshots contradict each other, and an overwrite is needed to show it.
     SnapshotSkew,
-    /// G2-item: two transactions read both of two keys, and each overwrites another one.
+    /// G2-item: each transaction overwrites a key that another one has read.
     WriteSkew,
     /// A transaction reads a version that was overwritten before it began.
     StaleRead,
-    /// G2: transactions read ranges that others change, so that each would have to come before another.
+    /// G2: transactions read ranges that others change, so that each would have to precede another.
     Phantom,
 }
 
-/// What Elle appends to the keyword of a cycle that goes along a session.
+/// Elle's suffix for a cycle that includes session order.
 pub const ELLE_PROCESS: &str = "-process";
-/// What Elle appends to the keyword of a cycle that goes along real time.
+/// Elle's suffix for a cycle that includes real-time order.
 pub const ELLE_REALTIME: &str = "-realtime";
 
-/// What the catalogue knows about an anomaly.
+/// The facts about an anomaly.
 struct Row {
     anomaly: Anomaly,
     name: &'static str,
     about: &'static str,
     aliases: &'static [&'static str],
     called: &'static [Called],
-    /// The keyword of Elle's for it, where Elle means the same.
+    /// Elle's keyword for it, if Elle defines it the same way.
     elle: Option<&'static str>,
     definition: &'static str,
     cause: &'static str,
@@ -123,59 +123,59 @@ impl Anomaly {
         self.row().name
     }
 
-    /// What it is, in a few words.
+    /// A short description.
     pub const fn about(self) -> &'static str {
         self.row().about
     }
 
-    /// Other names with the same meaning, or for a part of it.
+    /// Other names with the same meaning, or for one form of it.
     pub const fn aliases(self) -> &'static [&'static str] {
         self.row().aliases
     }
 
-    /// What others call it, or call nearly the same.
+    /// Names that other projects or papers use for it or for nearly the same anomaly.
     pub const fn called(self) -> &'static [Called] {
         self.row().called
     }
 
-    /// The keyword under which Elle reports it, where Elle means the same by one; without its colon.
+    /// The keyword under which Elle reports it, without the colon, if Elle defines it the same way.
     pub const fn elle(self) -> Option<&'static str> {
         self.row().elle
     }
 
-    /// Whether Elle marks the forms of it that need the order of sessions or of the clock, with
-    /// [`ELLE_PROCESS`] and [`ELLE_REALTIME`]: those that are cycles of dependencies.
+    /// Whether Elle marks the forms of it that need session order or real-time order, with [`ELLE_PROCESS`]
+    /// and [`ELLE_REALTIME`]. It does so for cycles of dependencies.
     pub fn elle_has_variants(self) -> bool {
         matches!(self.elle(), Some("G0" | "G1c" | "G-single-item" | "G-nonadjacent-item" | "G2-item"))
     }
 
-    /// What it is, in a sentence or two.
+    /// The definition in one or a few sentences.
     pub const fn definition(self) -> &'static str {
         self.row().definition
     }
 
-    /// How real systems come to show it.
+    /// Typical causes in real systems.
     pub const fn cause(self) -> &'static str {
         self.row().cause
     }
 
-    /// The weakest levels that forbid it; all that imply one of them do too.
+    /// The weakest levels that forbid it. Every level that implies one of them forbids it too.
     pub const fn forbidden_from(self) -> &'static [Level] {
         self.row().forbidden_from
     }
 
-    /// Histories that show it, the simplest first. Of an anomaly that comes in two forms, the first is
-    /// against the causal order and the second against the commit order.
+    /// Histories that show it, the simplest first. If an anomaly has two forms, the first example contradicts
+    /// the causal order and the second contradicts the commit order.
     pub const fn examples(self) -> &'static [Example] {
         self.row().examples
     }
 
-    /// Where it was defined.
+    /// The papers that define it.
     pub const fn sources(self) -> &'static [Citation] {
         self.row().sources
     }
 
-    /// Its relatives.
+    /// Related anomalies.
     pub const fn see_also(self) -> &'static [Anomaly] {
         self.row().see_also
     }
@@ -192,7 +192,7 @@ const _: () = {
     while i < Anomaly::ALL.len() {
         assert!(
             Anomaly::ALL[i] as usize == i && table::ROWS[i].anomaly as usize == i,
-            "a row for each anomaly"
+            "one row for each anomaly"
         );
         i += 1;
     }

@@ -1,4 +1,4 @@
-//! Where definitions come from. The rows of the tables cite; the papers are written out once, here.
+//! The sources of the definitions. The tables cite papers; each paper is written out once, here.
 
 use std::fmt;
 

@@ -1,12 +1,12 @@
-//! The smallest histories that show a thing, with the verdicts they must get.
+//! The smallest histories that show a level or an anomaly, with the verdicts they must get.
 //!
-//! A claim is stored as the boundary it draws: the strongest levels that hold and the weakest that fail. The
-//! lattice says the rest. A level that neither side reaches is not claimed: strict levels ask for real time,
-//! which most examples do not tell.
+//! A claim is stored as a boundary: the strongest levels that hold and the weakest that are violated. The
+//! lattice gives the rest. A level on neither side is not claimed: strict levels require real-time order, and
+//! most examples have no times.
 
 use crate::Level;
 
-/// A small history and what is true of it.
+/// A small history and the verdicts it must get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Example {
     /// The history in the one-line notation (`isoscope_history::notation`).
@@ -20,7 +20,7 @@ pub struct Example {
 }
 
 impl Example {
-    /// Whether the history satisfies a level, where that is claimed.
+    /// Whether the history satisfies a level; `None` if the example makes no claim about it.
     pub fn satisfies(&self, level: Level) -> Option<bool> {
         if self.holds.iter().any(|holds| holds.implies(level)) {
             Some(true)

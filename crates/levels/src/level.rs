@@ -1,4 +1,4 @@
-//! The levels.
+//! The isolation levels.
 
 mod table;
 
@@ -6,71 +6,75 @@ use std::fmt;
 
 use crate::{Anomaly, Called, Citation, Example};
 
-/// An isolation level; each stands after those it implies.
+/// An isolation level. Each comes after the levels it implies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// A transaction that reads a key twice finds one value.
+    /// A transaction that reads a key twice reads the same version.
     CutIsolation,
     /// Writes of transactions are not interleaved (Adya's PL-1).
     AdyaPl1,
-    /// As PL-1, and the order of writes agrees with sessions.
+    /// As PL-1, and the order of writes agrees with session order.
     StrongSessionPl1,
-    /// As PL-1, and the order of writes agrees with sessions and real time.
+    /// As PL-1, and the order of writes agrees with session order and real-time order.
     StrongPl1,
     /// Only final writes of committed transactions are read, without circular flow (Adya's PL-2).
     AdyaPl2,
-    /// As PL-2, and the order of dependencies agrees with sessions.
+    /// As PL-2, and the order of dependencies agrees with session order.
     StrongSessionPl2,
-    /// As PL-2, and the order of dependencies agrees with sessions and real time.
+    /// As PL-2, and the order of dependencies agrees with session order and real-time order.
     StrongPl2,
-    /// As PL-2, and nobody writes a key between another's read and write of it (Adya's PL-CS).
+    /// As PL-2, and no other transaction writes a key between a transaction's read and write of it (Adya's
+    /// PL-CS).
     CursorStability,
-    /// As PL-2, and no read goes back behind an earlier one of its transaction (Bailis et al.).
+    /// As PL-2, and reads are monotonic: none misses a transaction that an earlier read of its transaction
+    /// saw (Bailis et al.).
     MonotonicAtomicView,
-    /// As monotonic atomic view, and neither behind what an earlier one depends on (Adya's PL-2L).
+    /// As monotonic atomic view, and no read misses what an earlier operation of its transaction depends on
+    /// (Adya's PL-2L).
     MonotonicView,
     /// As PL-2, and no anti-dependency cycle on items (Adya's PL-2.99, repeatable read).
     AdyaPl299,
     /// As PL-2, and no cycle with one anti-dependency (Adya's PL-2+).
     ConsistentView,
-    /// Transactions that write are serializable, and so is each of the others with them (Adya's PL-3U).
+    /// The transactions that write are serializable, and so is each read-only transaction with them (Adya's
+    /// PL-3U).
     UpdateSerializable,
-    /// Committed, final writes only, and no read goes back behind an earlier one of its transaction.
+    /// Only committed, final writes are read, and reads are monotonic within a transaction.
     ReadCommitted,
-    /// A transaction sees all of another or nothing of it, and everything earlier of its own session.
+    /// A transaction sees all of another or nothing of it, and everything that its session did before.
     ReadAtomic,
     /// As read atomic, and of two concurrent writers of one key only one commits.
     UpdateAtomic,
-    /// Who sees a transaction sees all that transaction saw.
+    /// A transaction that sees another sees everything which that one saw.
     Causal,
     /// A transaction sees a prefix of the commit order.
     Prefix,
     /// As causal, and of two concurrent writers of one key only one commits.
     ParallelSnapshot,
-    /// Snapshot isolation without the order of sessions (Adya's PL-SI).
+    /// Snapshot isolation without session order (Adya's PL-SI).
     AdyaPlSi,
     /// As prefix, and of two concurrent writers of one key only one commits.
     Snapshot,
-    /// Serializable without the order of sessions (Adya's PL-3).
+    /// Serializable without session order (Adya's PL-3).
     AdyaPl3,
     /// A transaction sees everything before it in the commit order.
     Serializable,
-    /// Snapshot isolation in an order that agrees with real time.
+    /// Snapshot isolation in an order that agrees with real-time order.
     StrictSnapshot,
-    /// Serializable in an order that agrees with real time.
+    /// Serializable in an order that agrees with real-time order.
     StrictSerializable,
 }
 
-/// What decides a level.
+/// The technique that decides a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Engine {
-    /// Every transaction is looked at by itself.
+    /// Checks every transaction by itself.
     Direct,
-    /// Cycles of the dependency graph, Adya's way.
+    /// Searches for cycles in the dependency graph (Adya).
     Graph,
-    /// The commit order is saturated with what the axiom forces; polynomial time.
+    /// Saturates the commit order with the edges that the axiom forces; polynomial time.
     CommitOrder,
-    /// A search over version orders; NP-hard.
+    /// Searches for a version order; NP-hard.
     Solver,
 }
 
@@ -88,15 +92,15 @@ impl Engine {
     /// What it does.
     pub const fn about(self) -> &'static str {
         match self {
-            Engine::Direct => "looks at every transaction by itself",
-            Engine::Graph => "looks for cycles in the dependency graph",
+            Engine::Direct => "checks every transaction by itself",
+            Engine::Graph => "searches for cycles in the dependency graph",
             Engine::CommitOrder => "derives the commit order step by step, in polynomial time",
             Engine::Solver => "searches for a version order; the problem is NP-hard",
         }
     }
 }
 
-/// A way to define levels.
+/// A framework in which levels are defined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Framework {
     /// One transaction alone.
@@ -120,7 +124,7 @@ impl Framework {
         }
     }
 
-    /// What its axioms take for granted; may be empty.
+    /// The setting in which its axioms are stated; may be empty.
     pub const fn setting(self) -> &'static str {
         match self {
             Framework::Transaction => "",
@@ -154,13 +158,13 @@ pub struct Axiom {
 pub struct Product {
     /// The database.
     pub name: &'static str,
-    /// What it calls the level.
+    /// The name of the level in that database.
     pub setting: &'static str,
-    /// What one should know; may be empty.
+    /// A remark for users; may be empty.
     pub note: &'static str,
 }
 
-/// What the catalogue knows about a level.
+/// The facts about a level.
 struct Row {
     level: Level,
     name: &'static str,
@@ -206,8 +210,9 @@ impl Level {
         Level::StrictSerializable,
     ];
 
-    /// The levels that databases promise and people ask for, each after those it implies: what is decided when no
-    /// level is named. The others are the finer steps of the literature, mostly Adya's levels without sessions.
+    /// The levels that databases promise and users ask for, each after the levels it implies. A check without
+    /// a level decides these. The others are the finer steps of the literature, mostly Adya's levels without
+    /// sessions.
     pub const COMMON: [Level; 13] = [
         Level::CutIsolation,
         Level::AdyaPl1,
@@ -238,7 +243,7 @@ impl Level {
         self.row().aliases[0]
     }
 
-    /// What it is, in a few words.
+    /// A short description.
     pub const fn about(self) -> &'static str {
         self.row().about
     }
@@ -248,37 +253,37 @@ impl Level {
         self.row().aliases
     }
 
-    /// What others call it, or call nearly the same.
+    /// Names that other projects or papers use for it or for nearly the same level.
     pub const fn called(self) -> &'static [Called] {
         self.row().called
     }
 
-    /// What it promises, in a sentence or two.
+    /// The definition in one or a few sentences.
     pub const fn definition(self) -> &'static str {
         self.row().definition
     }
 
-    /// What decides it.
+    /// The technique that decides it.
     pub const fn engine(self) -> Engine {
         self.row().engine
     }
 
-    /// What it asks of a history. All axioms of a level are equivalent.
+    /// The formal conditions. All axioms of a level are equivalent.
     pub const fn axioms(self) -> &'static [Axiom] {
         self.row().axioms
     }
 
-    /// Histories it forbids and the levels directly below allow, the simplest first.
+    /// Histories that this level forbids and the levels directly below it allow, the simplest first.
     pub const fn examples(self) -> &'static [Example] {
         self.row().examples
     }
 
-    /// Who promises it, under which name.
+    /// The databases that promise it, and the names they use.
     pub const fn products(self) -> &'static [Product] {
         self.row().products
     }
 
-    /// Where it was defined.
+    /// The papers that define it.
     pub const fn sources(self) -> &'static [Citation] {
         self.row().sources
     }
@@ -288,19 +293,19 @@ impl Level {
         Level::COMMON.contains(&self)
     }
 
-    /// Whether the level asks for an order that agrees with that of every session.
+    /// Whether the level requires an order that agrees with session order.
     pub const fn has_sessions(self) -> bool {
         self.implies(Level::StrongSessionPl1)
     }
 
-    /// Whether the level asks for an order that agrees with real time.
+    /// Whether the level requires an order that agrees with real-time order.
     pub const fn has_real_time(self) -> bool {
         self.implies(Level::StrongPl1)
     }
 
-    /// The level that asks for the same and for the order of sessions besides, if that is the whole difference. A
-    /// history satisfies this level exactly when it satisfies the other with every transaction in a session of
-    /// its own.
+    /// The level that requires the same plus session order, if that is the only difference. A history
+    /// satisfies this level exactly when it satisfies the returned level with every transaction in a session
+    /// of its own.
     pub const fn with_sessions(self) -> Option<Level> {
         match self {
             Level::MonotonicAtomicView => Some(Level::ReadCommitted),
@@ -311,16 +316,17 @@ impl Level {
         }
     }
 
-    /// Whether no history that satisfies the level shows the anomaly. Adya's levels leave out the order of
-    /// sessions: of an anomaly that can come from it, they forbid the forms that do not. Some levels forbid only
-    /// some forms: see [`Level::forbids_all`].
+    /// Whether no history that satisfies the level shows the anomaly. Adya's levels ignore session order: if
+    /// an anomaly has forms that come from session order, they forbid only the other forms. Some levels
+    /// forbid only some forms: see [`Level::forbids_all`].
     pub fn forbids(self, anomaly: Anomaly) -> bool {
         anomaly.forbidden_from().iter().any(|&weakest| self.implies(weakest))
     }
 
-    /// Whether the level forbids an anomaly in all its forms, sessions and real time apart. Update serializability
-    /// forbids a write skew with at most one transaction that only reads, update atomic a read skew of
-    /// two transactions, and monotonic view a read skew in which the reader met the other before it missed it.
+    /// Whether the level forbids all forms of an anomaly, apart from those that need session order or
+    /// real-time order. Three levels forbid only some forms. Update serializability forbids a write skew with
+    /// at most one read-only transaction. Update atomic forbids a read skew of two transactions. Monotonic
+    /// view forbids a read skew in which the reader saw the other transaction before it missed its write.
     pub fn forbids_all(self, anomaly: Anomaly) -> bool {
         let all_from = |weakest: Level| match (weakest, anomaly) {
             (Level::UpdateSerializable, Anomaly::WriteSkew) => Level::AdyaPl3,
@@ -340,7 +346,7 @@ impl fmt::Display for Level {
 const _: () = {
     let mut i = 0;
     while i < Level::ALL.len() {
-        assert!(Level::ALL[i] as usize == i && table::ROWS[i].level as usize == i, "a row for each level");
+        assert!(Level::ALL[i] as usize == i && table::ROWS[i].level as usize == i, "one row for each level");
         i += 1;
     }
 };

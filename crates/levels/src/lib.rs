@@ -1,9 +1,9 @@
 //! The catalogue: isolation levels and anomalies as data.
 //!
-//! Nothing else in the code base defines a level. A [`Level`] has a canonical name and aliases, a place in
-//! the lattice, a definition and the engine that decides it; an [`Anomaly`] has the names people know, the
-//! pattern of the Plume paper it answers to, and the levels that forbid it. Both come with the smallest
-//! histories that show them ([`Example`]), and with the verdicts these histories must get.
+//! No other code defines a level. A [`Level`] has a canonical name and aliases, a place in the lattice, a
+//! definition and the engine that decides it. An [`Anomaly`] has its common names, the corresponding pattern
+//! of the Plume paper, and the levels that forbid it. Both have the smallest histories that show them
+//! ([`Example`]), with the verdicts these histories must get.
 //!
 //! ```
 //! use isoscope_levels::{Anomaly, Level};
@@ -14,8 +14,8 @@
 //! assert!(level.forbids(Anomaly::WriteSkew) && !Level::Snapshot.forbids(Anomaly::WriteSkew));
 //! ```
 //!
-//! The tables are `level/table.rs`, `anomaly/table.rs` and `lattice.rs`; they are meant to be read. This
-//! crate does no IO, prints nothing and sees no clock.
+//! The tables are in `level/table.rs`, `anomaly/table.rs` and `lattice.rs`, and are written to be read. This
+//! crate does no IO, prints nothing and does not read the clock.
 
 mod anomaly;
 mod citation;

@@ -1,23 +1,23 @@
-//! Finding a level or an anomaly by what people call it.
+//! Parses the names of levels and anomalies.
 //!
-//! Names are compared without regard to case; `_` and a space are a `-`, and the colon of an Elle keyword
-//! is ignored. An alias is a name only where the definitions are the same: Elle's `read-committed` is not
-//! ours but adya-pl-2, and so it is told ([`Called`]) and not parsed.
+//! Names are compared without regard to case. `_` and a space count as `-`, and the colon of an Elle keyword
+//! is ignored. An alias is accepted only if the definitions are the same. Elle's `read-committed` is
+//! adya-pl-2 here, not read-committed, so the catalogue mentions it ([`Called`]) and does not parse it.
 
 use std::fmt;
 
 use crate::{Anomaly, ELLE_PROCESS, ELLE_REALTIME, Level};
 
-/// A name that others use for an entry, for the reader's information; it may mean something else here.
+/// A name that others use for an entry, for information only; the same name may mean something else here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Called {
-    /// Who says so.
+    /// The project or paper that uses the name.
     pub by: &'static str,
-    /// What they say.
+    /// The name it uses.
     pub name: &'static str,
 }
 
-/// What a name was expected to name.
+/// The kind of entry that was looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// An isolation level.
@@ -28,14 +28,14 @@ pub enum Kind {
     Topic,
 }
 
-/// A name that nothing in the catalogue has.
+/// A name that no entry of the catalogue has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownName {
-    /// The name as it was given.
+    /// The name as given.
     pub name: String,
-    /// What it was expected to name.
+    /// The kind of entry that was looked up.
     pub kind: Kind,
-    /// The nearest name there is, if any is near.
+    /// The nearest known name, if one is near.
     pub nearest: Option<&'static str>,
 }
 
@@ -80,7 +80,7 @@ impl Topic {
         }
     }
 
-    /// Other names that [`Topic::parse`] takes.
+    /// Other names that [`Topic::parse`] accepts.
     pub fn aliases(self) -> &'static [&'static str] {
         match self {
             Topic::Level(level) => level.aliases(),
@@ -88,14 +88,14 @@ impl Topic {
         }
     }
 
-    /// The entry of a name.
+    /// Finds the entry with this name or alias.
     pub fn parse(name: &str) -> Result<Topic, UnknownName> {
         find(name, Kind::Topic, Topic::all())
     }
 }
 
 impl Level {
-    /// The level of a name or alias.
+    /// Finds the level with this name or alias.
     pub fn parse(name: &str) -> Result<Level, UnknownName> {
         let topics = Level::ALL.into_iter().map(Topic::Level);
         match find(name, Kind::Level, topics)? {
@@ -106,7 +106,7 @@ impl Level {
 }
 
 impl Anomaly {
-    /// The anomaly of a name or alias.
+    /// Finds the anomaly with this name or alias.
     pub fn parse(name: &str) -> Result<Anomaly, UnknownName> {
         let topics = Anomaly::ALL.into_iter().map(Topic::Anomaly);
         match find(name, Kind::Anomaly, topics)? {
@@ -149,14 +149,15 @@ fn find(name: &str, kind: Kind, topics: impl Iterator<Item = Topic>) -> Result<T
     if let Some(&(topic, _)) = known.iter().find(|(topic, name)| is_variant(*topic, &normal(name), &wanted)) {
         return Ok(topic);
     }
-    // Of a long name a third may be wrong; of a short one, a letter.
+    // A third of a long name may be wrong, or one letter of a short name.
     let tolerance = (wanted.chars().count() / 3).max(1);
     let near = known.iter().map(|(_, name)| (distance(&wanted, &normal(name)), *name));
     let nearest = near.filter(|&(distance, _)| distance <= tolerance).min_by_key(|&(distance, _)| distance);
     Err(UnknownName { name: name.to_owned(), kind, nearest: nearest.map(|(_, name)| name) })
 }
 
-/// Whether a name is that of a form of an anomaly that Elle knows: `G-single-process`, `G-single-item-realtime`.
+/// Whether the name is Elle's keyword for a form of the anomaly: `G-single-process`,
+/// `G-single-item-realtime`.
 fn is_variant(topic: Topic, name: &str, wanted: &str) -> bool {
     let Topic::Anomaly(anomaly) = topic else { return false };
     let keyword = anomaly.elle().map(normal).unwrap_or_default();
@@ -169,14 +170,15 @@ fn names(topic: Topic) -> impl Iterator<Item = &'static str> {
     std::iter::once(topic.name()).chain(topic.aliases().iter().copied())
 }
 
-/// A name as it is compared.
+/// Normalizes a name for comparison.
 fn normal(name: &str) -> String {
     let name = name.trim();
     let name = name.strip_prefix(':').unwrap_or(name);
     name.chars().map(|c| if c == '_' || c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect()
 }
 
-/// How many letters must be inserted, deleted or replaced to make one name of the other (Levenshtein).
+/// The Levenshtein distance: the number of letters to insert, delete or replace to turn one name into the
+/// other.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -197,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_distance_is_levenshteins() {
+    fn the_distance_is_the_levenshtein_distance() {
         for (a, b, expected) in
             [("", "", 0), ("", "abc", 3), ("kitten", "sitting", 3), ("flaw", "lawn", 2), ("si", "si", 0)]
         {

@@ -1,6 +1,6 @@
-//! The laws of the catalogue: names are unique, the lattice is one and exactly the right one, every example
-//! can be read and its claims agree with what the catalogue says elsewhere.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
+//! Properties of the catalogue: names are unique, the lattice has exactly the right edges, every example
+//! parses, and its claims agree with the rest of the catalogue.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use std::collections::HashMap;
 
@@ -45,7 +45,7 @@ fn every_name_is_taken_once_and_finds_its_entry() {
 }
 
 #[test]
-fn elles_variants_are_found_under_what_they_are_variants_of() {
+fn elle_variants_parse_as_their_base_anomaly() {
     for (name, anomaly) in [
         ("G0-realtime", Anomaly::DirtyWrite),
         ("G1c-process", Anomaly::CircularInformationFlow),
@@ -64,13 +64,14 @@ fn elles_variants_are_found_under_what_they_are_variants_of() {
     assert!(!Anomaly::AbortedRead.elle_has_variants() && !Anomaly::LostUpdate.elle_has_variants());
 }
 
-/// A keyword that the catalogue gives is told to people too.
+/// Every Elle keyword of the catalogue is also listed among the names that others use.
 #[test]
-fn elles_keywords_are_among_what_others_call_it() {
+fn elle_keywords_are_listed_among_other_names() {
     for anomaly in Anomaly::ALL {
         let Some(keyword) = anomaly.elle() else { continue };
-        let told = anomaly.called().iter().any(|c| c.by == "Elle" && c.name.contains(&format!(":{keyword}")));
-        assert!(told, "{anomaly}: {keyword}");
+        let listed =
+            anomaly.called().iter().any(|c| c.by == "Elle" && c.name.contains(&format!(":{keyword}")));
+        assert!(listed, "{anomaly}: {keyword}");
     }
 }
 
@@ -96,7 +97,7 @@ fn implication_is_an_order_generated_by_the_edges() {
     for (a, b) in pairs() {
         assert!(a != b || a.implies(b), "{a} implies itself");
         assert!(a == b || !a.implies(b) || !b.implies(a), "{a} and {b} are the same");
-        assert!(!a.implies(b) || b <= a, "{b} stands before {a}");
+        assert!(!a.implies(b) || b <= a, "{b} comes before {a}");
         for c in Level::ALL {
             assert!(!a.implies(b) || !b.implies(c) || a.implies(c), "{a}, {b}, {c}");
         }
@@ -107,14 +108,14 @@ fn implication_is_an_order_generated_by_the_edges() {
     }
 }
 
-/// Whether nothing but a predicate read separates two levels: adya-pl-2.99 is adya-pl-3 without the
-/// anti-dependencies of predicates. The one example with a range does not separate it from all of them.
+/// Whether only a predicate read separates two levels: adya-pl-2.99 is adya-pl-3 without the
+/// anti-dependencies of predicates. The only example with a range does not separate it from all of them.
 fn differ_in_predicates(a: Level, b: Level) -> bool {
     a == Level::AdyaPl299 && Level::AdyaPl3.implies(b) && !a.implies(b)
 }
 
-/// The lattice has neither an edge too many nor one too few: for each pair without implication there is a
-/// history between them, and no history contradicts an implication.
+/// The lattice has no edge too many and none too few: for each pair without implication some history
+/// separates the levels, and no history contradicts an implication.
 #[test]
 fn examples_separate_all_levels_that_do_not_imply_each_other() {
     let mut wrong = Vec::new();
@@ -151,7 +152,7 @@ fn claims_do_not_contradict_themselves() {
     }
 }
 
-/// The same history may serve several entries, but its verdicts are the same everywhere.
+/// Several entries may use the same history, but its verdicts are the same everywhere.
 #[test]
 fn a_history_has_one_set_of_verdicts() {
     for (a, b) in examples().flat_map(|a| examples().map(move |b| (a, b))) {
@@ -181,7 +182,8 @@ fn stronger_levels_forbid_more() {
     }
 }
 
-/// A level that forbids an anomaly is violated by an example of it, and by the first one if it knows sessions.
+/// If a level forbids an anomaly, an example of the anomaly violates it; if the level has session order, the
+/// first example does.
 #[test]
 fn anomalies_are_forbidden_where_their_examples_are_violated() {
     for anomaly in Anomaly::ALL {
@@ -227,7 +229,7 @@ fn entries_are_complete() {
     }
 }
 
-/// The definitions that people read and the catalogue have the same entries.
+/// The definitions in `docs/` and the catalogue have the same entries.
 #[test]
 fn the_documents_name_every_level_and_anomaly() {
     let text =

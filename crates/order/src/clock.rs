@@ -1,13 +1,13 @@
 //! Vector clocks over chains (Mattern 1989), computed in one sweep along a topological order.
 //!
-//! Nodes are grouped in chains: the nodes of a chain have ascending ids and each precedes the next. Then all
-//! that precedes a node is said by one number a chain: how far up the chain it reaches. The clock of a node is
-//! the join of its predecessors' clocks and the predecessors themselves.
+//! Nodes are grouped in chains: the nodes of a chain have ascending ids and each precedes the next. So one
+//! number per chain describes everything that precedes a node: how far up the chain it reaches. The clock of
+//! a node is the join of its predecessors' clocks and the predecessors themselves.
 //!
-//! All clocks together take nodes × chains numbers. They are computed for a block of chains at a time: blocks
-//! do not depend on each other, so they run in parallel. When all of them fit into a budget of memory they are
-//! kept; otherwise every question costs another sweep, with blocks so narrow that those in flight fit. The work
-//! of a sweep is edges × chains, whatever the width.
+//! All clocks together take nodes × chains numbers. They are computed for one block of chains at a time.
+//! Blocks do not depend on each other, so they run in parallel. If all blocks fit into the memory budget,
+//! they are kept. Otherwise every query costs another sweep, with blocks narrow enough that those in flight
+//! fit. The work of a sweep is edges × chains, independent of the block width.
 
 use std::ops::Range;
 
@@ -15,9 +15,9 @@ use rayon::prelude::*;
 
 /// A partial order, as chains and the other direct predecessors of each node.
 pub trait Precedence: Sync {
-    /// How many chains there are.
+    /// The number of chains.
     fn chains(&self) -> u32;
-    /// How many nodes there are.
+    /// The number of nodes.
     fn nodes(&self) -> usize;
     /// The chain of a node.
     fn chain_of(&self, node: u32) -> u32;
@@ -25,7 +25,7 @@ pub trait Precedence: Sync {
     fn predecessors(&self, node: u32, each: impl FnMut(u32));
 }
 
-/// What precedes a node, as far as a block of chains is concerned.
+/// The predecessors of a node, restricted to a block of chains.
 #[derive(Clone, Copy)]
 pub struct Clock<'a> {
     first: u32,
@@ -33,18 +33,18 @@ pub struct Clock<'a> {
 }
 
 impl Clock<'_> {
-    /// The chains this clock knows about.
+    /// The chains this clock covers.
     pub fn block(&self) -> Range<u32> {
         self.first..self.first + self.row.len() as u32
     }
 
-    /// Whether a node of a chain precedes this one; `false` also when the chain is not in the block.
+    /// Whether a node of a chain precedes this one; also `false` if the chain is not in the block.
     #[inline]
     pub fn follows(&self, chain: u32, node: u32) -> bool {
         self.row.get(chain.wrapping_sub(self.first) as usize).is_some_and(|&bound| node < bound)
     }
 
-    /// The nodes of a chain of the block that precede this one are those below the bound.
+    /// The upper bound of a chain of the block: its nodes below the bound precede this node.
     #[inline]
     pub fn bound(&self, chain: u32) -> u32 {
         self.row[(chain - self.first) as usize]
@@ -56,11 +56,11 @@ pub struct Clocks<'p, P> {
     precedence: &'p P,
     order: Vec<u32>,
     width: u32,
-    /// A block each, when they fit: the rows of all nodes.
+    /// One entry per block with the rows of all nodes, if they fit into the budget.
     kept: Option<Vec<Vec<u32>>>,
 }
 
-/// Memory for clocks.
+/// The memory budget for clocks.
 const BUDGET_BYTES: usize = 1 << 30;
 
 impl<'p, P: Precedence> Clocks<'p, P> {
@@ -87,8 +87,8 @@ impl<'p, P: Precedence> Clocks<'p, P> {
         self.precedence
     }
 
-    /// Visits some nodes with their clocks, once for each block of chains, and gathers what the visits return,
-    /// in no particular order.
+    /// Visits some nodes with their clocks, once for each block of chains, and collects the results in no
+    /// particular order.
     pub fn visit<T: Send>(
         &self,
         nodes: &[u32],
@@ -176,7 +176,7 @@ mod tests {
 
     use super::*;
 
-    /// Chains of nodes, three each, and edges upwards.
+    /// Chains of three nodes each, with additional ascending edges.
     struct Small {
         before: Vec<Vec<u32>>,
     }
@@ -200,7 +200,7 @@ mod tests {
     }
 
     proptest! {
-        /// Kept or swept again, clocks say what a search finds.
+        /// Clocks agree with a graph search, whether they are kept or computed again.
         #[test]
         fn clocks_are_reachability(
             raw in prop::collection::vec(prop::collection::vec(any::<prop::sample::Index>(), 0..3), 1..14),

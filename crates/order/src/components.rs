@@ -1,8 +1,8 @@
 //! Strongly connected components (Tarjan 1972), and a topological order of them.
 //!
-//! The search keeps its stack in an array, so depth is bounded by memory only. Components come out sinks
-//! first; [`Components::of`] numbers them the other way round, so that every edge leads to the same or a
-//! higher number.
+//! The search keeps its stack in an array, so its depth is bounded only by memory. Tarjan's algorithm emits
+//! sinks first. [`Components::of`] reverses the numbers, so that every edge leads to the same or a higher
+//! number.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -53,8 +53,8 @@ impl Components {
         self.sizes[self.of[node as usize] as usize] > 1
     }
 
-    /// Numbers the components again: still topologically, and among those that could come next the one that
-    /// holds the node of least priority comes next.
+    /// Renumbers the components in another topological order: among the components that may come next, the
+    /// one that holds the node of least priority comes next.
     pub fn sort_by(&mut self, graph: &Graph, priority: &[u32]) {
         let count = self.sizes.len();
         let mut urgency = vec![u32::MAX; count];
@@ -111,9 +111,9 @@ struct Search<'g> {
     index: Vec<u32>,
     low: Vec<u32>,
     of: Vec<u32>,
-    /// Nodes whose component is not complete.
+    /// Nodes whose component is not complete yet.
     open: Vec<u32>,
-    /// The path of the search: a node, and which of its edges is next.
+    /// The path of the search: a node and the index of its next edge.
     calls: Vec<(u32, u32)>,
     sizes: Vec<u32>,
     visited: u32,
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_path_needs_no_stack() {
+    fn a_long_path_does_not_overflow_the_stack() {
         let edges: Vec<(u32, u32)> = (0..1_000_000).map(|i| (i, i + 1)).collect();
         let components = Components::find(&Graph::from_edges(1_000_001, &edges));
         assert_eq!(components.sizes.len(), 1_000_001);

@@ -1,23 +1,23 @@
-//! A topological order that is kept while edges come and go (Pearce and Kelly 2006, "A dynamic topological sort
-//! algorithm for directed acyclic graphs").
+//! A topological order that is maintained while edges are inserted and removed (Pearce and Kelly 2006, "A
+//! dynamic topological sort algorithm for directed acyclic graphs").
 //!
-//! The order is an array of nodes and its inverse. An edge that leads forwards costs nothing. One that leads
-//! backwards, from `x` at a place behind `y`, concerns only what stands between the two: all that `y` reaches
-//! there must come behind all that reaches `x` there. Both sets are searched, and share out the places they
-//! hold already: first those that reach `x`, then those that `y` reaches, each among themselves as before. If
-//! `x` is among what `y` reaches there would be a cycle, and the edge is refused.
+//! The order is an array of nodes and its inverse. An edge that leads forwards costs nothing. An edge from
+//! `x` to an earlier `y` affects only the places between the two: all nodes there that `y` reaches must come
+//! after all nodes there that reach `x`. The algorithm searches both sets and redistributes the places they
+//! already hold: first the nodes that reach `x`, then the nodes that `y` reaches, each set in its previous
+//! order. If `y` reaches `x`, the edge would close a cycle and is refused.
 //!
-//! Taking an edge away leaves a topological order topological, so nothing moves: that is what makes backtracking
-//! free. Edges are taken away in the reverse order of their coming.
+//! Removing an edge leaves a topological order topological, so nothing moves. This makes backtracking free.
+//! Edges are removed in the reverse order of insertion.
 //!
-//! Some edges are there from the beginning and stay, in flat arrays. Those that come later are a stack, and
-//! threaded through it, for each node, a list of its edges out and one of its edges in; the last edge that came
-//! is the first in both of its lists, so that taking it away is two writes. A node without such edges takes no
-//! memory but the two heads.
+//! The base edges are fixed and stored in flat arrays. Inserted edges form a stack. Each node has two linked
+//! lists through this stack: its outgoing and its incoming edges. The edge inserted last is the head of both
+//! its lists, so removing it takes two writes. A node without inserted edges takes no memory except the two
+//! list heads.
 //!
-//! Of the cycle that refuses an edge, only the edges that came later are reported, and the path with the fewest
-//! of them: the search goes along base edges first, and only when it can go no further along one more inserted
-//! edge. Who asks wants to know which of the inserted edges to blame, and the fewer the better.
+//! For the cycle that refuses an edge, only the inserted edges are reported, on a path with the fewest of
+//! them: the search follows base edges first, and takes one more inserted edge only when no base edge leads
+//! further. Callers use the report to find the inserted edges that cause the cycle; fewer edges are more useful.
 
 use crate::graph::Graph;
 
@@ -25,11 +25,11 @@ use crate::graph::Graph;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cycle {
     /// The numbers of the inserted edges on a path from the edge's target back to its source, in the order of
-    /// the path; between them it follows base edges. No other path has fewer.
+    /// the path. Between them the path follows base edges. No other path has fewer inserted edges.
     pub edges: Vec<u32>,
 }
 
-/// A topological order under insertion and removal of edges; see the module.
+/// A topological order under insertion and removal of edges; see the module documentation.
 ///
 /// Invariant: every edge leads from an earlier to a later place, and `places` is the inverse of `order`.
 #[derive(Clone, Debug)]
@@ -51,44 +51,44 @@ const NONE: u32 = u32::MAX;
 struct Inserted {
     from: u32,
     to: u32,
-    /// The edge inserted before this one with the same source; with the same target.
+    /// The previous inserted edge with the same source, and the one with the same target.
     next_out: u32,
     next_in: u32,
 }
 
-/// What the searches of one insertion note down; kept to be used again.
+/// Scratch memory of the searches, kept for reuse.
 #[derive(Clone, Debug)]
 struct Search {
-    /// When a node was last met: compared with `now`, so that nothing has to be wiped.
+    /// The mark of the search that last met a node. Marks are compared with `now`, so they need no clearing.
     met: Vec<u32>,
     now: u32,
-    /// How the search forwards came to a node: from where, and by which inserted edge, if any.
+    /// How the forward search reached a node: from which node, and by which inserted edge, if any.
     origins: Vec<(u32, u32)>,
-    /// What was found, by the search forwards and the search backwards.
+    /// The nodes found by the forward and by the backward search.
     forwards: Vec<u32>,
     backwards: Vec<u32>,
-    /// Nodes to be gone through when the current layer is complete.
+    /// Nodes to visit when the current layer is complete.
     later: Vec<u32>,
     places: Vec<u32>,
 }
 
-/// Marks of a search are `now + SEEN`, `now + REACHED`; the next search starts `STAMPS` further on.
+/// The marks of a search are `now + SEEN` and `now + REACHED`; the next search starts `STAMPS` later.
 const SEEN: u32 = 1;
 const REACHED: u32 = 2;
 const STAMPS: u32 = 2;
 
 impl DynamicOrder {
-    /// The order of a graph whose edges stay, beginning with a topological order of it.
+    /// Starts with a graph of base edges and a topological order of it.
     ///
     /// # Panics
     ///
-    /// If `order` does not have every node once, or an edge leads backwards in it.
+    /// Panics if `order` does not contain every node once, or if a base edge leads backwards in it.
     pub fn new(base: Graph, order: Vec<u32>) -> DynamicOrder {
         let nodes = base.len();
-        assert_eq!(order.len(), nodes, "an order has every node once");
+        assert_eq!(order.len(), nodes, "an order contains every node once");
         let mut places = vec![NONE; nodes];
         for (&node, place) in order.iter().zip(0..) {
-            assert_eq!(places[node as usize], NONE, "an order has every node once");
+            assert_eq!(places[node as usize], NONE, "an order contains every node once");
             places[node as usize] = place;
         }
         for &node in &order {
@@ -116,12 +116,12 @@ impl DynamicOrder {
         }
     }
 
-    /// How many edges are inserted. They are numbered from 0 in the order of insertion.
+    /// The number of inserted edges. They are numbered from 0 in the order of insertion.
     pub fn inserted(&self) -> usize {
         self.inserted.len()
     }
 
-    /// An inserted edge: from where to where.
+    /// An inserted edge as (source, target).
     pub fn edge(&self, number: u32) -> (u32, u32) {
         let edge = self.inserted[number as usize];
         (edge.from, edge.to)
@@ -138,7 +138,7 @@ impl DynamicOrder {
         self.places[node as usize]
     }
 
-    /// Inserts an edge, unless it would close a cycle: then nothing changes.
+    /// Inserts an edge. If it would close a cycle, returns the cycle and changes nothing.
     pub fn insert(&mut self, from: u32, to: u32) -> Result<(), Cycle> {
         if self.position(from) >= self.position(to) {
             self.search_forwards(to, from)?;
@@ -152,7 +152,7 @@ impl DynamicOrder {
         Ok(())
     }
 
-    /// Takes away the edges inserted last, so that `count` remain. The order stays as it is.
+    /// Removes the edges inserted last, so that `count` remain. The order does not change.
     pub fn truncate(&mut self, count: usize) {
         while self.inserted.len() > count {
             if let Some(edge) = self.inserted.pop() {
@@ -162,8 +162,8 @@ impl DynamicOrder {
         }
     }
 
-    /// Finds what `start` reaches before the place of `goal`, layer by layer: a layer is what takes the same
-    /// number of inserted edges. Fails when `goal` is reached.
+    /// Finds the nodes that `start` reaches before the place of `goal`, layer by layer. A layer holds the
+    /// nodes that take the same number of inserted edges. Fails when `goal` is reached.
     fn search_forwards(&mut self, start: u32, goal: u32) -> Result<(), Cycle> {
         let DynamicOrder { base, inserted, last_out, places, search, .. } = self;
         let (seen, reached) = search.begin();
@@ -175,7 +175,7 @@ impl DynamicOrder {
         search.origins[start as usize] = (NONE, NONE);
         let mut next = 0;
         loop {
-            // `forwards` is the queue and, in the end, the result.
+            // `forwards` is the queue and finally the result.
             while let Some(&node) = search.forwards.get(next) {
                 if node == goal {
                     return Err(search.path_to(goal));
@@ -199,7 +199,8 @@ impl DynamicOrder {
                     edge = next_out;
                 }
             }
-            // The layer is complete: what it saw across inserted edges and did not reach otherwise comes next.
+            // The layer is complete. The next layer is what was seen across inserted edges and not reached
+            // otherwise.
             let Search { met, forwards, later, .. } = &mut *search;
             for node in later.drain(..) {
                 if std::mem::replace(&mut met[node as usize], reached) != reached {
@@ -212,7 +213,7 @@ impl DynamicOrder {
         }
     }
 
-    /// Finds what reaches `start` behind the place of `goal`.
+    /// Finds the nodes that reach `start` after the place of `goal`.
     fn search_backwards(&mut self, start: u32, goal: u32) {
         let DynamicOrder { base_reversed, inserted, last_in, places, search, .. } = self;
         let (_, reached) = search.begin();
@@ -235,7 +236,7 @@ impl DynamicOrder {
         }
     }
 
-    /// Shares out the places of what was found: first what was found backwards, then what was found forwards.
+    /// Redistributes the places of the nodes found: first the backward set, then the forward set.
     fn reorder(&mut self) {
         let DynamicOrder { order, places, search, .. } = self;
         let Search { forwards, backwards, places: shared, .. } = search;
@@ -252,7 +253,7 @@ impl DynamicOrder {
 }
 
 impl Search {
-    /// Two marks that no node bears.
+    /// Returns two marks that no node has.
     fn begin(&mut self) -> (u32, u32) {
         if self.now > u32::MAX - 2 * STAMPS {
             self.met.fill(0);
@@ -270,7 +271,7 @@ impl Search {
         }
     }
 
-    /// The inserted edges on the way by which the search forwards came to a node.
+    /// The inserted edges on the path by which the forward search reached a node.
     fn path_to(&self, mut node: u32) -> Cycle {
         let mut edges = Vec::new();
         loop {
@@ -324,8 +325,8 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2000))]
-        /// An edge is refused exactly when there is a path back; the path reported is one, and no shorter exists;
-        /// the order is topological after every step.
+        /// An edge is refused exactly if a path leads back. The reported path exists and has the fewest
+        /// inserted edges. The order is topological after every step.
         #[test]
         fn the_order_is_topological_and_refusals_are_right(
             nodes in 1u32..12,
@@ -333,7 +334,7 @@ mod tests {
             names in Just((0u32..12).collect::<Vec<u32>>()).prop_shuffle(),
             steps in prop::collection::vec(step(), 0..60),
         ) {
-            // Any names: nodes are not numbered in topological order.
+            // Random names, so that nodes are not numbered in topological order.
             let names: Vec<u32> = names.into_iter().filter(|&name| name < nodes).collect();
             let base: Vec<(u32, u32)> = raw.into_iter()
                 .map(|(a, b)| (a % nodes, b % nodes)).filter(|(a, b)| a < b)
@@ -381,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_begin_again_before_they_run_out() {
+    fn marks_restart_before_they_overflow() {
         let mut order = DynamicOrder::new(Graph::from_edges(4, &[(0, 1)]), vec![0, 1, 2, 3]);
         order.search.now = u32::MAX - 3 * STAMPS;
         for _ in 0..6 {

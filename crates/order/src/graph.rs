@@ -1,6 +1,7 @@
-//! Adjacency as two flat arrays: where the successors of each node begin, and the successors.
+//! Adjacency in two flat arrays (CSR): the offset at which the successors of each node begin, and the
+//! successors.
 
-/// A directed graph; see the module.
+/// A directed graph; see the module documentation.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
     starts: Vec<u32>,
@@ -8,7 +9,7 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// The graph of a list of edges. Successors stay in the order of the list.
+    /// Builds a graph from a list of edges. Successors keep the order of the list.
     pub fn from_edges(nodes: usize, edges: &[(u32, u32)]) -> Graph {
         let mut starts = vec![0u32; nodes + 1];
         for &(from, _) in edges {
@@ -27,7 +28,7 @@ impl Graph {
         Graph { starts, targets }
     }
 
-    /// The graph with every edge the other way round. Successors are in ascending order.
+    /// The graph with all edges reversed. Successors are in ascending order.
     pub fn reversed(&self) -> Graph {
         let nodes = self.len();
         let mut starts = vec![0u32; nodes + 1];
@@ -49,12 +50,12 @@ impl Graph {
         Graph { starts, targets }
     }
 
-    /// How many nodes there are.
+    /// The number of nodes.
     pub fn len(&self) -> usize {
         self.starts.len().saturating_sub(1)
     }
 
-    /// Whether there is no node.
+    /// Whether the graph has no nodes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -65,7 +66,7 @@ impl Graph {
         &self.targets[self.edge_range(node)]
     }
 
-    /// Where the successors of a node stand among all edges.
+    /// The index range of a node's successors among all edges.
     #[inline]
     pub fn edge_range(&self, node: u32) -> std::ops::Range<usize> {
         self.starts[node as usize] as usize..self.starts[node as usize + 1] as usize

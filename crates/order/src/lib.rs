@@ -1,8 +1,9 @@
 //! Graphs and orders over dense ids: adjacency in flat arrays, strongly connected components, topological
-//! order, also under insertion and removal of edges, and vector clocks over chains. No word of databases in here.
+//! order (static, or under insertion and removal of edges), and vector clocks over chains. This crate knows
+//! nothing about databases.
 //!
-//! Nodes are `u32` from 0. Nothing recurses; everything is a function of its arguments, whatever the number
-//! of threads.
+//! Nodes are `u32` from 0. Nothing recurses. Every result is a function of the arguments, for any number of
+//! threads.
 
 mod clock;
 mod components;

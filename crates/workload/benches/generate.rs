@@ -1,8 +1,8 @@
-//! How fast histories are generated: `cargo bench -p isoscope-workload`.
+//! Measures how fast histories are generated: `cargo bench -p isoscope-workload`.
 //!
-//! Ten million register operations, and one million on lists, at every level; the time of the run alone, and
-//! with the history made of it.
-#![allow(clippy::print_stdout, reason = "a benchmark is a program")]
+//! Runs ten million register operations, and one million list operations, at every level. Prints the time of
+//! the run alone, and the time including the construction of the history.
+#![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use std::time::Instant;
 

@@ -1,11 +1,13 @@
-//! Anomalies on order: a few transactions that violate exactly the levels meant to forbid them.
+//! Injected anomalies: a few transactions that violate exactly the levels that forbid the anomaly.
 //!
-//! Each anomaly is a small history: the first example of its entry in the catalogue. Injecting it appends its transactions to the
-//! ends of sessions, one a session, on keys and with values nobody else uses, all of them overlapping in
-//! time. So no dependency leads from it back to an earlier transaction, and every cycle lies inside it: the
-//! whole history satisfies a level exactly when the workload and each anomaly alone do.
+//! Each anomaly is a small history: the first example of its entry in the catalogue. Injecting it appends its
+//! transactions to the ends of sessions, one transaction per session. They use keys and values that occur
+//! nowhere else, and all overlap in time. So no dependency leads from the anomaly back to an earlier
+//! transaction, and every cycle lies inside it: the whole history satisfies a level exactly when the workload
+//! and each anomaly alone satisfy it.
 //!
-//! In a workload of lists, a write of 1 is an append of 1, and a read of 1 the read of the list `[1]`.
+//! In a workload of lists, a write of 1 becomes an append of 1, and a read of 1 becomes a read of the list
+//! `[1]`.
 
 use isoscope_history::{DraftTxn, History, Key, OpKind, Session, Txn, notation};
 use isoscope_levels::Anomaly;
@@ -13,18 +15,18 @@ use isoscope_levels::Anomaly;
 use crate::run::{Recorder, small};
 use crate::spec::Shape;
 
-/// An anomaly, so many times.
+/// An anomaly and the number of times to inject it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Injection {
-    /// What to add, one of [`Injection::ANOMALIES`].
+    /// The anomaly, one of [`Injection::ANOMALIES`].
     pub kind: Anomaly,
-    /// How often.
+    /// The number of times.
     pub count: u32,
 }
 
 impl Injection {
-    /// The anomalies that can be injected: those whose first example in the catalogue reads and writes
-    /// registers, in a session for each transaction, so that it can be told in lists as well.
+    /// The anomalies that can be injected: those whose first example in the catalogue only reads and writes
+    /// registers, with one session per transaction, so that it can also be expressed with lists.
     pub const ANOMALIES: [Anomaly; 8] = [
         Anomaly::LostUpdate,
         Anomaly::WriteSkew,
@@ -41,17 +43,17 @@ impl Injection {
         notation::parse(example.notation).expect("the notation of every example is tested")
     }
 
-    /// How many keys it adds.
+    /// The number of keys it adds.
     pub(crate) fn keys(self) -> u64 {
         u64::from(self.count) * self.history().key_count() as u64
     }
 
-    /// How many transactions it adds.
+    /// The number of transactions it adds.
     pub(crate) fn txns(self) -> u64 {
         u64::from(self.count) * self.history().txn_count() as u64
     }
 
-    /// How many operations it adds.
+    /// The number of operations it adds.
     pub(crate) fn ops(self) -> u64 {
         u64::from(self.count) * self.history().op_count() as u64
     }
@@ -61,16 +63,16 @@ impl Injection {
 pub(crate) struct Injector<'a> {
     pub(crate) recorder: &'a mut Recorder,
     pub(crate) shape: Shape,
-    /// How many sessions the workload has.
+    /// The number of sessions of the workload.
     pub(crate) sessions: u32,
-    /// The first key that nobody uses.
+    /// The first unused key.
     pub(crate) next_key: u32,
-    /// The session that takes the next transaction, so that all get their share.
+    /// The session that gets the next transaction. Sessions take turns.
     pub(crate) next_session: u32,
 }
 
 impl Injector<'_> {
-    /// Appends an anomaly as often as asked.
+    /// Appends an anomaly the given number of times.
     pub(crate) fn inject(&mut self, injection: Injection) {
         let gadget = injection.history();
         for _ in 0..injection.count {
@@ -113,7 +115,7 @@ impl Injector<'_> {
     }
 }
 
-/// How many values an anomaly writes: its notation numbers them 1, 2, 3, ...
+/// The number of values an anomaly writes: its notation numbers them 1, 2, 3, ...
 fn values(gadget: &History) -> u32 {
     let all = gadget.txns().flat_map(|txn| gadget.ops_of(txn)).filter_map(|op| op.value.as_small());
     all.max().unwrap_or(0)

@@ -1,10 +1,11 @@
 //! Workloads and the store that runs them.
 //!
-//! A [`Spec`] says how many sessions run how many transactions of what kind; [`run()`] lets them run against
-//! an in-memory multi-version [`Store`] at a chosen isolation level ([`Store::LEVELS`]) and returns the recorded history.
-//! The history satisfies the level because of how the store chooses the versions a transaction sees, not
-//! because anybody checked it; in general it does not satisfy the next stronger level. Known anomalies can
-//! be added at the end ([`Injection`]), so that the answer a checker must give is known beforehand.
+//! A [`Spec`] determines the number of sessions and transactions and what they do. [`run()`] executes them
+//! against an in-memory multi-version [`Store`] at a chosen isolation level ([`Store::LEVELS`]) and returns
+//! the recorded history. The history satisfies the level by construction: by the way the store chooses the
+//! versions a transaction sees. It is not checked. In general it does not satisfy the next stronger level.
+//! Known anomalies can be added at the end ([`Injection`]), so that the expected verdicts are known in
+//! advance.
 //!
 //! ```
 //! use isoscope_levels::Level;
@@ -15,9 +16,9 @@
 //! assert_eq!((history.session_count(), history.txn_count()), (4, 100));
 //! ```
 //!
-//! A run is a function of its spec, seed included, on every machine and in every version of this crate:
-//! random numbers come from `ChaCha8` and reach integers and fractions by arithmetic that IEEE 754 fixes.
-//! This crate does no IO, prints nothing and sees no clock.
+//! A run is a function of its spec, including the seed, on every machine and in every version of this crate:
+//! random numbers come from `ChaCha8` and are converted to integers and fractions by arithmetic that IEEE 754
+//! fixes. This crate does no IO, prints nothing and does not read the clock.
 
 mod inject;
 mod run;

@@ -1,10 +1,10 @@
-//! Running a workload: sessions interleave, the store answers, a draft records.
+//! Runs a workload: sessions interleave, the store executes, a draft records.
 //!
-//! At each step a random session moves. An idle one invokes its next transaction; one that has invoked runs
-//! the whole transaction against the store and returns. So a transaction takes effect at once, at a moment
-//! between its two events, and transactions of different sessions overlap in time as those of real clients
-//! do; what they see of one another is the store's choice. Since the store is told what a transaction is
-//! going to write, none ever conflicts.
+//! At each step a random session moves. An idle session invokes its next transaction. A session that has
+//! invoked one executes the whole transaction against the store and returns. So a transaction takes effect
+//! atomically, at a moment between its two events, and transactions of different sessions overlap in time as
+//! those of real clients do. The store decides what they see of each other. Each transaction announces its
+//! writes to the store in advance, so no transaction ever conflicts.
 
 use isoscope_history::{Draft, DraftTxn, History, Key, NO_EVENT, OpKind, Outcome, Session, Value};
 use isoscope_levels::Level;
@@ -16,11 +16,11 @@ use crate::source::{KeySource, ValueSource};
 use crate::spec::{Shape, Spec, SpecError};
 use crate::store::{Store, Transaction};
 
-/// Runs a workload and returns what was recorded. `progress` is told from time to time how many
-/// transactions are done, of how many.
+/// Runs a workload and returns the recorded history. `progress` is called from time to time with the number
+/// of finished transactions and their total number.
 ///
 /// Sessions and keys are named 0, 1, 2, ..., transactions 1, 2, 3, ... in the order of their invocation. A
-/// transaction of unknown outcome never returned.
+/// transaction of unknown outcome has no return event.
 pub fn run(spec: &Spec, progress: &mut dyn FnMut(u64, u64)) -> Result<History, SpecError> {
     spec.validate()?;
     let mut runner = Runner::new(spec);
@@ -39,18 +39,18 @@ pub fn run(spec: &Spec, progress: &mut dyn FnMut(u64, u64)) -> Result<History, S
     Ok(recorder.draft.finish()?)
 }
 
-/// The value of a number below 2^31, which all numbers of a valid spec are.
+/// The value of a number below 2^31. All numbers of a valid spec are below.
 #[inline]
 pub(crate) fn small(n: u32) -> Value {
     Value::small(n.into()).expect("a valid spec has no number this large")
 }
 
-/// What was recorded so far, and the next number of everything.
+/// The history recorded so far, and the counters for new events, transactions and values.
 pub(crate) struct Recorder {
     pub(crate) draft: Draft,
     next_txn: u32,
     next_event: u32,
-    /// The next value nobody wrote.
+    /// The next unused value.
     pub(crate) next_value: u32,
 }
 
@@ -76,7 +76,7 @@ impl Recorder {
         recorder
     }
 
-    /// The next transaction of a session begins.
+    /// Records the invocation of the session's next transaction.
     pub(crate) fn invoke(&mut self, session: Session) -> Invoked {
         let session = self.draft.session(small(session.0));
         let txn = self.draft.txn(session, small(self.next_txn), Outcome::Committed, None);
@@ -90,7 +90,7 @@ impl Recorder {
         self.draft.push(txn, kind, key, value, None);
     }
 
-    /// A transaction returns, unless its outcome stays unknown.
+    /// Records the return of a transaction, unless its outcome stays unknown.
     pub(crate) fn complete(&mut self, invoked: Invoked, outcome: Outcome) {
         let event = if outcome == Outcome::Unknown { NO_EVENT } else { self.next_event() };
         self.draft.set_outcome(invoked.txn, outcome);
@@ -103,10 +103,10 @@ impl Recorder {
     }
 }
 
-/// How a session stands.
+/// The state of a session.
 #[derive(Clone, Copy)]
 struct Progress {
-    /// Transactions not yet returned.
+    /// Transactions that have not returned yet.
     left: u32,
     invoked: Option<Invoked>,
 }
@@ -126,14 +126,14 @@ struct Runner<'a> {
     recorder: Recorder,
     /// The operations of the transaction about to run.
     plan: Vec<PlannedOp>,
-    /// What the store is told about them.
+    /// The keys announced to the store.
     intent: Vec<Key>,
     appended: FxHashSet<Key>,
-    /// The keys that a transaction of read-modify-writes has read or written.
+    /// The keys that a read-modify-write transaction has read or written.
     met: FxHashSet<Key>,
 }
 
-/// Transactions between two reports of progress.
+/// The number of transactions between two progress reports.
 const REPORT: u64 = 8192;
 
 impl<'a> Runner<'a> {
@@ -192,15 +192,15 @@ impl<'a> Runner<'a> {
         self.recorder.complete(invoked, outcome);
     }
 
-    /// Draws the operations of a transaction, and gathers the keys whose newest version it must see: those
-    /// it writes, where the level forbids to overwrite what one has not seen, and in any case the lists it
-    /// reads after appending to them.
+    /// Draws the operations of a transaction, and collects the keys whose newest version it must see: the
+    /// lists it reads after appending to them and, if the level forbids overwriting an unseen version, all
+    /// keys it writes.
     fn make_plan(&mut self) {
         self.plan.clear();
         self.intent.clear();
         self.appended.clear();
         self.met.clear();
-        // Where no transaction is of read-modify-writes, nothing is drawn for it: a seed means what it always meant.
+        // If the share is 0, no random number is drawn for it, so that old seeds still give the same history.
         let share = self.spec.read_modify_write;
         let reads_first = share > 0.0 && self.dice.chance(share);
         let ops = self.spec.ops_per_txn as usize;
@@ -211,7 +211,7 @@ impl<'a> Runner<'a> {
             if is_new && !reads {
                 self.plan_op(key, true);
             }
-            // The last operation may be a read for which there is no write any more.
+            // The last operation may be a read without room for its write.
             if self.plan.len() < ops {
                 self.plan_op(key, reads);
             }
@@ -233,7 +233,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Performs an operation and says what to record.
+    /// Executes an operation and returns what to record.
     #[inline]
     fn apply(&mut self, txn: &mut Transaction, op: PlannedOp) -> (OpKind, Value) {
         match (self.spec.shape, op.reads) {
@@ -255,7 +255,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// A value to write to a key.
+    /// The next value to write to a key.
     #[inline]
     fn value(&mut self, key: Key) -> Value {
         let recorder = &mut self.recorder;
@@ -266,7 +266,7 @@ impl<'a> Runner<'a> {
         small(self.values.draw(key, &mut self.dice).unwrap_or_else(fresh))
     }
 
-    /// Ends a transaction as the rates want it.
+    /// Ends a transaction according to the abort and unknown rates.
     fn end(&mut self, txn: Transaction) -> Outcome {
         let lot = self.dice.unit();
         if lot < self.spec.abort_rate {
@@ -278,7 +278,11 @@ impl<'a> Runner<'a> {
             self.store.abort(txn);
         } else {
             let committed = self.store.commit(txn);
-            debug_assert_eq!(committed, Ok(()), "a transaction that runs alone and told its intent");
+            debug_assert_eq!(
+                committed,
+                Ok(()),
+                "a transaction that runs alone and announced its writes cannot conflict"
+            );
         }
         if unknown { Outcome::Unknown } else { Outcome::Committed }
     }

@@ -1,10 +1,10 @@
-//! Random draws that never change.
+//! Random draws that are stable across platforms and versions.
 //!
-//! A seed must give the same history forever, so nothing here depends on another crate's distributions
-//! (they may be improved) or on the platform's `pow` (its last bits differ). The stream is `ChaCha8`, whose
-//! key is the seed and a label, so that the plan of a workload and the choices of the store draw from
-//! independent streams. Everything else is integer arithmetic and the IEEE operations `+ * / sqrt`, which
-//! are exact to the bit everywhere.
+//! A seed must always give the same history. So nothing here depends on another crate's distributions (they
+//! may be improved) or on the platform's `pow` (its last bits differ). The stream is `ChaCha8`. Its key is
+//! the seed and a label, so that the plan of a workload and the choices of the store draw from independent
+//! streams. Everything else is integer arithmetic and the IEEE operations `+ * / sqrt`, which give the same
+//! bits everywhere.
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
@@ -28,13 +28,13 @@ impl Dice {
         self.0.next_u64()
     }
 
-    /// A number below `n`, which is not 0. Its bias is below `n / 2^64`.
+    /// A number below `n`; `n` must not be 0. The bias is below `n / 2^64`.
     #[inline]
     pub fn below(&mut self, n: u32) -> u32 {
         self.below_and_rest(n).0
     }
 
-    /// A number below `n` and 32 bits that are nearly independent of it, from one draw.
+    /// A number below `n`, and 32 bits that are nearly independent of it, from one draw.
     #[inline]
     fn below_and_rest(&mut self, n: u32) -> (u32, u32) {
         debug_assert!(n > 0);
@@ -62,9 +62,9 @@ impl Dice {
     }
 }
 
-/// Numbers drawn by weight in constant time: the alias method of Walker (1977), with Vose's way of filling
-/// the table. Each slot holds two numbers, its own and an alias, and how the slot is shared between them;
-/// every slot is drawn equally often.
+/// Draws numbers by weight in constant time: the alias method of Walker (1977), with Vose's algorithm for the
+/// table. Each slot holds two numbers, its own and an alias, and their shares of the slot. Every slot is
+/// drawn with the same probability.
 #[derive(Debug)]
 pub(crate) struct AliasTable {
     slots: Vec<Slot>,
@@ -72,13 +72,13 @@ pub(crate) struct AliasTable {
 
 #[derive(Clone, Copy, Debug)]
 struct Slot {
-    /// The share of the slot that is its own number's, in units of 2^-32.
+    /// The share of the slot's own number, in units of 2^-32.
     own: u32,
     alias: u32,
 }
 
 impl AliasTable {
-    /// The table of some weights, of which at least one is positive and none negative.
+    /// Builds the table for some weights. At least one must be positive and none negative.
     #[allow(clippy::cast_sign_loss)]
     pub(crate) fn of(weights: &[f64]) -> AliasTable {
         let scale = weights.len() as f64 / weights.iter().sum::<f64>();
@@ -87,8 +87,9 @@ impl AliasTable {
             (0..weights.len() as u32).partition(|&i| share[i as usize] < 1.0);
         let mut slots: Vec<Slot> =
             (0..weights.len() as u32).map(|alias| Slot { own: u32::MAX, alias }).collect();
-        // Invariant: the shares of all slots not yet settled sum to their number. A poor slot is settled by
-        // filling it up with a rich one's surplus. What is left at the end differs from 1 only by rounding.
+        // Invariant: the shares of all open slots sum to the number of open slots. A slot with a share below
+        // 1 is closed by filling it with the surplus of another. The remaining shares differ from 1 only by
+        // rounding.
         while let (Some(&giver), Some(taker)) = (rich.last(), poor.pop()) {
             let own = share[taker as usize];
             slots[taker as usize] = Slot { own: (own * (1u64 << 32) as f64) as u32, alias: giver };
@@ -106,7 +107,7 @@ impl AliasTable {
         AliasTable::of(&zipf_weights(n, theta))
     }
 
-    /// A number, by weight.
+    /// Draws a number by weight.
     #[inline]
     pub(crate) fn draw(&self, dice: &mut Dice) -> u32 {
         let (number, rest) = dice.below_and_rest(self.slots.len() as u32);
@@ -120,8 +121,8 @@ pub(crate) fn zipf_weights(n: u32, theta: f64) -> Vec<f64> {
     (1..=n).map(|rank| 1.0 / power(f64::from(rank), theta)).collect()
 }
 
-/// `base^exponent`, neither of them negative, to about seven digits, by operations that are exact to the bit on every platform: the
-/// whole part by multiplication, the fraction bit by bit from repeated square roots.
+/// `base^exponent` for non-negative arguments, to about seven digits, by operations that give the same bits
+/// on every platform: the integer part by multiplication, the fraction bit by bit from repeated square roots.
 #[allow(clippy::cast_sign_loss)]
 fn power(base: f64, exponent: f64) -> f64 {
     const FRACTION_BITS: u32 = 24;
@@ -158,9 +159,9 @@ mod tests {
         assert_ne!(first(1, "a"), first(1, "b"));
     }
 
-    /// The numbers were computed from the definition of `ChaCha8`, by another program.
+    /// Another program computed these numbers from the definition of `ChaCha8`.
     #[test]
-    fn the_stream_is_the_one_it_always_was() {
+    fn the_stream_is_stable() {
         let mut dice = Dice::new(7, "golden");
         assert_eq!([dice.bits(), dice.bits()], [5_865_502_439_250_255_586, 5_445_860_369_923_203_937]);
         assert_eq!((dice.below(1000), dice.between(5, 9)), (990, 7));

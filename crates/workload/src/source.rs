@@ -1,11 +1,11 @@
-//! Where the keys and values of a workload come from.
+//! The sources of the keys and values of a workload.
 
 use isoscope_history::Key;
 
 use crate::sample::{AliasTable, Dice};
 use crate::spec::{Distribution, Duplication, hot_keys};
 
-/// Keys, drawn by the law of a distribution.
+/// Draws keys by a distribution.
 #[derive(Debug)]
 pub struct KeySource(Law);
 
@@ -17,7 +17,7 @@ enum Law {
 }
 
 impl KeySource {
-    /// The source of so many keys, of which there must be at least one.
+    /// The source of `keys` keys; there must be at least one.
     pub fn of(keys: u32, distribution: Distribution) -> KeySource {
         KeySource(match distribution {
             Distribution::Uniform => Law::Uniform { keys },
@@ -28,7 +28,7 @@ impl KeySource {
         })
     }
 
-    /// The next key.
+    /// Draws the next key.
     #[inline]
     pub fn draw(&self, dice: &mut Dice) -> Key {
         Key(match &self.0 {
@@ -45,7 +45,7 @@ impl KeySource {
     }
 }
 
-/// Values to write where they may repeat.
+/// Draws values for keys whose values may repeat.
 #[derive(Debug)]
 pub struct ValueSource(Option<Repeating>);
 
@@ -56,7 +56,7 @@ struct Repeating {
 }
 
 impl ValueSource {
-    /// The source for keys of which a share repeats values, if any does.
+    /// The source for a duplication setting; without one, no value repeats.
     pub fn of(duplication: Option<Duplication>) -> ValueSource {
         ValueSource(duplication.map(|Duplication { keys, domain, theta }| Repeating {
             keys,
@@ -64,7 +64,7 @@ impl ValueSource {
         }))
     }
 
-    /// The next value for a key; `None` when it must be one that nobody wrote.
+    /// Draws the next value for a key; `None` if the value must be a new one.
     #[inline]
     pub fn draw(&self, key: Key, dice: &mut Dice) -> Option<u32> {
         let repeating = self.0.as_ref().filter(|repeating| repeats(key, repeating.keys))?;
@@ -72,8 +72,8 @@ impl ValueSource {
     }
 }
 
-/// Whether a key is one of the given share of all keys. They are spread evenly over the key numbers, so
-/// that hot and cold keys have their part.
+/// Whether a key belongs to the given share of all keys. These keys are spread evenly over the key numbers,
+/// so that hot and cold keys are affected alike.
 fn repeats(key: Key, share: f64) -> bool {
     let up_to = |n: f64| (n * share).floor();
     up_to(f64::from(key.0) + 1.0) > up_to(f64::from(key.0))

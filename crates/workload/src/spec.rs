@@ -1,7 +1,7 @@
-//! What workload to run, and why one cannot be run.
+//! The parameters of a workload, and their validation.
 //!
-//! Everything that bounds a run is checked here, once: after [`Spec::validate`] no count overflows, no
-//! table is empty and no ratio is off its scale.
+//! All limits of a run are checked here, once: after [`Spec::validate`] no count overflows, no table is empty
+//! and every ratio is in range.
 
 use std::fmt;
 
@@ -15,40 +15,40 @@ use crate::store::Store;
 /// A workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
-    /// Sessions, which run at the same time.
+    /// The number of sessions, which run concurrently.
     pub sessions: u32,
-    /// Transactions of each session, one after the other.
+    /// The number of transactions of each session, which run one after the other.
     pub txns_per_session: u32,
-    /// Operations of each transaction.
+    /// The number of operations of each transaction.
     pub ops_per_txn: u32,
-    /// The share of operations that read, between 0 and 1.
+    /// The fraction of operations that read, between 0 and 1.
     pub read_ratio: f64,
-    /// The share of transactions in which every key is read before it is written, as in TPC-C. The reads count among the
-    /// operations. The others write blindly.
+    /// The fraction of transactions that read every key before they write it, as in TPC-C. These reads count
+    /// as operations. The other transactions write blindly.
     pub read_modify_write: f64,
-    /// Keys to choose from.
+    /// The number of keys.
     pub keys: u32,
-    /// How often each key is chosen.
+    /// The distribution of the keys.
     pub distribution: Distribution,
-    /// Which writes repeat values, if any; otherwise all values are different.
+    /// The keys whose writes repeat values, if any. Otherwise all values are unique.
     pub duplication: Option<Duplication>,
     /// Registers or lists.
     pub shape: Shape,
     /// The level the store runs at, one of [`Store::LEVELS`].
     pub level: Level,
-    /// The share of transactions that abort.
+    /// The fraction of transactions that abort.
     pub abort_rate: f64,
-    /// The share of transactions whose outcome is recorded as unknown; half of them committed.
+    /// The fraction of transactions whose outcome is recorded as unknown; half of them committed.
     pub unknown_rate: f64,
-    /// Anomalies to add at the end, of [`Injection::ANOMALIES`].
+    /// Anomalies to add at the end, from [`Injection::ANOMALIES`].
     pub injections: Vec<Injection>,
-    /// What all chance depends on.
+    /// The seed of all random choices.
     pub seed: u64,
 }
 
 impl Default for Spec {
-    /// Ten sessions of a hundred transactions of eight operations, half of them reads, on a hundred keys
-    /// of equal weight, at serializable.
+    /// Ten sessions of a hundred transactions of eight operations, half of them reads, on a hundred keys of
+    /// equal weight, at serializable.
     fn default() -> Spec {
         Spec {
             sessions: 10,
@@ -69,30 +69,30 @@ impl Default for Spec {
     }
 }
 
-/// How often each key is chosen.
+/// The distribution of the keys.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Distribution {
-    /// All keys equally often.
+    /// All keys with equal probability.
     Uniform,
-    /// Key `i`, counting from 0, in proportion to `1 / (i + 1)^theta`.
+    /// Key `i`, counting from 0, with probability proportional to `1 / (i + 1)^theta`.
     Zipfian {
-        /// 0 is uniform, 0.99 what YCSB uses; at most [`Distribution::MOST_THETA`].
+        /// 0 is uniform, YCSB uses 0.99; at most [`Distribution::MOST_THETA`].
         theta: f64,
     },
-    /// The first keys take more than their share.
+    /// The first keys are chosen more often than the others.
     Hotspot {
-        /// The share of keys that are hot; at least one is.
+        /// The fraction of keys that are hot; at least one key is.
         keys: f64,
-        /// The share of operations that go to them.
+        /// The fraction of operations on hot keys.
         ops: f64,
     },
 }
 
 impl Distribution {
-    /// The steepest Zipfian distribution.
+    /// The maximal exponent of a Zipfian distribution.
     pub const MOST_THETA: f64 = 16.0;
 
-    /// Says why keys cannot be chosen like this, if they cannot.
+    /// Checks the parameters.
     pub fn validate(&self) -> Result<(), SpecError> {
         match *self {
             Distribution::Uniform => Ok(()),
@@ -108,16 +108,16 @@ impl Distribution {
 /// Writes that repeat values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Duplication {
-    /// The share of keys whose writes do.
+    /// The fraction of keys with repeated values.
     pub keys: f64,
-    /// They write values from 1 to this,
+    /// Their values are from 1 to this number.
     pub domain: u32,
-    /// drawn by Zipf's law with this parameter.
+    /// The values are drawn by Zipf's law with this exponent.
     pub theta: f64,
 }
 
 impl Duplication {
-    /// Says why values cannot repeat like this, if they cannot.
+    /// Checks the parameters.
     pub fn validate(&self) -> Result<(), SpecError> {
         ratio("duplicated keys", self.keys)?;
         exponent("theta of the values", self.theta)?;
@@ -128,20 +128,20 @@ impl Duplication {
     }
 }
 
-/// What the keys hold.
+/// The data type of the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Shape {
-    /// Registers, read and overwritten. They begin with 0.
+    /// Registers, read and overwritten. The initial value is 0.
     Register,
-    /// Lists, read whole and appended to. They begin empty.
+    /// Lists, read as a whole and appended to. They are initially empty.
     ListAppend,
 }
 
-/// Why a workload cannot be run.
+/// The reason why a workload cannot run.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum SpecError {
-    /// The store has no way to run at this level and not at a stronger one.
+    /// The store does not implement this level.
     Level {
         /// The level.
         level: Level,
@@ -151,44 +151,44 @@ pub enum SpecError {
         /// The anomaly.
         anomaly: Anomaly,
     },
-    /// There must be at least one of these.
+    /// The value must be at least 1.
     Zero {
         /// The field.
         field: &'static str,
     },
-    /// A number is outside its scale, or none at all.
+    /// A number is out of range, or not a number.
     OutOfRange {
         /// The field.
         field: &'static str,
-        /// What it was given.
+        /// The given value.
         value: f64,
-        /// The most it can be; the least is 0.
+        /// The maximum; the minimum is 0.
         most: f64,
     },
-    /// More transactions are to abort or be unknown than there are.
+    /// The abort rate and the unknown rate add up to more than 1.
     RatesAboveOne {
-        /// The two rates together.
+        /// The sum of the two rates.
         sum: f64,
     },
-    /// Elements of lists must be different from one another.
+    /// The elements of lists must be unique.
     DuplicateElements,
-    /// There is more of something than a run can number.
+    /// A count exceeds a limit.
     TooMany {
-        /// Of what.
+        /// What is counted.
         what: &'static str,
-        /// How many there would be.
+        /// The count.
         count: u64,
-        /// How many there can be.
+        /// The limit.
         most: u64,
     },
     /// The lists read would not fit in memory.
     ListsTooLong {
-        /// The elements expected in all lists read.
+        /// The expected number of elements in all lists read.
         elements: f64,
-        /// How many there can be.
+        /// The limit.
         most: f64,
     },
-    /// The history is larger than its model can number.
+    /// The history exceeds a limit of the data model.
     History(Limit),
 }
 
@@ -237,18 +237,18 @@ impl From<Limit> for SpecError {
     }
 }
 
-/// Every written value is a small integer of the history, below 2^31; so are keys and names.
+/// Written values, keys and names are small integers of the history, below 2^31.
 const MOST_OPS: u64 = (1 << 31) - 1;
-/// Each transaction is two events, numbered with 32 bits, of which one means none.
+/// Each transaction has two events, numbered with 32 bits. One of these numbers is reserved for "no event".
 const MOST_TXNS: u64 = (1 << 31) - 1;
-/// Every key has 12 bytes in the store, and 24 more while a Zipfian table is made.
+/// The store needs 12 bytes per key, and 24 more while it builds a Zipfian table.
 const MOST_KEYS: u64 = 1 << 28;
 const MOST_SESSIONS: u64 = 1 << 24;
-/// Four bytes each.
+/// An element takes four bytes.
 const MOST_ELEMENTS: f64 = 4e9;
 
 impl Spec {
-    /// Says why the workload cannot be run, if it cannot.
+    /// Checks the whole spec.
     pub fn validate(&self) -> Result<(), SpecError> {
         if !Store::LEVELS.contains(&self.level) {
             return Err(SpecError::Level { level: self.level });
@@ -301,13 +301,13 @@ impl Spec {
         Ok(())
     }
 
-    /// How many transactions there are before injection.
+    /// The number of transactions before injection.
     pub(crate) fn base_txns(&self) -> u64 {
         u64::from(self.sessions) * u64::from(self.txns_per_session)
     }
 
-    /// How many elements all list reads of `ops` operations return together, about: a read of a key that
-    /// is chosen with probability `p` finds half of the key's appends, on average over the run.
+    /// The approximate total number of elements that all list reads of `ops` operations return: a read of a
+    /// key that is chosen with probability `p` finds half of the key's appends, on average over the run.
     fn expected_elements(&self, ops: f64) -> f64 {
         if self.shape == Shape::Register {
             return 0.0;
@@ -329,7 +329,7 @@ impl Spec {
     }
 }
 
-/// How many of the keys are hot.
+/// The number of hot keys.
 #[allow(clippy::cast_sign_loss)]
 pub(crate) fn hot_keys(keys: u32, share: f64) -> u32 {
     ((f64::from(keys) * share).round() as u32).clamp(1, keys)
@@ -344,7 +344,7 @@ fn exponent(field: &'static str, value: f64) -> Result<(), SpecError> {
 }
 
 fn in_range(field: &'static str, value: f64, most: f64) -> Result<(), SpecError> {
-    // Not a number is in no range.
+    // NaN is in no range.
     if (0.0..=most).contains(&value) { Ok(()) } else { Err(SpecError::OutOfRange { field, value, most }) }
 }
 

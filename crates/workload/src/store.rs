@@ -1,31 +1,34 @@
 //! A multi-version store that runs transactions at a chosen level.
 //!
-//! Every committed transaction that wrote gets the next number of the *commit order*, which is also the
-//! order of each key's versions. A transaction sees a set of commits (`visible`), chosen when it begins,
-//! and a read returns the newest version whose commit is in the set. A level is a way to choose the set,
-//! and a check at commit. That each choice satisfies Framework 1 of levels.md, with the commit order for
-//! `co`:
+//! Every committed transaction that wrote gets the next number of the *commit order*, which is also the order
+//! of each key's versions. A transaction sees a set of commits (`visible`), chosen when it begins, and a read
+//! returns the newest version whose commit is in the set. A level is a rule for choosing the set, and a check
+//! at commit. Each rule satisfies the definition of its level in docs/levels.md, "Commit orders", with the
+//! commit order as `co`:
 //!
-//! - **Read committed**: the set is a prefix that may grow before each read. A read of `x` from `t1` after
-//!   a read from `t2` sees a prefix with `t2` in it, so `t1` is `t2` or after it.
-//! - **Read atomic**: any set with all earlier commits of the own session. If `t2` is read from or earlier
-//!   in the session, it is in the set, and a read of a key `t2` writes finds it or a newer one.
-//! - **Causal**: what the session saw before and the own commits, joined with what some recent commits of
-//!   others saw and those commits, and with a prefix. Sets that are closed under "saw" stay so when joined.
-//! - **Prefix**: a prefix that holds the session's earlier commits and what they and its reads saw.
-//! - **Snapshot**: the same, and a commit fails when a key it writes has a version outside the prefix.
-//! - **Serializable**: the same prefix, and a commit that writes fails when a key it read has a version
-//!   outside; so a writer has read the state it follows. One that only reads stands at the end of its
-//!   prefix, which is not behind its session: this is serializable, but old reads make it not strict.
+//! - **Read committed**: the set is a prefix that may grow before each read. A read of `x` from `t1` after a
+//!   read from `t2` sees a prefix that contains `t2`, so `t1` is `t2` or a later transaction.
+//! - **Read atomic**: any set that contains all earlier commits of the own session. If the transaction reads
+//!   from `t2`, or `t2` is earlier in its session, `t2` is in the set, and a read of a key that `t2` writes
+//!   returns that version or a newer one.
+//! - **Causal**: the union of what the session saw before, its own commits, some recent commits of others
+//!   with what they saw, and a prefix. A union of sets that are closed under "saw" is closed too.
+//! - **Prefix**: a prefix that contains the session's earlier commits and what they and its reads saw.
+//! - **Snapshot**: the same, and a commit fails if a key it writes has a version outside the prefix.
+//! - **Serializable**: the same prefix, and a commit that writes fails if a key it read has a version outside
+//!   the prefix. So a writer has read the state that it follows. A read-only transaction is placed at the end
+//!   of its prefix, which is not before its session's earlier transactions. This is serializable, but not
+//!   strict, because reads may be stale.
 //!
-//! A transaction that writes nothing takes no number; under a prefix it stands right after the last commit
-//! it sees, otherwise anywhere after its session's last commit.
+//! A transaction that writes nothing gets no number. With a prefix, its place is right after the last commit
+//! it sees; otherwise it is anywhere after its session's last commit.
 //!
-//! A key is a register or a list. The versions of a list are lengths of one sequence of elements, which
-//! only commits extend, so that any two reads are prefixes of one another. A transaction that reads a list
-//! after appending to it has said what its elements will follow; its commit fails if that came out wrong.
+//! A key is a register or a list. The versions of a list are lengths of one sequence of elements. Only
+//! commits extend the sequence, so of any two reads one is a prefix of the other. A transaction that reads a
+//! list after appending to it has fixed the position of its elements. Its commit fails if another transaction
+//! appended first.
 //!
-//! A session runs one transaction at a time; those of different sessions may overlap in any way.
+//! A session runs one transaction at a time. Transactions of different sessions may overlap in any way.
 
 mod versions;
 mod visible;
@@ -40,7 +43,7 @@ use crate::sample::Dice;
 use versions::{Version, Versions};
 use visible::{HORIZON, Visible, horizon};
 
-/// The levels the store can run at: how it chooses what is visible, and what it checks at commit.
+/// The levels the store implements: each rule chooses the visible set and the check at commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
     ReadCommitted,
@@ -65,8 +68,8 @@ impl Rule {
     }
 }
 
-/// A multi-version store; see the module. Its methods panic when given a key or session it was not made
-/// with, or a register to be read as a list.
+/// A multi-version store; see the module documentation. Its methods panic for a key or session that does not
+/// exist, and if a register is read as a list.
 #[derive(Debug)]
 pub struct Store {
     level: Level,
@@ -76,46 +79,47 @@ pub struct Store {
     elements: Vec<Vec<Value>>,
     /// The last commit.
     now: u32,
-    /// By session, what the next transaction must see.
+    /// For each session, the commits that its next transaction must see.
     past: Vec<Visible>,
-    /// By session, the floor of its running transaction; [`IDLE`] when it has none.
+    /// For each session, the floor of its running transaction; [`IDLE`] if it runs none.
     running: Vec<u32>,
-    /// What each of the last [`HORIZON`] commits saw, itself included, by commit modulo the horizon.
+    /// The commits that each of the last [`HORIZON`] commits saw, including itself, indexed by commit modulo
+    /// the horizon.
     saw: Vec<Visible>,
     dice: Dice,
-    /// Transactions that ended, kept for their memory.
+    /// Finished transactions, kept to reuse their memory.
     spare: Vec<Transaction>,
-    /// The last list read that is no plain prefix.
+    /// The last list read that is not a plain prefix.
     list: Vec<Value>,
 }
 
 /// The session runs no transaction.
 const IDLE: u32 = u32::MAX;
 
-/// A running transaction of a [`Store`]. It ends by [`Store::commit`] or [`Store::abort`].
-#[must_use = "a transaction that does not end keeps its session and its versions"]
+/// A running transaction of a [`Store`]. [`Store::commit`] or [`Store::abort`] ends it.
+#[must_use = "a transaction that never ends blocks its session and keeps its versions in memory"]
 #[derive(Debug, Default)]
 pub struct Transaction {
     session: Session,
     visible: Visible,
-    /// Keys read from others; recorded where commit asks for them.
+    /// Keys read from other transactions; recorded only if the check at commit needs them.
     reads: Vec<Key>,
-    /// The keys written, each once, with the last value written. For a list, the value means nothing.
+    /// The keys written, each once, with the last value written. For a list, the value is unused.
     writes: Vec<(Key, Value)>,
-    /// The place in `writes` of each key, once there are more than [`FEW`].
+    /// The index in `writes` of each key, once there are more than [`FEW`].
     places: FxHashMap<Key, u32>,
     appends: Vec<(Key, Value)>,
-    /// Lists read after an append of our own, with the commit of the version found.
+    /// Lists read after an own append, with the commit of the version that was read.
     read_back: Vec<(Key, u32)>,
 }
 
-/// Up to this many written keys, looking at all beats a table.
+/// Up to this many written keys, a linear scan is faster than a table.
 const FEW: usize = 16;
 
-/// A transaction could not commit at the store's level; it had no effect.
+/// The transaction could not commit at the store's level. It had no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conflict {
-    /// A key of which another transaction made a version this one did not see.
+    /// A key with a version, committed by another transaction, that this one did not see.
     pub key: Key,
 }
 
@@ -128,7 +132,7 @@ impl fmt::Display for Conflict {
 impl std::error::Error for Conflict {}
 
 impl Store {
-    /// The levels a store can run at, weakest first.
+    /// The levels the store implements, weakest first.
     pub const LEVELS: [Level; 6] = [
         Level::ReadCommitted,
         Level::ReadAtomic,
@@ -138,10 +142,11 @@ impl Store {
         Level::Serializable,
     ];
 
-    /// A store of registers that hold 0 and of empty lists. What the level leaves open is chosen by `seed`.
+    /// A store in which all registers are 0 and all lists are empty. `seed` determines the choices that the
+    /// level leaves open.
     ///
     /// # Panics
-    /// When the level is none of [`Store::LEVELS`].
+    /// Panics if the level is not one of [`Store::LEVELS`].
     pub fn new(level: Level, sessions: u32, keys: u32, seed: u64) -> Store {
         let Some(rule) = Rule::of(level) else { panic!("the store cannot run at {level}") };
         Store {
@@ -164,13 +169,12 @@ impl Store {
         self.level
     }
 
-    /// Begins a transaction. `intent` names keys whose newest version it must see: with all keys it will
-    /// write (under snapshot and serializable) and all lists it will read after appending to them, it
-    /// cannot conflict with a transaction that commits before this call. Who names no key may be given an
-    /// old state to read, and conflict when it then writes.
+    /// Begins a transaction. `intent` lists keys whose newest version it must see. If it lists all keys that
+    /// the transaction will write (at snapshot and serializable) and all lists that it will read after
+    /// appending to them, the transaction cannot conflict with one that commits before this call. Without an
+    /// intent, the transaction may read an old state, and conflict if it then writes.
     ///
-    /// # Panics
-    /// When the session does not exist or already runs a transaction.
+    /// # Panics Panics if the session does not exist or already runs a transaction.
     pub fn begin(&mut self, session: Session, intent: &[Key]) -> Transaction {
         assert_eq!(self.running[session.index()], IDLE, "{session:?} already runs a transaction");
         let visible = self.choose(session, intent);
@@ -192,16 +196,16 @@ impl Store {
         }
     }
 
-    /// A prefix not behind `least`.
+    /// A prefix that includes commit `least`.
     fn choose_prefix(&mut self, least: u32, intent: &[Key]) -> Visible {
         let asked = intent.iter().map(|&key| self.versions.last_commit(key)).max().unwrap_or(0);
         let low = least.max(asked).max(horizon(self.now));
         Visible::prefix(self.dice.between(low, self.now))
     }
 
-    /// A set that holds, with every commit, what that commit saw.
+    /// A set that contains, with every commit, what that commit saw.
     fn choose_closed(&mut self, past: Visible, intent: &[Key]) -> Visible {
-        /// Fewer than this many others are listened to; more would make all sets prefixes.
+        /// The number of other commits joined is below this limit. More of them would make all sets prefixes.
         const SOURCES: u32 = 3;
         let floor = horizon(self.now);
         let mut visible = past.raised(floor);
@@ -224,7 +228,7 @@ impl Store {
         visible
     }
 
-    /// Any set, by a coin for each commit within the horizon.
+    /// An arbitrary set: a coin decides for each commit within the horizon.
     fn choose_any(&mut self, past: Visible, intent: &[Key]) -> Visible {
         let floor = horizon(self.now);
         let coins = u128::from(self.dice.bits()) << 64 | u128::from(self.dice.bits());
@@ -281,7 +285,7 @@ impl Store {
         txn.appends.push((key, element));
     }
 
-    /// Ends a transaction and, unless it conflicts, makes its writes visible.
+    /// Ends a transaction and makes its writes visible, unless it conflicts.
     pub fn commit(&mut self, txn: Transaction) -> Result<(), Conflict> {
         let conflict = self.conflict(&txn);
         if conflict.is_none() {
@@ -291,8 +295,7 @@ impl Store {
         conflict.map_or(Ok(()), |key| Err(Conflict { key }))
     }
 
-    /// Ends a transaction and makes its writes visible, whatever another one did in the meantime: what a store with a
-    /// bug does.
+    /// Ends a transaction and makes its writes visible, even if it conflicts. This models a store with a bug.
     pub fn commit_unchecked(&mut self, txn: Transaction) {
         self.publish(&txn);
         self.end(txn);
@@ -303,7 +306,7 @@ impl Store {
         self.end(txn);
     }
 
-    /// A key that keeps the transaction from committing.
+    /// A key on which the transaction conflicts, if any.
     fn conflict(&self, txn: &Transaction) -> Option<Key> {
         if txn.writes.is_empty() {
             return None;
@@ -369,7 +372,7 @@ impl Transaction {
         self.session
     }
 
-    /// Where in `writes` a key stands.
+    /// The index of a key in `writes`.
     #[inline]
     fn place(&self, key: Key) -> Option<usize> {
         if self.writes.len() <= FEW {

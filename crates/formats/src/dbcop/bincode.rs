@@ -1,4 +1,4 @@
-//! dbcop's `history.bincode` of 2019: a Rust structure as the `bincode` crate of that time laid it out.
+//! dbcop's `history.bincode` of 2019: a Rust structure in the layout of the `bincode` crate of that time.
 //!
 //! Everything is little-endian and nothing is aligned:
 //!
@@ -11,17 +11,17 @@
 //!
 //! The conventions that change verdicts:
 //!
-//! - every variable begins with 0;
-//! - a failed event did nothing and is left out;
-//! - a transaction whose own flag is 0 aborted, whatever its events say. In 152 runs of dbcop's paper all
-//!   events of the 4 479 aborted transactions are marked as successful, and all 20 019 failed events belong
-//!   to transactions that committed, so a tool that looks only at events gets both wrong. Read as here,
-//!   every read of these runs is of the initial state or of something that was committed.
+//! - The initial value of every variable is 0.
+//! - A failed event had no effect and is ignored.
+//! - A transaction whose own flag is 0 aborted, independent of the flags of its events. In 152 runs of
+//!   dbcop's paper all events of the 4 479 aborted transactions are marked as successful, and all 20 019
+//!   failed events belong to transactions that committed. So a tool that looks only at events gets both
+//!   wrong. With this rule, every read of these runs returns the initial state or a committed write.
 //!
-//! The numbers of the header describe how the run was set up (per session and per transaction), not what
-//! is in the file, and are not used. No count of the file reserves memory: what follows has to be there,
-//! byte by byte, before anything is kept of it, so a corrupt count ends as an error at the end of the
-//! input. The stream is read through a buffer; memory is that of the history.
+//! The numbers of the header describe the setup of the run (per session and per transaction), not the content
+//! of the file, and are not used. No count of the file reserves memory: each element must be present before
+//! it is stored, so a corrupt count leads to an error at the end of the input. The stream is read through a
+//! buffer; memory use is that of the history.
 
 use std::io::{self, BufReader, Read, Write};
 
@@ -32,13 +32,13 @@ use crate::lower::{Fate, Losses, Numbered, natural};
 use crate::problem::{Problems, Warning};
 use crate::{Job, Progress, WriteError};
 
-/// The longest text of a header that is believed.
+/// The longest plausible text of a header.
 const LONGEST_TEXT: u64 = 4096;
-/// No number of a header that is believed is larger.
+/// The largest plausible number of a header.
 const LARGEST_NUMBER: u64 = 1 << 40;
-/// How often progress is told.
+/// The number of bytes between progress reports.
 const REPORT: u64 = 1 << 20;
-/// What stands for the time of a run that is not known.
+/// The value for an unknown time of a run.
 const NO_DATE: &str = "1970-01-01T00:00:00+00:00";
 
 /// Whether the first bytes of a file are a header of this format.
@@ -57,7 +57,7 @@ pub(crate) fn looks_like(head: &[u8]) -> bool {
         }
         rest = after;
     }
-    // A history without sessions ends here; anything else goes on.
+    // A history without sessions ends here.
     take_u64(&mut rest).is_some_and(|n| if n == 0 { rest.is_empty() } else { n <= LARGEST_NUMBER })
 }
 
@@ -70,9 +70,10 @@ fn take_u64(bytes: &mut &[u8]) -> Option<u64> {
 /// Reads a stream.
 pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
     let Job { base, draft, problems, progress, .. } = job;
-    let mut reader = Reader { input: BufReader::with_capacity(1 << 16, stream), at: 0, told: 0, progress };
+    let mut reader =
+        Reader { input: BufReader::with_capacity(1 << 16, stream), at: 0, reported: 0, progress };
     let read = Filling { base, draft, problems }.read(&mut reader);
-    reader.tell();
+    reader.report();
     match read {
         Ok(()) => Ok(()),
         Err(Stop::Io(error)) => Err(error),
@@ -83,23 +84,23 @@ pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
     }
 }
 
-/// Why reading stopped.
+/// The reason why reading stopped.
 enum Stop {
     Io(io::Error),
     Expected { at: u64, found: String, what: &'static str },
 }
 
-/// The bytes, with their position.
+/// The bytes with their position.
 struct Reader<'a> {
     input: BufReader<Stream>,
     at: u64,
-    /// The position that progress was last told.
-    told: u64,
+    /// The position of the last progress report.
+    reported: u64,
     progress: Progress<'a>,
 }
 
 impl Reader<'_> {
-    /// The next bytes, all of them or a reason why not.
+    /// Reads the next bytes, all of them, or fails.
     fn take<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], Stop> {
         let mut bytes = [0; N];
         let mut got = 0;
@@ -114,8 +115,8 @@ impl Reader<'_> {
                 Err(error) => return Err(Stop::Io(error)),
             }
         }
-        if self.at - self.told >= REPORT {
-            self.tell();
+        if self.at - self.reported >= REPORT {
+            self.report();
         }
         Ok(bytes)
     }
@@ -128,7 +129,7 @@ impl Reader<'_> {
         Ok(u64::from_le_bytes(self.take(what)?))
     }
 
-    /// Steps over a text, whose content no verdict depends on.
+    /// Skips a text. No verdict depends on its content.
     fn text(&mut self, what: &'static str) -> Result<(), Stop> {
         let at = self.at;
         let length = self.number(what)?;
@@ -154,13 +155,13 @@ impl Reader<'_> {
         io::BufRead::fill_buf(&mut self.input).map(<[u8]>::is_empty).map_err(Stop::Io)
     }
 
-    fn tell(&mut self) {
-        (self.progress)(self.at - self.told);
-        self.told = self.at;
+    fn report(&mut self) {
+        (self.progress)(self.at - self.reported);
+        self.reported = self.at;
     }
 }
 
-/// What is being read, and where it goes.
+/// The state of the reader, and the draft to fill.
 struct Filling<'a> {
     base: u64,
     draft: &'a mut Draft,
@@ -231,7 +232,8 @@ impl Filling<'_> {
         Ok(())
     }
 
-    /// A truth value. A wrong one is noted and reading goes on, since what follows stands where it should.
+    /// Reads a flag. An invalid one is reported and reading continues, since the following data is still
+    /// aligned.
     fn flag(&mut self, byte: u8, at: u64, what: &'static str) -> Result<bool, Stop> {
         if byte > 1 {
             let found = format!("a flag of {byte}");
@@ -244,8 +246,8 @@ impl Filling<'_> {
     }
 }
 
-/// Writes a history. The header says what dbcop's own do: how many sessions and variables there are, and
-/// the most transactions of a session and events of a transaction.
+/// Writes a history. The header contains what dbcop's own contain: the number of sessions and variables, and
+/// the maximal number of transactions of a session and of events of a transaction.
 pub(crate) fn write(history: &History, out: &mut dyn Write) -> Result<Losses, WriteError> {
     let mut numbered = Numbered::of(history, "dbcop-bincode")?;
     let mut losses = std::mem::take(&mut numbered.losses);
@@ -282,7 +284,8 @@ pub(crate) fn write(history: &History, out: &mut dyn Write) -> Result<Losses, Wr
     Ok(losses)
 }
 
-/// Notes the names that a format without names loses: those that are not the numbers a reader gives.
+/// Records the loss of names, for a format without names: of all names that differ from the numbers a reader
+/// assigns.
 pub(super) fn note_names(history: &History, losses: &mut Losses) {
     let other = |names: &mut dyn Iterator<Item = Value>| {
         names.enumerate().filter(|&(i, name)| natural(history, name) != Some(i as u64)).count()

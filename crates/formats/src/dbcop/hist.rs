@@ -8,20 +8,21 @@
 //! [x==3]                         the second session
 //! ```
 //!
-//! Variables are words of letters, digits and `_`; a word that is a plain number is that number. Values
-//! are unsigned numbers of 64 bits. A line of dashes begins the next session, which may be empty. A comment
-//! goes from `//` to the end of the line. Read more kindly than dbcop does: transactions need no space
-//! between them, may be empty, and may be followed by a comment; the last line needs no end.
+//! Variables are words of letters, digits and `_`; a word that is a plain number is that number. Values are
+//! unsigned numbers of 64 bits. A line of dashes begins the next session, which may be empty. A comment
+//! extends from `//` to the end of the line. This reader accepts more than dbcop does: transactions need no
+//! space between them, may be empty, and may be followed by a comment; the last line needs no line end.
 //!
-//! The conventions that change verdicts, both dbcop's own (its grammar and its tests of version 0):
+//! The conventions that change verdicts, both from dbcop (its grammar and its tests of version 0):
 //!
-//! - `x==?` is a read of the *uninitialised* variable, that is of its initial state. It is not a read
-//!   whose result is unknown.
-//! - `x==0` is a read of the initial state too, unless a committed transaction writes `x:=0`: then it is
-//!   a read of that write, and only `x==?` reads the initial state.
+//! - `x==?` is a read of the *uninitialised* variable, that is, of its initial state. It is not a read of an
+//!   unknown result.
+//! - `x==0` is a read of the initial state too, unless a committed transaction writes `x:=0`: then it is a
+//!   read of that write, and only `x==?` reads the initial state.
 //!
-//! So a variable begins with 0 and `x==?` reads 0, except for variables to which 0 is written: those
-//! begin with nil. Which they are is known at the end, so the text is read whole before the draft is made.
+//! So the initial value of a variable is 0 and `x==?` reads 0, except for variables to which 0 is written:
+//! their initial value is nil. These variables are known only at the end, so the whole text is read before
+//! the draft is filled.
 
 use std::fmt::{Display, Write as _};
 use std::io::{self, Write};
@@ -34,7 +35,7 @@ use crate::input::Stream;
 use crate::lower::{Fate, KEYS_NUMBERED, Losses, Numbered};
 use crate::{Job, WriteError};
 
-/// The longest input that is read.
+/// The size limit.
 const LONGEST: u64 = 2 << 30;
 
 /// Whether a text begins with a transaction, after comments and separators.
@@ -84,7 +85,7 @@ pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// Goes on after the transaction or at the end of the line that was not understood.
+/// Continues after the transaction, or at the end of the line, that could not be read.
 fn recover(cursor: &mut Cursor<'_>) {
     if cursor.peek() == Some(b'[') {
         cursor.at += 1;
@@ -95,7 +96,7 @@ fn recover(cursor: &mut Cursor<'_>) {
     }
 }
 
-/// Steps over a variable's name.
+/// Reads a variable's name.
 fn variable<'a>(cursor: &mut Cursor<'a>) -> &'a [u8] {
     cursor.take_while(|b| b.is_ascii_alphanumeric() || b == b'_' || b >= 0x80)
 }
@@ -104,7 +105,7 @@ struct ParsedTxn {
     session: u64,
     at: u64,
     committed: bool,
-    /// How many events there are up to and with this transaction's.
+    /// The number of events up to and including this transaction.
     end: usize,
 }
 
@@ -116,7 +117,7 @@ struct Event {
     at: u64,
 }
 
-/// The text taken apart; only names have gone to the draft yet.
+/// The parsed text. Only names are in the draft yet.
 struct Parsed<'a> {
     draft: &'a mut Draft,
     sessions: u64,
@@ -181,7 +182,7 @@ impl Parsed<'_> {
         Ok(())
     }
 
-    /// Makes the draft.
+    /// Fills the draft.
     fn finish(self, base: u64) {
         let Parsed { draft, sessions, txns, events } = self;
         let starts = std::iter::once(0).chain(txns.iter().map(|txn| txn.end));
@@ -193,7 +194,7 @@ impl Parsed<'_> {
             let zeros = events.iter().filter(|event| event.kind.is_write() && event.value == Some(0));
             zeroed.extend(zeros.map(|event| event.variable));
         }
-        // A text that neither has nor separates anything has no session.
+        // A text without transactions and separators has no session.
         let none = txns.is_empty() && sessions == 1;
         let ids: Vec<_> = (0..if none { 0 } else { sessions })
             .map(|number| {
@@ -225,7 +226,7 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// Writes a history, one transaction a line.
+/// Writes a history, one transaction per line.
 pub(crate) fn write(history: &History, out: &mut dyn Write) -> Result<Losses, WriteError> {
     let numbered = Numbered::of(history, "hist")?;
     let names = names(&numbered);
@@ -259,8 +260,8 @@ pub(crate) fn write(history: &History, out: &mut dyn Write) -> Result<Losses, Wr
     Ok(losses)
 }
 
-/// The keys' own names by their numbers, if all are names of this format. No two look the same, since a
-/// text that looks like a number is not one of them.
+/// The keys' own names by their numbers, if all are valid names of this format. They are distinct, since a
+/// text that looks like a number is not a valid name.
 fn names(numbered: &Numbered<'_>) -> Option<FxHashMap<u64, String>> {
     let history = numbered.history;
     let name = |key: Key| match history.datum(history.key_name(key)) {
@@ -274,7 +275,8 @@ fn names(numbered: &Numbered<'_>) -> Option<FxHashMap<u64, String>> {
     history.keys().map(|key| Some((numbered.key(key), name(key)?))).collect()
 }
 
-/// Notes reads that may be of the initial state or of a write of the same value: here they are the latter.
+/// Records reads of either the initial state or a write of the same value. In this format they read the
+/// write.
 fn note_ambiguity(numbered: &Numbered<'_>, losses: &mut Losses) {
     let zeros = |txn| numbered.ops(txn).filter(|&(.., value)| value == 0);
     let committed = numbered.written().filter(|&txn| numbered.fate(txn) == Fate::Committed);

@@ -1,4 +1,4 @@
-//! dbcop's JSON of 2026: the recording as one document, or only its sessions.
+//! dbcop's JSON of 2026: a recording as one document, or only its sessions.
 //!
 //! ```text
 //! {"params":{..},"info":"..","start":"..","end":"..","data":[[
@@ -6,21 +6,21 @@
 //! ]]}
 //! ```
 //!
-//! A session is a list of transactions, a transaction a list of events and whether it committed. The
-//! conventions that change verdicts:
+//! A session is a list of transactions, a transaction a list of events with its outcome. The conventions that
+//! change verdicts:
 //!
-//! - a `version` of `null`, or none, is the initial value. So is a read of 0 from a variable to which no
-//!   committed transaction writes 0, as in dbcop's `.hist`; to other variables 0 is a value like any other;
-//! - `"committed": false` is aborted, and the field must be there: neither answer can be assumed;
-//! - events may be in dbcop's compact form, `["r",0,null]` and `["w",0,1]`, which dbcop reads too;
-//! - a session is named by its place, and so is a transaction, counted from 1 through the whole file.
+//! - A `version` that is `null` or missing is the initial value. So is a read of 0 from a variable to which
+//!   no committed transaction writes 0, as in dbcop's `.hist`. For other variables 0 is an ordinary value.
+//! - `"committed": false` means aborted. The field is required: neither outcome can be assumed.
+//! - Events may be in dbcop's compact form, `["r",0,null]` and `["w",0,1]`, which dbcop reads too.
+//! - A session is named by its index, and a transaction by its number in the whole file, from 1.
 //!
-//! `params`, `info`, `start` and `end` describe the recording; the model has no place for them and they are
+//! `params`, `info`, `start` and `end` describe the recording. The model has no place for them and they are
 //! dropped. Variables are numbers in dbcop; names in quotes are accepted. The document is one value, so it is
-//! read whole, and the first thing wrong with it ends the reading.
+//! read as a whole, and the first error ends the reading.
 //!
-//! The writer writes the initial value as `null` also where a transaction writes it, which the reader here
-//! takes for what it is. dbcop itself has no word for such a write, so it is noted as a loss.
+//! The writer writes the initial value as `null` also if a transaction writes it, which this reader accepts.
+//! dbcop itself cannot express such a write, so it is recorded as a loss.
 
 use std::io::{self, Write};
 
@@ -33,7 +33,7 @@ use crate::lower::{Fate, Losses, Numbered};
 use crate::problem::{Problems, Warning};
 use crate::{Job, WriteError, spell};
 
-/// The largest document.
+/// The size limit of a document.
 const LONGEST: u64 = 2 << 30;
 
 /// Whether a text begins like a recording or like a list of sessions.
@@ -57,7 +57,7 @@ fn looks_like_recording(s: &mut Scanner<'_>) -> Scanned<bool> {
     Ok(false)
 }
 
-/// Sessions without a transaction say nothing; the first transaction decides.
+/// Decides by the first transaction; sessions without transactions are skipped.
 fn looks_like_sessions(s: &mut Scanner<'_>) -> Scanned<bool> {
     s.open(b'[', "")?;
     let mut sessions = 0;
@@ -104,7 +104,7 @@ struct Reader<'a, 'd> {
     base: u64,
     draft: &'d mut Draft,
     problems: &'d mut Problems,
-    /// All events: what a version of 0 means is known at the end.
+    /// All events. The meaning of a version of 0 is known only at the end.
     events: Vec<Event>,
 }
 
@@ -196,7 +196,7 @@ impl Reader<'_, '_> {
             _ if !events => Err(Fault::wrong(start, "a transaction without events", "a field `events`")),
             None => Err(Fault::wrong(
                 start,
-                "whether it committed is not said",
+                "a transaction without an outcome",
                 "a field `committed`: true or false",
             )),
             Some(true) => Ok(()),
@@ -244,7 +244,7 @@ impl Reader<'_, '_> {
         let kind = match &*self.scanner.string(KINDS)? {
             "r" => OpKind::Read,
             "w" => OpKind::Write,
-            _ => return Err(Fault::wrong(at, "no kind of event", KINDS)),
+            _ => return Err(Fault::wrong(at, "unknown kind of event", KINDS)),
         };
         self.scanner.next(b']', "a variable")?;
         let variable = self.variable()?;
@@ -263,7 +263,7 @@ impl Reader<'_, '_> {
         let kind = match &*self.scanner.name()? {
             "Read" => OpKind::Read,
             "Write" => OpKind::Write,
-            _ => return Err(Fault::wrong(at, "no kind of event", KINDS)),
+            _ => return Err(Fault::wrong(at, "unknown kind of event", KINDS)),
         };
         let (mut variable, mut version) = (None, None);
         let start = self.scanner.at();
@@ -315,7 +315,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Writes a history: the sessions alone, one transaction a line.
+/// Writes a history: only the sessions, one transaction per line.
 pub(crate) fn write(history: &History, out: &mut dyn Write) -> Result<Losses, WriteError> {
     let mut numbered = Numbered::of(history, "dbcop-json")?;
     let mut losses = std::mem::take(&mut numbered.losses);

@@ -1,10 +1,11 @@
-//! Keys that are vectors, lists, maps or sets.
+//! Composite keys: vectors, lists, maps and sets.
 //!
-//! Jepsen's keys are any datum. The model's are scalars, so such a key is called by its canonical text, as a keyword: no
-//! keyword of the input is spelt like that. Equal data have equal texts: entries of maps and sets are sorted by their
-//! spelling, a list is spelt as the vector that equals it, numbers as the model has them.
+//! A key in Jepsen is any datum. A key in the model is a scalar, so a composite key is represented by its
+//! canonical text, as a keyword: no keyword of the input is spelt like that. Equal data have equal texts:
+//! entries of maps and sets are sorted by their spelling, a list is spelt as the equal vector, and numbers
+//! are normalised.
 //!
-//! There is no recursion: what is open lies on a stack no deeper than [`NESTING`].
+//! There is no recursion: open brackets are on a stack no deeper than [`NESTING`].
 
 use isoscope_history::{Value, Values};
 
@@ -19,7 +20,7 @@ enum Shape {
     Set,
 }
 
-/// A bracket that is open, and what it holds so far.
+/// An open bracket and its content so far.
 struct Open {
     shape: Shape,
     close: u8,
@@ -28,7 +29,7 @@ struct Open {
 }
 
 impl Open {
-    /// Goes over an opening bracket of any kind; `None`, without moving, when there is none.
+    /// Reads an opening bracket of any kind; `None`, without moving, if there is none.
     fn at<S: Syntax>(cursor: &mut Cursor<'_>) -> Option<Open> {
         let open = |shape, close| Open { shape, close, first: true, parts: Vec::new() };
         if let Some(close) = S::open(cursor) {
@@ -43,7 +44,7 @@ impl Open {
         Some(open(shape, b'}'))
     }
 
-    /// Whether a key of a map waits for its value.
+    /// Whether the next element is the value of a map entry.
     fn is_at_value(&self) -> bool {
         self.shape == Shape::Map && self.parts.len() % 2 == 1
     }
@@ -71,14 +72,14 @@ impl Open {
     }
 }
 
-/// The key that begins here, if that is with a bracket.
+/// Reads a key that begins with a bracket; `None` if there is no bracket here.
 pub(super) fn key<S: Syntax>(cursor: &mut Cursor<'_>, values: &mut Values) -> Result<Option<Value>, Stop> {
     let Some(text) = canonical::<S>(cursor)? else { return Ok(None) };
-    // It was spelt from text and numbers.
+    // The text consists of valid text and numbers, so it is UTF-8.
     Ok(std::str::from_utf8(&text).ok().map(|text| values.keyword(text)))
 }
 
-/// Whether a name is the canonical text of a key in a syntax.
+/// Whether a name is the canonical text of a composite key in this syntax.
 pub(crate) fn is_canonical<S: Syntax>(name: &str) -> bool {
     let mut cursor = Cursor { bytes: name.as_bytes(), at: 0 };
     let text = canonical::<S>(&mut cursor);

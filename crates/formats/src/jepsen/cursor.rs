@@ -1,56 +1,55 @@
-//! A place in the text, and the words both syntaxes share.
+//! A cursor into the text, and the tokens that both syntaxes share.
 //!
-//! [`Syntax`] is what EDN and JSON disagree on: white space, separators, how a name is spelt and what a
-//! scalar looks like. Everything above it (operation maps, micro-operations, histories) is written once.
+//! [`Syntax`] covers the differences between EDN and JSON: white space, separators, the spelling of names and
+//! scalars. Everything above it (operation maps, micro-operations, histories) is written once.
 //!
-//! The text is a piece of the input that may end anywhere. [`Stop::Incomplete`] says that it ended inside
-//! something and that more text may make it right; [`Stop::Expected`] that no further text will.
+//! The text is a piece of the input that may end anywhere. [`Stop::Incomplete`] means that it ended inside a
+//! form and that more text may complete it. [`Stop::Expected`] means that more text will not help.
 
 use isoscope_history::{Datum, Value, Values};
 
 use super::skip::Skip;
 use super::write::Script;
 
-/// Why a form was not read. The cursor is left at the byte in question.
+/// The reason why a form was not read. The cursor is left at the byte in question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// The text ends too soon.
+    /// The text ends inside the form.
     Incomplete,
     /// Something else was expected.
     Expected(&'static str),
 }
 
-/// The lexical half of a format; see the module.
+/// The lexical part of a format; see the module documentation.
 pub(crate) trait Syntax: Script + 'static {
     /// Whether this is JSON: no comments, no characters, strings for keywords.
     const JSON: bool;
 
-    /// Goes over everything that means nothing: white space, and in EDN commas, comments, discarded forms
-    /// and tags.
+    /// Skips white space and, in EDN, commas, comments, discarded forms and tags.
     fn space(cursor: &mut Cursor<'_>) -> Result<(), Stop>;
 
-    /// Goes to the next element before `close`, or over `close`, and says which. `first` tells whether an
-    /// element came before, and is kept up to date.
+    /// Moves to the next element before `close` and returns true, or past `close` and returns false. `first`
+    /// is true until an element was read; this function updates it.
     fn more(cursor: &mut Cursor<'_>, close: u8, first: &mut bool) -> Result<bool, Stop>;
 
-    /// Goes from a key to its value.
+    /// Moves from a key to its value.
     fn after_key(cursor: &mut Cursor<'_>) -> Result<(), Stop>;
 
-    /// Goes over an opening bracket of a sequence and gives its closing one; `None`, without moving, when
-    /// there is no such bracket.
+    /// Reads an opening bracket of a sequence and returns its closing one; `None`, without moving, if there
+    /// is no such bracket.
     fn open(cursor: &mut Cursor<'_>) -> Option<u8>;
 
-    /// A name: a keyword, or in JSON a string. `None`, without moving, when there is none.
+    /// Reads a name: a keyword, or a string in JSON. `None`, without moving, if there is none.
     fn name<'a>(cursor: &mut Cursor<'a>) -> Result<Option<&'a [u8]>, Stop>;
 
-    /// A scalar.
+    /// Reads a scalar.
     fn scalar(cursor: &mut Cursor<'_>, values: &mut Values) -> Result<Value, Stop>;
 }
 
-/// What a value may be, for messages.
+/// The possible values, for messages.
 pub(crate) const A_SCALAR: &str = "a number, string, keyword, true, false or nil";
 
-/// A place in a text.
+/// A position in a text.
 pub(crate) struct Cursor<'a> {
     pub(crate) bytes: &'a [u8],
     pub(crate) at: usize,
@@ -69,13 +68,13 @@ const ENDS_TOKEN: [bool; 256] = {
 };
 
 impl<'a> Cursor<'a> {
-    /// The byte here.
+    /// The current byte.
     #[inline]
     pub(crate) fn peek(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
     }
 
-    /// Goes over one certain byte.
+    /// Reads the given byte.
     #[inline]
     pub(crate) fn expect(&mut self, byte: u8, what: &'static str) -> Result<(), Stop> {
         match self.peek() {
@@ -88,7 +87,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The run of bytes up to something that ends a token. The text must go on after it.
+    /// Reads the bytes up to the end of the token. More text must follow the token.
     #[inline]
     pub(crate) fn token(&mut self) -> Result<&'a [u8], Stop> {
         let rest = &self.bytes[self.at..];
@@ -100,7 +99,7 @@ impl<'a> Cursor<'a> {
         Ok(&rest[..len])
     }
 
-    /// A string: what stands between its quotes, and whether there are escapes in it.
+    /// Reads a string: the bytes between its quotes, and whether they contain escapes.
     pub(crate) fn quoted(&mut self) -> Result<(&'a [u8], bool), Stop> {
         let start = self.at + 1;
         let mut at = start;
@@ -117,7 +116,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A string as a value.
+    /// Reads a string as a value.
     pub(crate) fn text(&mut self, values: &mut Values) -> Result<Value, Stop> {
         let start = self.at;
         let (raw, escapes) = self.quoted()?;
@@ -128,7 +127,7 @@ impl<'a> Cursor<'a> {
         Ok(value)
     }
 
-    /// Bytes as text. `raw` must begin at the cursor, which is left at the first bad byte.
+    /// Converts bytes to text. `raw` must begin at the cursor, which is left at the first invalid byte.
     pub(crate) fn utf8(&mut self, raw: &'a [u8]) -> Result<&'a str, Stop> {
         std::str::from_utf8(raw).map_err(|error| {
             self.at += error.valid_up_to();
@@ -153,12 +152,13 @@ impl<'a> Cursor<'a> {
         Ok(out)
     }
 
-    /// A number: an integer of up to 64 bits, or a floating-point one. `suffixes` allows EDN's `N` and `M`.
+    /// Reads a number: an integer of up to 64 bits, or a floating-point number. `suffixes` allows EDN's `N`
+    /// and `M`.
     #[inline]
     pub(crate) fn number(&mut self, values: &mut Values, suffixes: bool) -> Result<Value, Stop> {
         let rest = &self.bytes[self.at..];
         let mut n = 0u32;
-        // Nine digits always fit; whatever else is in the token goes the slow way.
+        // Nine digits always fit. All other tokens take the slow path.
         for (len, &byte) in rest.iter().take(10).enumerate() {
             let digit = byte.wrapping_sub(b'0');
             if digit <= 9 {
@@ -183,11 +183,11 @@ impl<'a> Cursor<'a> {
         Ok(values.add(datum))
     }
 
-    /// An integer of 64 bits, if that is what stands here; `None`, without moving, otherwise.
+    /// Reads an integer of 64 bits; `None`, without moving, if there is none.
     #[inline]
     pub(crate) fn integer(&mut self) -> Result<Option<i64>, Stop> {
         let mut n = 0i64;
-        // Eighteen digits always fit; whatever else is in the token goes the slow way.
+        // Eighteen digits always fit. All other tokens take the slow path.
         for (len, &byte) in self.bytes[self.at..].iter().take(19).enumerate() {
             let digit = byte.wrapping_sub(b'0');
             if digit <= 9 {
@@ -215,7 +215,7 @@ impl<'a> Cursor<'a> {
         Ok(None)
     }
 
-    /// Goes over the form that begins here, whatever it is.
+    /// Skips the form that begins here.
     #[inline]
     pub(crate) fn skip<S: Syntax>(&mut self) -> Result<(), Stop> {
         match self.peek() {
@@ -239,7 +239,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// The character an escape stands for, and how long the escape is.
+/// The character of an escape, and the length of the escape.
 fn escape(text: &str) -> Option<(char, usize)> {
     let unit = |at: usize| {
         let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
@@ -267,7 +267,7 @@ fn escape(text: &str) -> Option<(char, usize)> {
     Some((c, 2))
 }
 
-/// What a token that begins like a number is.
+/// The value of a token that begins like a number.
 fn number(token: &[u8], suffixes: bool) -> Result<Datum<'static>, Stop> {
     const A_NUMBER: Stop = Stop::Expected("a number");
     let text = std::str::from_utf8(token).map_err(|_| A_NUMBER)?;
@@ -287,7 +287,7 @@ fn number(token: &[u8], suffixes: bool) -> Result<Datum<'static>, Stop> {
     if is_float { plain.parse().map(Datum::Float).map_err(|_| A_NUMBER) } else { Err(A_NUMBER) }
 }
 
-/// What stands where something else was expected, for messages.
+/// Describes an unexpected byte, for messages.
 pub(crate) fn describe(bytes: &[u8], at: usize) -> String {
     let Some(&first) = bytes.get(at) else { return "the input ends too soon".to_owned() };
     if !ENDS_TOKEN[usize::from(first)] && first != b'\\' {

@@ -1,14 +1,14 @@
-//! Putting the pieces of a history together, in the order of the text.
+//! Merges the pieces of a history, in the order of the text.
 //!
-//! The text comes in blocks that end at line ends, and a form may lie across them. So a block is scanned
-//! on a guess: that its first line that looks like an operation is one. The merger, which knows where the
-//! text before really ended, takes the scan if the guess was right and scans again if not. A form that is
-//! not finished is carried into the next block; its brackets are counted as it grows, each byte once.
+//! The text comes in blocks that end at line ends, and a form may extend over several blocks. So a block is
+//! scanned on the guess that its first line that looks like an operation is one. The merger knows where the
+//! previous text really ended. It uses the scan if the guess was right and scans again if not. An incomplete
+//! form is carried into the next block. Its brackets are counted as it grows, each byte once.
 //!
-//! The other thing blocks tear apart is a pair of invocation and completion. The merger keeps, for each
-//! process, the invocation that is still open, and what it would have done.
+//! Blocks also separate invocations from their completions. For each process, the merger keeps the open
+//! invocation and its operations.
 //!
-//! Operations are held back until the end, when it is known which keys are lists and which there are at all.
+//! Operations are held back until the end, when it is known which keys exist and which of them are lists.
 
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
@@ -25,18 +25,18 @@ use super::{LONGEST_FORM, LONGEST_WORD};
 use crate::input::Block;
 use crate::problem::{Problems, Warning};
 
-/// A block and what it holds if a form begins at `head`.
+/// A block and its scan, under the assumption that a form begins at `head`.
 pub(super) struct Piece {
     block: Block,
     position: u64,
-    /// Where the text begins: after a byte-order mark.
+    /// The start of the text, after a byte-order mark.
     first: usize,
     head: usize,
     scan: Scan,
 }
 
 impl Piece {
-    /// Scans a block. In the first block nothing is left to guess.
+    /// Scans a block. The first block needs no guess.
     pub(super) fn of<S: Syntax>(block: Block, base: u64) -> Piece {
         let (start, bytes) = (block.start, &block.bytes);
         let marked = start == 0 && bytes.starts_with(b"\xef\xbb\xbf");
@@ -49,26 +49,27 @@ impl Piece {
     }
 }
 
-/// The beginning of a form whose end has not come yet.
+/// The beginning of a form whose end has not been read yet.
 struct Rest {
     bytes: Vec<u8>,
     position: u64,
     /// The brackets of `bytes`.
     skip: Skip,
-    /// How long `bytes` must be before the end of a bracket is taken for the end of the form. Not zero only
-    /// after that was found wrong; it doubles, so that all attempts together cost no more than the last.
+    /// The minimal length of `bytes` at which the end of a bracket is tried as the end of the form. It is
+    /// zero until such an attempt fails. Then it doubles, so that all attempts together cost no more than the
+    /// last.
     patience: usize,
 }
 
 impl Rest {
-    /// How long it may get: only brackets, strings and comments are long for a reason.
+    /// The maximal length: only brackets, strings and comments are legitimately long.
     fn longest(&self) -> usize {
         let first = self.bytes.first().copied().unwrap_or(b'{');
         if b"{[(#\";".contains(&first) { LONGEST_FORM } else { LONGEST_WORD }
     }
 }
 
-/// A process.
+/// The state of a process.
 #[derive(Default)]
 struct Client {
     session: Option<Session>,
@@ -81,49 +82,49 @@ struct Open {
     txn: DraftTxn,
     position: u64,
     invoke: Mark,
-    /// What it does, unless it succeeds, which has the completion's word.
+    /// Its operations. If it succeeds, the operations of the completion replace them.
     ops: Vec<Late>,
     skipped: bool,
 }
 
-/// An operation that came to its transaction from another piece.
+/// An operation that was read in another piece than its transaction.
 #[derive(Clone, Copy)]
 pub(super) struct Late {
     position: u64,
     pub(super) op: MicroOp,
 }
 
-/// Operations of one piece.
+/// The operations of one piece.
 pub(super) struct Held {
     pub(super) base: u64,
     pub(super) ops: Vec<MicroOp>,
     pub(super) runs: Vec<(DraftTxn, u32)>,
 }
 
-/// The history as far as it is known; see the module.
+/// The history so far; see the module documentation.
 pub(super) struct Merger<'d, S> {
     pub(super) draft: &'d mut Draft,
     pub(super) problems: &'d mut Problems,
     rest: Option<Rest>,
-    /// The closing bracket of the vector around the maps, if one is open, and the position of the other.
+    /// The closing bracket of the open vector around the maps, if any, and the position of the opening one.
     wrap: Option<(u8, u64)>,
     clients: Vec<Client>,
     client_of: FxHashMap<Option<i64>, usize>,
-    /// Maps of clients so far.
+    /// The number of client maps so far.
     events: u32,
     pub(super) held: Vec<Held>,
     pub(super) late: Vec<(DraftTxn, Late)>,
     lists: bool,
     registers: bool,
-    /// What predicates that all keys match found.
+    /// The rows returned by predicates that all keys match.
     pub(super) ranges: Vec<Rows>,
-    /// The `:init` transaction that completed before any other began, if there is one.
+    /// The `:init` transaction that completed before any other began, if any.
     pub(super) init: Option<DraftTxn>,
     syntax: PhantomData<fn() -> S>,
 }
 
 impl<'d, S: Syntax> Merger<'d, S> {
-    /// A merger that has seen nothing.
+    /// An empty merger.
     pub(super) fn new(draft: &'d mut Draft, problems: &'d mut Problems) -> Merger<'d, S> {
         draft.set_initial(Value::NIL);
         Merger {
@@ -144,7 +145,7 @@ impl<'d, S: Syntax> Merger<'d, S> {
         }
     }
 
-    /// Takes in the next block.
+    /// Adds the next block.
     pub(super) fn merge(&mut self, piece: Piece) -> ControlFlow<()> {
         let read = piece.block.start;
         match self.rest.take() {
@@ -166,7 +167,7 @@ impl<'d, S: Syntax> Merger<'d, S> {
         }
     }
 
-    /// Goes on with a form that an earlier block began.
+    /// Continues a form that began in an earlier block.
     fn go_on(&mut self, mut rest: Rest, piece: Piece) {
         let mut at = 0;
         let ended = rest.skip.advance::<S>(&piece.block.bytes, &mut at);
@@ -184,7 +185,7 @@ impl<'d, S: Syntax> Merger<'d, S> {
                     self.accept(whole);
                     self.take_from(at, piece);
                 } else {
-                    // Something that only looks like the end of the form, such as a comment after `#_`.
+                    // The bracket only looks like the end of the form, for instance in a comment after `#_`.
                     rest.bytes.extend_from_slice(&piece.block.bytes[at..]);
                     self.take_text(&rest.bytes, rest.position);
                     if let Some(still) = self.rest.as_mut().filter(|still| still.position == rest.position) {
@@ -199,7 +200,7 @@ impl<'d, S: Syntax> Merger<'d, S> {
         }
     }
 
-    /// Takes in a block from `from` on, where a form may begin.
+    /// Adds a block from `from` on, where a form may begin.
     fn take_from(&mut self, from: usize, piece: Piece) {
         if from <= piece.head {
             let gap = scan::<S>(&piece.block.bytes[from..piece.head], piece.position + from as u64);
@@ -217,7 +218,7 @@ impl<'d, S: Syntax> Merger<'d, S> {
         self.accept_with_tail(scan, text);
     }
 
-    /// Takes in what was scanned of `text`, and keeps what is not finished.
+    /// Adds the scan of `text`, and keeps its incomplete end.
     fn accept_with_tail(&mut self, scan: Scan, text: &[u8]) {
         if let Some(tail) = scan.tail {
             let bytes = text[tail..].to_vec();
@@ -227,7 +228,7 @@ impl<'d, S: Syntax> Merger<'d, S> {
         self.accept(scan);
     }
 
-    /// Takes in what was scanned.
+    /// Adds a scan.
     fn accept(&mut self, mut scan: Scan) {
         self.problems.absorb(std::mem::take(&mut scan.problems));
         self.check_wrap(&scan);
@@ -261,7 +262,7 @@ impl<'d, S: Syntax> Merger<'d, S> {
         self.events = events;
     }
 
-    /// Checks the bracket around the maps across pieces; inside one the scan has done it.
+    /// Checks the bracket around the maps across pieces. The scan has checked it inside one piece.
     fn check_wrap(&mut self, scan: &Scan) {
         let Some((bracket, at)) = scan.wrap.first else { return };
         let opens = matches!(bracket, b'[' | b'(');
@@ -276,7 +277,7 @@ impl<'d, S: Syntax> Merger<'d, S> {
         self.wrap = scan.wrap.open.map(|(due, at)| (due, scan.base + at as u64));
     }
 
-    /// Takes in a transaction, or half of one. `None` when it is left out.
+    /// Adds a transaction, or half of one. `None` if it is ignored.
     fn record(&mut self, scan: &Scan, record: &Record) -> Option<DraftTxn> {
         let next = self.clients.len();
         let client = *self.client_of.entry(record.process).or_insert(next);
@@ -316,7 +317,7 @@ impl<'d, S: Syntax> Merger<'d, S> {
         }
     }
 
-    /// A completion whose invocation is in an earlier piece.
+    /// Handles a completion whose invocation is in an earlier piece.
     fn answered(
         &mut self,
         client: usize,
@@ -339,7 +340,7 @@ impl<'d, S: Syntax> Merger<'d, S> {
         Some(open.txn)
     }
 
-    /// A completion that nothing was invoked for.
+    /// Handles a completion without an invocation.
     fn not_invoked(
         &mut self,
         client: usize,
@@ -376,12 +377,12 @@ impl<'d, S: Syntax> Merger<'d, S> {
         self.draft.txn(session, name, Outcome::Unknown, Some(position))
     }
 
-    /// A mark of the piece that is being taken in, among all pieces.
+    /// Converts a mark of the current piece to one of the whole input.
     fn absolute(&self, mark: Mark) -> Mark {
         Mark { event: self.events + mark.event, time: mark.time }
     }
 
-    /// Records how a transaction ended. `invoke` is absolute, `mark` is of this piece.
+    /// Records the end of a transaction. `invoke` is absolute, `mark` is relative to this piece.
     fn ended(
         &mut self,
         client: usize,
@@ -410,7 +411,7 @@ impl<'d, S: Syntax> Merger<'d, S> {
             let name = self.draft.values.nat(index);
             self.draft.name_completion(txn, name);
         }
-        // Nothing else may have begun when it was over.
+        // No other transaction may have begun before its end.
         let maps = if invoke.is_some() { 2 } else { 1 };
         if record.init && kind == OpType::Ok && self.absolute(mark).event + 1 == maps {
             self.init = Some(txn);
@@ -421,7 +422,7 @@ impl<'d, S: Syntax> Merger<'d, S> {
         }
     }
 
-    /// An invocation that will not be answered any more.
+    /// Handles an invocation without a completion.
     fn never_ended(&mut self, open: Open) {
         if open.skipped {
             self.problems.warn(Warning::SkippedOperation, Some(open.position));
@@ -435,12 +436,12 @@ impl<'d, S: Syntax> Merger<'d, S> {
         self.late.extend(open.ops.into_iter().map(|late| (open.txn, late)));
     }
 
-    /// Ends the reading: the text is over.
+    /// Finishes reading at the end of the text.
     pub(super) fn finish(mut self) {
         if let Some(rest) = self.rest.take() {
             self.finish_rest(rest);
         }
-        // After another error the closing bracket may just not have been seen.
+        // After another error, the closing bracket may have been skipped.
         if let Some((due, position)) = self.wrap.filter(|_| !self.problems.failed()) {
             let message = "the input ends inside the vector that begins here";
             self.problems.error(Some(position), message, format!("a closing `{}`", char::from(due)));
@@ -460,8 +461,8 @@ impl<'d, S: Syntax> Merger<'d, S> {
         self.hand_over();
     }
 
-    /// Reads a form that the end of the text cut off, which is an error unless it is a comment, and what
-    /// may stand on later lines if it lacks only a bracket.
+    /// Reads a form that the end of the text cut off. This is an error, unless it is a comment. If only a
+    /// bracket is missing, also reads the operations that may be on later lines.
     fn finish_rest(&mut self, mut rest: Rest) {
         rest.bytes.push(b'\n');
         let mut from = 0;
@@ -478,7 +479,7 @@ impl<'d, S: Syntax> Merger<'d, S> {
         }
     }
 
-    /// Gives all operations to the draft, now that lists are known from registers.
+    /// Passes all operations to the draft, now that it is known which keys are lists.
     fn hand_over(&mut self) {
         self.settle_init();
         let bounds = self.bounds();
@@ -509,7 +510,7 @@ impl<'d, S: Syntax> Merger<'d, S> {
         }
     }
 
-    /// The keys that are lists, if some are and some are not.
+    /// The keys that are lists, if some keys are lists and some are not.
     fn list_keys(&self) -> FxHashSet<Value> {
         if !(self.lists && self.registers) {
             return FxHashSet::default();
@@ -520,7 +521,7 @@ impl<'d, S: Syntax> Merger<'d, S> {
     }
 }
 
-/// What operations are, once it is known which keys are lists.
+/// Decides the kind of operations, once it is known which keys are lists.
 pub(super) struct Kinds {
     lists: bool,
     registers: bool,
@@ -548,8 +549,8 @@ impl Kinds {
     }
 }
 
-/// The brackets that are open at the end of a form that is not finished. Those that end before do not end
-/// the form: only `scan` can judge it.
+/// The brackets that are open at the end of an incomplete form. A bracket that closes before does not end the
+/// form: only `scan` can decide that.
 fn brackets<S: Syntax>(bytes: &[u8]) -> Skip {
     let mut skip = Skip::new();
     let mut at = 0;
@@ -559,7 +560,7 @@ fn brackets<S: Syntax>(bytes: &[u8]) -> Skip {
     skip
 }
 
-/// The operations a piece keeps for a record in case nothing better comes.
+/// The operations of a record in a piece, to be used if no completion replaces them.
 fn late(scan: &Scan, record: &Record) -> Vec<Late> {
     let ops = &scan.pending[record.pending.start as usize..record.pending.end as usize];
     ops.iter().map(|&op| Late { position: scan.base + u64::from(op.at), op }).collect()

@@ -6,18 +6,18 @@ use isoscope_history::{Value, Values};
 use super::composite;
 use super::cursor::{Cursor, Stop, Syntax};
 
-/// A micro-operation, 16 bytes. What kind of read a [`Kind::ReadNil`] or [`Kind::ReadUnknown`] is depends on
+/// A micro-operation, 16 bytes. The kind of read of a [`Kind::ReadNil`] or [`Kind::ReadUnknown`] depends on
 /// the rest of the history.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MicroOp {
     pub(super) kind: Kind,
     pub(super) key: Value,
     pub(super) value: Value,
-    /// Where it begins in its piece of the text.
+    /// Its offset in its piece of the text.
     pub(super) at: u32,
 }
 
-/// What a micro-operation does, as far as it says itself.
+/// The kind of a micro-operation, as far as it is known without the rest of the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Append,
@@ -27,25 +27,25 @@ pub(super) enum Kind {
     ReadList,
     /// A read of nil: the initial state of a register or of a list.
     ReadNil,
-    /// A read whose result nobody learned.
+    /// A read whose result is unknown.
     ReadUnknown,
     Insert,
     Delete,
-    /// A value that is there at the beginning, if its operation is believed; otherwise an insert.
+    /// An initial value, if its operation is accepted as `:init`; otherwise an insert.
     Init,
-    /// A read of all keys; the value is the number of a row of [`MicroOps::ranges`].
+    /// A read of all keys; the value is the index of a row of [`MicroOps::ranges`].
     Range,
 }
 
-/// What a micro-operation is called.
+/// The name of a micro-operation.
 #[derive(Clone, Copy)]
 enum Name {
-    /// One of a key.
+    /// An operation on one key.
     Item(Item),
     Predicate,
 }
 
-/// What is done to a key.
+/// The kind of an operation on one key.
 #[derive(Clone, Copy)]
 enum Item {
     Read,
@@ -56,29 +56,29 @@ enum Item {
 /// Keys with their values.
 pub(super) type Rows = Vec<(Value, Value)>;
 
-/// Where micro-operations go, with the buffer that reading lists needs.
+/// Collects micro-operations, with the buffer for reading lists.
 #[derive(Default)]
 pub(super) struct MicroOps {
     pub(super) values: Values,
     elements: Vec<Value>,
-    /// Whether something shows that some keys are lists.
+    /// Whether some key is known to be a list.
     pub(super) lists: bool,
-    /// Whether something shows that some keys are registers.
+    /// Whether some key is known to be a register.
     pub(super) registers: bool,
-    /// What each [`Kind::Range`] found.
+    /// The rows that each [`Kind::Range`] returned.
     pub(super) ranges: Vec<Rows>,
-    /// How many predicates were read of which only the rows found count, and where the first is.
+    /// The number of predicate reads for which only the returned rows count, and the position of the first.
     pub(super) partial: Option<(u64, u32)>,
 }
 
-/// What a transaction's value must be, for messages.
+/// The form of a transaction's value, for messages.
 const A_TRANSACTION: &str = "a vector of micro-operations such as [[:append 1 2] [:r 1 nil]]";
-/// What rows must be, for messages.
+/// The form of rows, for messages.
 const ROWS: &str = "the rows: a map from keys to values such as {:x 1}, or nil";
 const THE_END: Stop = Stop::Expected("the end of the micro-operation after its value");
 
 impl MicroOps {
-    /// Reads the value of a transaction. Unless it is known to have `happened`, what it read is unknown.
+    /// Reads the value of a transaction. Unless it `happened`, the results of its reads are unknown.
     pub(super) fn read<S: Syntax>(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -100,8 +100,8 @@ impl MicroOps {
         Ok(())
     }
 
-    /// Reads a micro-operation. `None` where it is a predicate's, which may be several operations or nothing and goes to
-    /// `out` by itself.
+    /// Reads a micro-operation. `None` for a predicate read, which may give several operations or none and
+    /// adds them to `out` itself.
     #[inline]
     fn micro_op<S: Syntax>(
         &mut self,
@@ -154,7 +154,7 @@ impl MicroOps {
         S::scalar(cursor, &mut self.values)
     }
 
-    /// Reads what follows `:rp`: the predicate and the rows found.
+    /// Reads what follows `:rp`: the predicate and the returned rows.
     #[cold]
     fn predicate<S: Syntax>(
         &mut self,
@@ -195,7 +195,7 @@ impl MicroOps {
         Ok(())
     }
 
-    /// Reads the value of an `:init`: what each key holds at the beginning.
+    /// Reads the value of an `:init`: the initial value of each key.
     #[cold]
     pub(super) fn init<S: Syntax>(
         &mut self,
@@ -209,7 +209,7 @@ impl MicroOps {
         Ok(())
     }
 
-    /// Reads keys with their values: a map, pairs, or nil for none.
+    /// Reads keys with their values: a map, pairs, or nil for no rows.
     fn rows<S: Syntax>(&mut self, cursor: &mut Cursor<'_>) -> Result<Rows, Stop> {
         let mut rows = Vec::new();
         let mut first = true;
@@ -238,7 +238,7 @@ impl MicroOps {
         Ok(rows)
     }
 
-    /// JSON has only strings for names: one that spells an integer is that integer.
+    /// Names in JSON are strings. A name that spells an integer is that integer.
     fn json_key<S: Syntax>(&mut self, cursor: &mut Cursor<'_>) -> Result<Value, Stop> {
         let start = cursor.at;
         let name = S::name(cursor)?.and_then(|name| std::str::from_utf8(name).ok());
@@ -250,7 +250,7 @@ impl MicroOps {
         S::scalar(cursor, &mut self.values)
     }
 
-    /// The result of a read: nil, a scalar, or a list of scalars.
+    /// Reads the result of a read: nil, a scalar, or a list of scalars.
     #[inline]
     fn result<S: Syntax>(&mut self, cursor: &mut Cursor<'_>) -> Result<(Kind, Value), Stop> {
         let Some(close) = S::open(cursor) else {
@@ -266,13 +266,13 @@ impl MicroOps {
     }
 }
 
-/// A row that was found, as a read.
+/// A returned row, as a read.
 pub(super) fn found(key: Value, value: Value, at: u32) -> MicroOp {
     let kind = if value == Value::NIL { Kind::ReadNil } else { Kind::Read };
     MicroOp { kind, key, value, at }
 }
 
-/// Whether what stands here begins like the value of a transaction, whatever the operation is called.
+/// Whether the text here begins like the value of a transaction, independent of the operation's name.
 pub(super) fn begins_transaction<S: Syntax>(cursor: &mut Cursor<'_>) -> bool {
     let mut begins = || {
         let close = S::open(cursor)?;
@@ -284,7 +284,7 @@ pub(super) fn begins_transaction<S: Syntax>(cursor: &mut Cursor<'_>) -> bool {
     begins().is_some()
 }
 
-/// The name of a micro-operation.
+/// Reads the name of a micro-operation.
 #[inline]
 fn name<S: Syntax>(cursor: &mut Cursor<'_>, close: u8, first: &mut bool) -> Result<Name, Stop> {
     const A_NAME: &str = "the name of a micro-operation: r, w, append, insert, delete or rp";
@@ -304,7 +304,7 @@ fn name<S: Syntax>(cursor: &mut Cursor<'_>, close: u8, first: &mut bool) -> Resu
     }
 }
 
-/// Goes to the next element, which must be there.
+/// Moves to the next element, which must exist.
 #[inline]
 fn element<S: Syntax>(
     cursor: &mut Cursor<'_>,

@@ -1,4 +1,4 @@
-//! One operation map: its fields, with the value only bracketed.
+//! Reads one operation map: its fields, with the value only checked for matching brackets.
 
 use std::ops::Range;
 
@@ -8,16 +8,16 @@ use super::cursor::{Cursor, Stop, Syntax};
 
 /// An operation map.
 pub(super) struct OpMap<'a> {
-    /// Where it begins.
+    /// The offset of the map.
     pub(super) at: usize,
     pub(super) kind: OpType,
     pub(super) process: Process,
     pub(super) function: Function,
-    /// Where its value begins; `None` when there is none or it is nil.
+    /// The offset of its value; `None` if it is missing or nil.
     pub(super) value: Option<usize>,
     pub(super) time: i64,
     pub(super) index: Option<u64>,
-    /// Fields that mean nothing here: name, and where their value stands.
+    /// Unknown fields: the name, and the range of the value.
     pub(super) notes: Vec<(&'a [u8], Range<usize>)>,
 }
 
@@ -41,19 +41,19 @@ pub(super) enum Process {
 /// The `:f`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Function {
-    /// A transaction, or not said.
+    /// A transaction, or missing.
     Txn,
     /// The initial values of keys.
     Init,
-    /// Something whose value need not be a transaction.
+    /// An operation whose value need not be a transaction.
     Other,
 }
 
-/// The fields that mean something, each of which a map has once.
+/// The known fields. A map has each at most once.
 const FIELDS: [&[u8]; 6] = [b"type", b"value", b"process", b"f", b"time", b"index"];
 const A_TYPE: &str = "a type: invoke, ok, fail or info";
 
-/// Reads the map that begins at the cursor. When it is whole but wrong, the cursor is where it is wrong.
+/// Reads the map that begins at the cursor. If the map is complete but invalid, the cursor is at the error.
 pub(super) fn read<'a, S: Syntax>(cursor: &mut Cursor<'a>) -> Result<OpMap<'a>, Stop> {
     let at = cursor.at;
     let mut kind = None;
@@ -118,7 +118,7 @@ fn op_type<S: Syntax>(cursor: &mut Cursor<'_>) -> Result<OpType, Stop> {
     }
 }
 
-/// Reads the value of any field but the type.
+/// Reads the value of any field except the type.
 #[inline]
 fn field<'a, S: Syntax>(cursor: &mut Cursor<'a>, name: &'a [u8], map: &mut OpMap<'a>) -> Result<(), Stop> {
     let start = cursor.at;

@@ -1,8 +1,8 @@
-//! Histories with rows: what the keys hold at the beginning, and reads of all of them.
+//! Histories with rows: the initial values of the keys, and reads of all keys.
 //!
-//! A read of all keys is a range read from the lowest key of the history to the highest one, so it is known only at
-//! the end what that is. Where keys have no common order there is no such range: then the rows found are reads, and a
-//! warning says that the absence of others is not judged.
+//! A read of all keys is a range read from the lowest to the highest key of the history, which are known only
+//! at the end. If the keys have no common order, there is no such range: then the returned rows are reads,
+//! and a warning says that the absence of other rows is not checked.
 
 use isoscope_history::{DraftTxn, RangeRow, Remap, Value};
 
@@ -13,7 +13,7 @@ use super::scan::Scan;
 use crate::problem::Warning;
 
 impl<S: Syntax> Merger<'_, S> {
-    /// Takes over the rows that a piece found, and gives its range reads their new numbers.
+    /// Adds the rows that a piece returned, and renumbers its range reads.
     pub(super) fn take_ranges(&mut self, scan: &mut Scan, remap: Option<&Remap>) {
         let before = self.ranges.len() as u64;
         let ranges = std::mem::take(&mut scan.micro.ranges);
@@ -31,7 +31,7 @@ impl<S: Syntax> Merger<'_, S> {
         }
     }
 
-    /// Turns the `:init` transaction into initial values.
+    /// Converts the `:init` transaction to initial values.
     pub(super) fn settle_init(&mut self) {
         let Some(init) = self.init else { return };
         let own = |held: &Held| {
@@ -39,7 +39,7 @@ impl<S: Syntax> Merger<'_, S> {
             ops.map(|(_, op)| (op, held.base + u64::from(op.at))).collect::<Vec<_>>()
         };
         let ops: Vec<(MicroOp, u64)> = self.held.iter().flat_map(own).collect();
-        // An ordinary transaction may be called `:init` too.
+        // An ordinary transaction may have `:f :init` too.
         if ops.iter().any(|(op, _)| op.kind != Kind::Init) {
             return;
         }
@@ -51,7 +51,7 @@ impl<S: Syntax> Merger<'_, S> {
         self.problems.warn_many(Warning::ExplicitInitial, ops.len() as u64, first);
     }
 
-    /// The lowest and the highest key, where there are reads of all keys and the keys have an order.
+    /// The lowest and the highest key, if there are reads of all keys and the keys have an order.
     pub(super) fn bounds(&self) -> Option<(Value, Value)> {
         if self.ranges.is_empty() {
             return None;
@@ -69,7 +69,7 @@ impl<S: Syntax> Merger<'_, S> {
         })
     }
 
-    /// Makes reads of the rows that range reads found.
+    /// Converts range reads to reads of the returned rows.
     pub(super) fn expand_ranges(&mut self) {
         if self.ranges.is_empty() {
             return;
@@ -98,7 +98,7 @@ impl<S: Syntax> Merger<'_, S> {
         self.problems.warn_many(Warning::PartialPredicate, count, first);
     }
 
-    /// Gives operations to the draft, some of which may be range reads.
+    /// Passes operations to the draft, some of which may be range reads.
     pub(super) fn push_rows(&mut self, held: &Held, (low, high): (Value, Value), kinds: &Kinds) {
         for (txn, op) in held.each() {
             let position = Some(held.base + u64::from(op.at));
@@ -115,7 +115,7 @@ impl<S: Syntax> Merger<'_, S> {
 }
 
 impl Held {
-    /// Every operation with its transaction.
+    /// All operations with their transactions.
     fn each(&self) -> impl Iterator<Item = (DraftTxn, MicroOp)> + '_ {
         let mut ops = self.ops.iter().copied();
         let owners = self.runs.iter().flat_map(|&(txn, count)| std::iter::repeat_n(txn, count as usize));

@@ -1,12 +1,12 @@
-//! A piece of text as records of transactions.
+//! Scans a piece of text into records of transactions.
 //!
-//! A piece is read as if it began between two maps; whether it did is for the merger to know. Where both
-//! the invocation and the completion of a transaction are in the piece, they become one [`Record`] and only
-//! the value that counts is read. What is left open at the end of the piece is read then, and kept apart
-//! from the operations that are certain: the merger may find that a later piece makes it void.
+//! A piece is read as if it began between two maps. The merger checks whether it did. If both the invocation
+//! and the completion of a transaction are in the piece, they become one [`Record`] and only the value that
+//! counts is read. The values of invocations that are open at the end of the piece are read then. They are
+//! kept apart from the certain operations, because a later piece may replace them.
 //!
-//! Invariants: records stand in the order of their first map; [`Scan::runs`] covers [`Scan::ops`] in
-//! order, one run a record at most; [`Record::pending`] ranges lie in [`Scan::pending`].
+//! Invariants: records are in the order of their first map; [`Scan::runs`] covers [`Scan::ops`] in order,
+//! with at most one run per record; [`Record::pending`] ranges are inside [`Scan::pending`].
 
 use std::ops::Range;
 
@@ -19,50 +19,50 @@ use super::opmap::{self, Function, OpMap, OpType, Process};
 use super::skip::Skip;
 use crate::problem::{Problems, Warning};
 
-/// How far beyond an error the end of its form is looked for.
+/// How far after an error to search for the end of its form.
 const RECOVERY: usize = 64 << 10;
 
-/// What a piece of text holds.
+/// The content of a piece of text.
 pub(super) struct Scan {
     /// The position of the piece.
     pub(super) base: u64,
     pub(super) records: Vec<Record>,
     pub(super) ops: Vec<MicroOp>,
-    /// Whose operations `ops` are: record and number of operations.
+    /// The records of the operations in `ops`: a record and a number of operations.
     pub(super) runs: Vec<(u32, u32)>,
-    /// Operations that count only if nothing better comes.
+    /// Operations that count only if no completion replaces them.
     pub(super) pending: Vec<MicroOp>,
     pub(super) notes: Vec<Note>,
     pub(super) micro: MicroOps,
-    /// How many maps of clients there are.
+    /// The number of client maps.
     pub(super) events: u32,
-    /// The closing bracket expected or found first, and what is open at the end; see [`Wrap`].
+    /// The closing bracket expected or found first, and the bracket open at the end; see [`Wrap`].
     pub(super) wrap: Wrap,
-    /// Where a form begins that is not finished.
+    /// The offset of an incomplete form.
     pub(super) tail: Option<usize>,
     pub(super) problems: Problems,
 }
 
-/// A transaction, or the half of one that a piece has.
+/// A transaction, or the half of one that is in this piece.
 pub(super) struct Record {
-    /// `None` when no process is named.
+    /// `None` if the map has no process.
     pub(super) process: Option<i64>,
-    /// Where its first map begins.
+    /// The offset of its first map.
     pub(super) at: u32,
     pub(super) index: Option<u64>,
     /// The index of its completion.
     pub(super) done_index: Option<u64>,
-    /// Its `:f` is `:init`.
+    /// Whether its `:f` is `:init`.
     pub(super) init: bool,
     pub(super) invoke: Option<Mark>,
     pub(super) done: Option<(OpType, Mark)>,
     /// Operations in [`Scan::pending`].
     pub(super) pending: Range<u32>,
-    /// It has no operations because its value is none of a transaction.
+    /// Whether it has no operations because its value is not a transaction.
     pub(super) skipped: bool,
 }
 
-/// When something happened: the number of the map among those of clients, and the client's clock.
+/// The time of an event: the number of the map among the client maps, and the client's clock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     pub(super) event: u32,
@@ -76,12 +76,12 @@ pub(super) struct Note {
     pub(super) text: Value,
 }
 
-/// The vector or list around the maps, as one piece sees it.
+/// The vector or list around the maps, as far as this piece shows it.
 #[derive(Default)]
 pub(super) struct Wrap {
-    /// The first bracket of the piece and where it is.
+    /// The first bracket of the piece and its offset.
     pub(super) first: Option<(u8, usize)>,
-    /// After the last bracket of the piece: the closing bracket that is due and where its opening one is.
+    /// After the last bracket of the piece: the expected closing bracket and the offset of the opening one.
     pub(super) open: Option<(u8, usize)>,
 }
 
@@ -92,7 +92,7 @@ struct Open {
     function: Function,
 }
 
-/// Reads a piece of text.
+/// Scans a piece of text.
 pub(super) fn scan<S: Syntax>(bytes: &[u8], base: u64) -> Scan {
     let mut scanner = Scanner {
         bytes,
@@ -133,7 +133,7 @@ struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    /// Reads the form at or after `at` and says where to go on; `None` at the end.
+    /// Reads the form at or after `at` and returns where to continue; `None` at the end.
     fn form<S: Syntax>(&mut self, mut at: usize) -> Option<usize> {
         while let Some(b' ' | b',' | b'\n' | b'\t' | b'\r' | 0x0b | 0x0c) = self.bytes.get(at) {
             at += 1;
@@ -182,7 +182,7 @@ impl<'a> Scanner<'a> {
         Ok(true)
     }
 
-    /// Whether a closing bracket can be right, as far as this piece knows.
+    /// Whether a closing bracket may be correct, as far as this piece shows.
     fn may_close(&self, bracket: u8) -> bool {
         match (&self.out.wrap.open, self.out.wrap.first) {
             (Some((due, _)), _) => *due == bracket,
@@ -242,7 +242,7 @@ impl<'a> Scanner<'a> {
             Some(open) if !happened && open.value.is_some() => {
                 (value, function) = (open.value, open.function);
             }
-            // An earlier piece may have the invocation, whose operations would be the better ones.
+            // The invocation may be in an earlier piece. Its operations then replace these.
             None if !happened => {
                 let own = Open { record, value, function };
                 self.keep_pending::<S>(&own);
@@ -262,7 +262,7 @@ impl<'a> Scanner<'a> {
         Ok(record)
     }
 
-    /// Reads a value into `out`; false when it is none of a transaction.
+    /// Reads a value into `out`. Returns false if it is not the value of a transaction.
     fn value<S: Syntax>(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -275,7 +275,7 @@ impl<'a> Scanner<'a> {
         cursor.at = start;
         if function == Function::Init && matches!(cursor.peek(), Some(b'{' | b'[' | b'(')) {
             let read = self.out.micro.init::<S>(cursor, out);
-            // An ordinary transaction may be called `:init` too.
+            // An ordinary transaction may have `:f :init` too.
             let bad = std::mem::replace(&mut cursor.at, start);
             if read.is_ok() || !micro::begins_transaction::<S>(cursor) {
                 cursor.at = bad;
@@ -289,11 +289,11 @@ impl<'a> Scanner<'a> {
             }
             cursor.at = start;
         }
-        // After an error no operation of the input counts, so half a transaction does no harm.
+        // After an error, no operation of the input is used, so half a transaction does no harm.
         self.out.micro.read::<S>(cursor, happened, out).map(|()| true)
     }
 
-    /// Reads the value of an invocation that this piece does not answer.
+    /// Reads the value of an invocation without a completion in this piece.
     fn keep_pending<S: Syntax>(&mut self, open: &Open) {
         let mut cursor = Cursor { bytes: self.bytes, at: open.value.unwrap_or(0) };
         let mut pending = std::mem::take(&mut self.out.pending);
@@ -305,7 +305,7 @@ impl<'a> Scanner<'a> {
             Ok(true) => {}
             Ok(false) => self.skip_record(open.record),
             Err(Stop::Expected(what)) => self.error(cursor.at, what),
-            // A value was gone over before, so it is whole.
+            // The value was skipped before, so it is complete.
             Err(Stop::Incomplete) => self.error(cursor.at, "a transaction"),
         }
     }
@@ -337,7 +337,7 @@ impl<'a> Scanner<'a> {
         self.out.records[record as usize].skipped = true;
     }
 
-    /// Keeps the fields that mean nothing here.
+    /// Stores the unknown fields.
     fn note(&mut self, cursor: &mut Cursor<'a>, map: &OpMap<'a>, record: u32) -> Result<(), Stop> {
         // A completion repeats the `:f` of its invocation.
         let repeats = map.kind != OpType::Invoke && self.out.records[record as usize].invoke.is_some();
@@ -370,8 +370,8 @@ fn an_operation<S: Syntax>() -> &'static str {
     }
 }
 
-/// Where to go on after an error at `at` in the form that begins at `start`: after the form if it has an
-/// end nearby, else at the next line that begins like an operation.
+/// Where to continue after an error at `at` in the form that begins at `start`: after the form, if it ends
+/// nearby, or else at the next line that begins like an operation.
 fn recover<S: Syntax>(bytes: &[u8], start: usize, at: usize) -> usize {
     let near = &bytes[..bytes.len().min(at + RECOVERY)];
     let mut cursor = Cursor { bytes: near, at: start };

@@ -1,20 +1,21 @@
-//! Going over a form without reading it, by matching brackets.
+//! Skips a form without reading it, by matching brackets.
 //!
-//! Most of a history is values that need no look: the value of every invocation that was answered, and
-//! fields nobody asked for. A [`Skip`] goes over them at about a byte a cycle. It can stop at the end of
-//! one buffer and go on in the next, so a form that is spread over many blocks is looked at once.
+//! Most of a history consists of values that need not be read: the value of every invocation with an `ok`
+//! completion, and unused fields. A [`Skip`] passes over them at about one byte per cycle. It can stop at the
+//! end of one buffer and continue in the next, so each byte of a form that extends over many blocks is
+//! examined once.
 //!
-//! Invariant: brackets nest and match, no deeper than [`NESTING`]; anything else is an error at the byte
-//! that breaks the rule. There is no recursion.
+//! Invariant: brackets nest and match, no deeper than [`NESTING`]; anything else is an error at the byte that
+//! violates the rule. There is no recursion.
 
 use super::cursor::{Stop, Syntax};
 
-/// How deep brackets may nest. An operation map in the wild needs about ten.
+/// The maximal nesting depth of brackets. Real operation maps need about ten.
 pub(crate) const NESTING: usize = 128;
 
-/// Where between brackets, strings and comments a form was left.
+/// The state of the scanner between brackets, strings and comments.
 pub(crate) struct Skip {
-    /// The closing brackets still to come, innermost last.
+    /// The expected closing brackets, innermost last.
     closers: [u8; NESTING],
     depth: usize,
     mode: Mode,
@@ -29,7 +30,7 @@ enum Mode {
     Character,
 }
 
-/// Bytes that mean something between brackets, in any of the syntaxes.
+/// Bytes with a meaning between brackets, in either syntax.
 const SPECIAL: [bool; 256] = {
     let mut table = [false; 256];
     let special = b"{}[]()\";\\";
@@ -42,13 +43,13 @@ const SPECIAL: [bool; 256] = {
 };
 
 impl Skip {
-    /// At the beginning of a form.
+    /// The state at the beginning of a form.
     pub(crate) fn new() -> Skip {
         Skip { closers: [0; NESTING], depth: 0, mode: Mode::Form }
     }
 
-    /// Goes on at `*at`. True with `*at` after the end of the form, which is a closing bracket, a closing
-    /// quote or the end of a comment; false with `*at` at the end of the bytes.
+    /// Continues at `*at`. Returns true with `*at` after the end of the form, which is a closing bracket, a
+    /// closing quote or the end of a comment. Returns false with `*at` at the end of the bytes.
     pub(crate) fn advance<S: Syntax>(&mut self, bytes: &[u8], at: &mut usize) -> Result<bool, Stop> {
         while *at < bytes.len() {
             match self.mode {
@@ -88,7 +89,7 @@ impl Skip {
         Ok(false)
     }
 
-    /// Takes in a special byte. True when it ends the form.
+    /// Processes a special byte. Returns true if it ends the form.
     #[inline]
     fn special<S: Syntax>(&mut self, byte: u8) -> Result<bool, Stop> {
         let closer = match byte {

@@ -1,14 +1,14 @@
-//! Writing a history as operation maps, one a line, in either syntax.
+//! Writes a history as operation maps, one per line, in either syntax.
 //!
-//! A transaction is two lines, its invocation and its completion, in an order that says what is known of
-//! real time and nothing else: by events, or else by clients' times, where a completion and an invocation
+//! A transaction is two lines, its invocation and its completion, in an order that states exactly what is
+//! known of real-time order: by events, or else by the clients' times, where a completion and an invocation
 //! at the same time count as overlapping. A transaction whose invocation was not recorded is its completion
-//! alone, since every place for an invocation would claim that something happened before it.
+//! alone, since any position of an invocation would claim that another transaction precedes it.
 //!
-//! Every key begins with nil in these formats. A history in which keys begin with something else says nil
-//! wherever it says that, in reads and writes alike, so that what is ambiguous stays so. Where rows come and go, nil is
-//! the absence of a row and cannot stand for anything else: then an operation of `:f :init` at the beginning says what
-//! each key begins with ([`Start`]).
+//! The initial value of every key is nil in these formats. If keys have another initial value, that value is
+//! written as nil in reads and writes alike, so that ambiguous reads stay ambiguous. If the history has rows,
+//! nil means the absence of a row and cannot represent anything else. Then an operation of `:f :init` at the
+//! beginning contains the initial value of each key ([`Start`]).
 
 use std::io::Write;
 
@@ -17,28 +17,28 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{Losses, WriteError};
 
-/// How a syntax spells things.
+/// The spelling of a syntax.
 pub(crate) trait Script {
     /// The format's name.
     const FORMAT: &'static str;
-    /// Between the fields of a map.
+    /// The separator between the fields of a map.
     const COMMA: &'static [u8];
-    /// Between the elements of a sequence.
+    /// The separator between the elements of a sequence.
     const BETWEEN: &'static [u8];
-    /// The absence of a value.
+    /// The spelling of nil.
     const NIL: &'static [u8];
     /// Whether the keys of a map can be any scalar.
     const MAPS: bool;
 
-    /// The key of a map, with what stands between it and its value.
+    /// Writes the key of a map, with the separator between it and its value.
     fn push_key(out: &mut Vec<u8>, name: &str);
-    /// A keyword, or what stands for one.
+    /// Writes a keyword, or its substitute.
     fn push_name(out: &mut Vec<u8>, name: &str);
-    /// A value that is no list.
+    /// Writes a value that is not a list.
     fn push_scalar(out: &mut Vec<u8>, datum: Datum<'_>, losses: &mut Losses);
 }
 
-/// Writes data that every syntax spells alike; nil and unknown values are the caller's.
+/// Writes data that both syntaxes spell alike. The caller writes nil and unknown values.
 pub(crate) fn push_plain(out: &mut Vec<u8>, datum: Datum<'_>) {
     let text = match datum {
         Datum::Int(n) => n.to_string(),
@@ -49,7 +49,7 @@ pub(crate) fn push_plain(out: &mut Vec<u8>, datum: Datum<'_>) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Writes a history and says what is lost.
+/// Writes a history and returns what is lost.
 pub(crate) fn write<S: Script>(history: &History, out: &mut dyn Write) -> Result<Losses, WriteError> {
     let mut losses = Losses::default();
     check_expressible::<S>(history)?;
@@ -60,7 +60,7 @@ pub(crate) fn write<S: Script>(history: &History, out: &mut dyn Write) -> Result
     let start = Start::of(history);
     let mut buffer = Vec::with_capacity(1 << 16);
     if start == Start::Init {
-        // A session that has no other transaction leaves no trace.
+        // A session without transactions has no lines.
         let process = processes.iter().max().map_or(0, |process| process.saturating_add(1));
         push_init::<S>(&mut buffer, history, process);
     }
@@ -78,12 +78,12 @@ pub(crate) fn write<S: Script>(history: &History, out: &mut dyn Write) -> Result
     Ok(losses)
 }
 
-/// How it is said what keys begin with.
+/// How initial values are expressed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Start {
-    /// Whatever they begin with is nil.
+    /// Every initial value is written as nil.
     Nil,
-    /// The first operation says it.
+    /// The first operation contains the initial values.
     Init,
 }
 
@@ -94,19 +94,19 @@ impl Start {
         if has_rows && history.keys().any(begins) { Start::Init } else { Start::Nil }
     }
 
-    /// Whether a value that is written or was read is spelt nil because its key begins with it.
+    /// Whether a value that is written or was read is spelt nil because it is its key's initial value.
     fn renames(self, history: &History, op: &OpView) -> bool {
         self == Start::Nil && history.is_initial(op.key, op.value)
     }
 }
 
-/// Whether rows come and go.
+/// Whether the history has rows: inserts, deletes or range reads.
 fn has_rows(history: &History) -> bool {
     let mut ops = history.txns().flat_map(|txn| history.ops_of(txn));
     ops.any(|op| matches!(op.kind, OpKind::Insert | OpKind::Delete | OpKind::RangeRead))
 }
 
-/// The operation that says what keys begin with: its completion alone, which comes before all others.
+/// Writes the operation with the initial values: only its completion, before all others.
 fn push_init<S: Script>(out: &mut Vec<u8>, history: &History, process: u64) {
     let values = history.keys().map(|key| (history.key_name(key), history.initial(key)));
     let values: Vec<(Value, Value)> = values.filter(|&(_, value)| value != Value::NIL).collect();
@@ -141,7 +141,7 @@ fn push_tail<S: Script>(out: &mut Vec<u8>, process: u64, time: i64, index: usize
     out.extend_from_slice(b"}\n");
 }
 
-/// Keys with their values: a map, or pairs where a name can only be a string.
+/// Writes keys with their values: a map, or pairs if names can only be strings.
 fn push_map<S: Script>(out: &mut Vec<u8>, history: &History, rows: &[(Value, Value)]) {
     let (open, between, close): (_, _, &[u8]) =
         if S::MAPS { (b'{', S::COMMA, b"}") } else { (b'[', S::BETWEEN, b"]") };
@@ -161,14 +161,14 @@ fn push_map<S: Script>(out: &mut Vec<u8>, history: &History, rows: &[(Value, Val
 
 /// One line of the output.
 struct Line {
-    /// Its place in real time; invocations come before completions of the same time.
+    /// Its place in real-time order; invocations come before completions of the same time.
     place: (i64, bool),
     txn: Txn,
     completion: bool,
 }
 
-/// The lines in the order they are written. Inside a session they stand in session order, so sorting by
-/// place, which never falls inside a session, keeps that order.
+/// The lines in the order they are written. The lines of a session are generated in session order with
+/// non-decreasing places, so a stable sort by place keeps session order.
 fn lines(history: &History, losses: &mut Losses) -> Vec<Line> {
     let mut lines = Vec::with_capacity(2 * history.txn_count());
     let mut moved = 0;
@@ -205,7 +205,7 @@ fn push_session_lines(history: &History, session: Session, lines: &mut Vec<Line>
     }
 }
 
-/// When a transaction began and ended, as far as the history says.
+/// The begin and the end of a transaction, as far as recorded.
 fn interval(history: &History, txn: Txn) -> (Option<i64>, Option<i64>) {
     let i = txn.index();
     let event = |event: u32| (event != NO_EVENT).then_some(i64::from(event));
@@ -244,8 +244,8 @@ fn push_line<S: Script>(
 
 fn push_ops<S: Script>(out: &mut Vec<u8>, history: &History, txn: Txn, happened: bool, start: Start) {
     out.push(b'[');
-    let told = history.ops_of(txn).filter(|op| is_told(history, txn, op));
-    for (i, op) in told.enumerate() {
+    let expressible = history.ops_of(txn).filter(|op| is_expressible(history, txn, op));
+    for (i, op) in expressible.enumerate() {
         if i > 0 {
             out.extend_from_slice(S::BETWEEN);
         }
@@ -287,7 +287,7 @@ fn push_ops<S: Script>(out: &mut Vec<u8>, history: &History, txn: Txn, happened:
 }
 
 fn push_value<S: Script>(out: &mut Vec<u8>, history: &History, value: Value) {
-    // Losses of spelling were counted by `check_spelling`.
+    // `check_spelling` has counted the losses of spelling.
     let mut counted = Losses::default();
     match history.datum(value) {
         Datum::Nil | Datum::Unknown => out.extend_from_slice(S::NIL),
@@ -308,8 +308,8 @@ fn push_value<S: Script>(out: &mut Vec<u8>, history: &History, value: Value) {
     }
 }
 
-/// Whether an operation can be told: nil for the result of a committed read would mean the initial state.
-fn is_told(history: &History, txn: Txn, op: &OpView) -> bool {
+/// Whether an operation can be expressed: nil as the result of a committed read would mean the initial state.
+fn is_expressible(history: &History, txn: Txn, op: &OpView) -> bool {
     !op.kind.is_read() || history.outcome(txn) != Outcome::Committed || op.value != Value::UNKNOWN
 }
 
@@ -333,7 +333,7 @@ fn check_expressible<S: Script>(history: &History) -> Result<(), WriteError> {
             }
             (OpKind::Read, Datum::List(_)) => return inexpressible("registers that hold lists"),
             (OpKind::Insert | OpKind::Write | OpKind::Append, Datum::Unknown) => {
-                return inexpressible("writes of values nobody learned");
+                return inexpressible("writes of unknown values");
             }
             (OpKind::Write | OpKind::Read, Datum::Nil)
                 if !has_rows && !history.is_initial(op.key, op.value) =>
@@ -352,7 +352,7 @@ fn check_expressible<S: Script>(history: &History) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// Whether a range read covers all keys, and its rows can be spelt.
+/// Whether a range read covers all keys, and its rows can be expressed.
 fn is_whole(history: &History, op: Op) -> bool {
     let Some(row) = history.range(op) else { return false };
     let within = |name: Value| row.covers(history.table(), name);
@@ -362,7 +362,7 @@ fn is_whole(history: &History, op: Op) -> bool {
         && row.live.iter().all(|&(key, value)| within(key) && plain(value))
 }
 
-/// Finds different names or values that would be written alike, which could change a verdict.
+/// Finds different names or values with the same spelling, which could change a verdict.
 fn check_spelling<S: Script>(history: &History, losses: &mut Losses) -> Result<(), WriteError> {
     let mut spelt: FxHashSet<Value> = FxHashSet::default();
     let mut values: FxHashMap<Vec<u8>, Value> = FxHashMap::default();
@@ -399,7 +399,7 @@ fn note_losses(history: &History, losses: &mut Losses) {
         let committed = history.outcome(txn) == Outcome::Committed;
         for op in history.ops_of(txn) {
             let known_read = !op.kind.is_write() && op.value != Value::UNKNOWN;
-            unlearned += usize::from(!is_told(history, txn, &op));
+            unlearned += usize::from(!is_expressible(history, txn, &op));
             dropped += usize::from(known_read && !committed);
             let renamed = start == Start::Nil
                 && op.kind != OpKind::RangeRead
@@ -414,7 +414,7 @@ fn note_losses(history: &History, losses: &mut Losses) {
     losses.note_columns(history, true, true);
 }
 
-/// A transaction is called by the index of its first line.
+/// A transaction is named by the index of its first line.
 fn note_names(history: &History, lines: &[Line], first: usize, losses: &mut Losses) {
     let mut named = vec![false; history.txn_count()];
     let mut renamed = 0;

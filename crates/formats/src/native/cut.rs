@@ -1,20 +1,21 @@
-//! Where a recording that was cut off is complete, and what is kept of it; [`native`](super) says why that is sound.
+//! Determines up to where an incomplete recording is complete, and what is kept of it. [`native`](super)
+//! explains why this is sound.
 //!
-//! The last mark is known only at the end of the input. Until then, the transactions that the marks so far do not settle are
-//! remembered: few, since a mark settles all that returned before its time.
+//! The last mark is known only at the end of the input. Until then, the transactions that the marks so far do
+//! not decide are stored. They are few, since a mark decides all transactions that returned before its time.
 
 use isoscope_history::{Draft, DraftTxn, NO_TIME};
 
 use super::scan::{Mark, Scan};
 use crate::problem::{Problems, Warning};
 
-/// A file with marks, as far as it was read.
+/// The state of a file with marks that is being read.
 #[derive(Default)]
 pub(super) struct Cut {
     /// The time of the last mark.
     time: Option<i64>,
     has_ended: bool,
-    /// Transactions that had not returned at the last mark, in the order of the draft.
+    /// Transactions that had not returned at the last mark, in draft order.
     open: Vec<Open>,
 }
 
@@ -26,7 +27,7 @@ struct Open {
 }
 
 impl Cut {
-    /// Goes on with a block, the transactions of which are in the draft from `first` on.
+    /// Processes a block whose transactions are in the draft from `first` on.
     pub(super) fn follow(&mut self, first: u32, scan: &Scan, problems: &mut Problems) {
         let end = scan.mark.and_then(|(mark, at)| (mark == Mark::End).then_some(at));
         let is_late = |at: u32| self.has_ended || end.is_some_and(|end| at > end);
@@ -35,7 +36,7 @@ impl Cut {
             problems.error(at, "a transaction after the end mark", "the end mark on the last line");
         }
         self.has_ended |= end.is_some();
-        // Of a transaction without times, nothing is known but that it stands here.
+        // For a transaction without times, only its line position is known.
         let opened = self.open.len();
         self.open.extend(scan.txns.iter().zip(first..).map(|(txn, id)| Open {
             txn: DraftTxn(id),
@@ -55,7 +56,7 @@ impl Cut {
         self.open.retain(|open| settled.is_none_or(|time| open.returned > time));
     }
 
-    /// Leaves out of the draft what the last mark does not vouch for, unless the file has its end.
+    /// Drops from the draft what the last mark does not cover, unless the file has its end mark.
     pub(super) fn make(self, draft: &mut Draft, problems: &mut Problems) {
         if self.has_ended || problems.failed() {
             return;

@@ -1,9 +1,9 @@
-//! The lines of a block, read without knowing any other block.
+//! Scans the lines of a block independently of all other blocks.
 //!
-//! A line is read field by field into columns that refer to the block's own table of values; what it
-//! means for the history (which session a name is, which number a transaction gets) is for the merge. A
-//! line that fails leaves its operations behind: then there is no history, or, where the line is the cut-off
-//! last one, they are taken back.
+//! A line is read field by field into columns that refer to the block's own table of values. The merge gives
+//! them their meaning in the history: the session of a name, the number of a transaction. A line that fails
+//! leaves its operations behind. Then either reading fails, or the line is the incomplete last one and its
+//! operations are removed.
 
 use isoscope_history::{Datum, NO_EVENT, NO_TIME, OpKind, Outcome, RangeRow, RawOp, Remap, Value, Values};
 
@@ -11,14 +11,14 @@ use crate::input::{Block, too_long};
 use crate::json::{self, Fault, Number, Scalar, Scanned, Scanner};
 use crate::problem::{Problems, Warning};
 
-/// The only version that is understood.
+/// The only supported version.
 const VERSION: i64 = 1;
 
 /// The fields of a transaction.
 const FIELDS: [&str; 9] =
     ["session", "txn", "outcome", "ops", "events", "times", "timestamps", "mark", "notes"];
 
-/// What a block holds. Transactions are numbered inside the block, in the order of their lines.
+/// The content of a block. Transactions are numbered inside the block, in the order of their lines.
 #[derive(Default)]
 pub(super) struct Scan {
     pub(super) base: u64,
@@ -27,7 +27,7 @@ pub(super) struct Scan {
     pub(super) ops: Vec<ScanOp>,
     /// The rows of range reads, in the order of the operations.
     pub(super) ranges: Vec<RangeRow>,
-    /// The operations once more as the draft takes them, if none of them is a range read.
+    /// The operations again in the form the draft takes, if none of them is a range read.
     pub(super) raw: Vec<RawOp>,
     pub(super) events: Vec<(u32, u32, u32)>,
     pub(super) times: Vec<(u32, i64, i64)>,
@@ -35,40 +35,40 @@ pub(super) struct Scan {
     pub(super) notes: Vec<(u32, Value, Value)>,
     pub(super) values: Values,
     pub(super) problems: Problems,
-    /// The last mark, and where it stands.
+    /// The last mark and its position.
     pub(super) mark: Option<(Mark, u32)>,
-    /// What follows cannot be understood without what was wrong here.
+    /// Whether the following lines cannot be interpreted because of an error.
     pub(super) stop: bool,
     elements: Vec<Value>,
     open_lists: Vec<usize>,
 }
 
-/// What the first line says.
+/// The content of the first line.
 #[derive(Default)]
 pub(super) struct Header {
     pub(super) initial: Option<Value>,
     pub(super) initials: Vec<(Value, Value)>,
     pub(super) sessions: Option<Vec<Value>>,
-    /// Whether marks tell how far the file is complete.
+    /// Whether marks determine up to where the file is complete.
     pub(super) marks: bool,
 }
 
-/// How far a recording is complete.
+/// Up to where a recording is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mark {
-    /// Every transaction invoked before this time stands above.
+    /// Every transaction invoked before this time is above.
     Time(i64),
-    /// Every transaction stands above.
+    /// Every transaction is above.
     End,
 }
 
-/// What a line that is not the header holds.
+/// The content of a line other than the header.
 enum Line {
     Txn(ScanTxn),
     Mark(Mark),
 }
 
-/// A transaction, but for its operations.
+/// A transaction without its operations.
 pub(super) struct ScanTxn {
     pub(super) session: Value,
     pub(super) name: Option<Value>,
@@ -78,7 +78,7 @@ pub(super) struct ScanTxn {
     pub(super) count: u32,
 }
 
-/// An operation; its transaction is known by counting.
+/// An operation. Its transaction is determined by counting.
 pub(super) struct ScanOp {
     pub(super) kind: OpKind,
     pub(super) key: Value,
@@ -87,7 +87,7 @@ pub(super) struct ScanOp {
 }
 
 impl Scan {
-    /// An empty block that begins at a position.
+    /// An empty scan of a block that begins at `base`.
     pub(super) fn at(base: u64) -> Scan {
         Scan { base, ..Scan::default() }
     }
@@ -119,13 +119,13 @@ impl Scan {
         }
     }
 
-    /// Makes the operations ready for the draft.
+    /// Converts the operations to the form the draft takes.
     fn pack(&mut self) {
         let ops = std::mem::take(&mut self.ops).into_iter();
         self.raw = ops.map(|op| RawOp::new(op.kind, op.key, op.value, op.at)).collect();
     }
 
-    /// Reads the header and says whether that failed.
+    /// Reads the header. Returns whether that failed.
     fn header(&mut self, line: &[u8], start: usize) -> bool {
         match self.header_fields(&mut Scanner::new(line), start) {
             Ok(header) => self.header = Some(header),
@@ -153,7 +153,7 @@ impl Scan {
                 "version" => {
                     versioned = s.number("the version, a number")? == Number::Int(VERSION);
                     if !versioned {
-                        let message = "this version of the format is not understood";
+                        let message = "this version of the format is not supported";
                         return Err(Fault::wrong(value_at, message, "version 1"));
                     }
                 }
@@ -164,7 +164,7 @@ impl Scan {
                     let mut keys: Vec<Value> = header.initials.iter().map(|&(key, _)| key).collect();
                     keys.sort_unstable();
                     if keys.windows(2).any(|pair| pair[0] == pair[1]) {
-                        return Err(Fault::wrong(at, "a key with two initial values", "each key once"));
+                        return Err(Fault::wrong(at, "a second initial value for this key", "each key once"));
                     }
                 }
                 "sessions" => header.sessions = Some(self.session_names(s)?),
@@ -177,7 +177,7 @@ impl Scan {
             }
         }
         s.end("the end of the line")?;
-        if known && versioned { Ok(header) } else { Err(Fault::wrong(0, "no header", FIRST)) }
+        if known && versioned { Ok(header) } else { Err(Fault::wrong(0, "not a valid header", FIRST)) }
     }
 
     fn session_names(&mut self, s: &mut Scanner<'_>) -> Scanned<Vec<Value>> {
@@ -189,7 +189,7 @@ impl Scan {
         Ok(names)
     }
 
-    /// Reads a transaction or a mark. The last line of the input may be cut off.
+    /// Reads a transaction or a mark. The last line of the input may be incomplete.
     fn txn(&mut self, line: &[u8], start: usize, last: bool) {
         let ops = self.ops.len();
         let mut scanner = Scanner::new(line);
@@ -231,7 +231,7 @@ impl Scan {
                 continue;
             };
             if seen & 1 << number != 0 {
-                return Err(Fault::wrong(at, "a field that was there before", "every field once"));
+                return Err(Fault::wrong(at, "a duplicate field", "every field once"));
             }
             seen |= 1 << number;
             match FIELDS[number] {
@@ -258,7 +258,7 @@ impl Scan {
             if seen & !allowed != 0 || has_ops {
                 return Err(Fault::wrong(
                     0,
-                    "a mark that is a transaction too",
+                    "a mark with fields of a transaction",
                     "a mark on a line of its own",
                 ));
             }
@@ -298,7 +298,7 @@ impl Scan {
             "insert" => OpKind::Insert,
             "delete" => OpKind::Delete,
             "range" | "range-read" => OpKind::RangeRead,
-            _ => return Err(Fault::wrong(at, "no kind of operation", KINDS)),
+            _ => return Err(Fault::wrong(at, "unknown kind of operation", KINDS)),
         };
         s.next(b']', "a key")?;
         let key = self.plain_value(s, "a key that is not a list")?;
@@ -389,7 +389,7 @@ impl Scan {
         if s.peek() == b'[' { self.list(s) } else { self.plain_value(s, "a value") }
     }
 
-    /// A list of values, with the lists it is inside of on a stack of their own.
+    /// A list of values. Enclosing lists are kept on an explicit stack.
     fn list(&mut self, s: &mut Scanner<'_>) -> Scanned<Value> {
         self.elements.clear();
         self.open_lists.clear();
@@ -432,7 +432,7 @@ impl Scan {
         })
     }
 
-    /// What JSON has no word for.
+    /// A value that JSON cannot express.
     fn tagged(&mut self, s: &mut Scanner<'_>) -> Scanned<Value> {
         const TAGS: &str = r#"{"keyword":"x"}, {"unknown":true} or {"float":"7ff0000000000000"}"#;
         s.open(b'{', TAGS)?;
@@ -453,13 +453,13 @@ impl Scan {
                 let bits = bits.ok_or(Fault::unexpected(value_at, "16 hex digits"))?;
                 self.values.add(Datum::Float(f64::from_bits(bits)))
             }
-            _ => return Err(Fault::wrong(at, "an object that is no value", TAGS)),
+            _ => return Err(Fault::wrong(at, "this object is not a value", TAGS)),
         };
         s.close(b'}', "`}` after the only member")?;
         Ok(value)
     }
 
-    /// Moves everything that was read to the draft's table.
+    /// Maps all values to the draft's table.
     pub(super) fn remap(&mut self, remap: &Remap) {
         let map = |value: &mut Value| *value = remap.apply(*value);
         self.raw.iter_mut().for_each(|op| op.remap(remap));
@@ -501,7 +501,7 @@ fn outcome_of(s: &mut Scanner<'_>) -> Scanned<Outcome> {
         "committed" => Ok(Outcome::Committed),
         "aborted" => Ok(Outcome::Aborted),
         "unknown" => Ok(Outcome::Unknown),
-        _ => Err(Fault::wrong(at, "no outcome", OUTCOMES)),
+        _ => Err(Fault::wrong(at, "not an outcome", OUTCOMES)),
     }
 }
 
@@ -515,7 +515,7 @@ fn mark_of(s: &mut Scanner<'_>) -> Scanned<Mark> {
     }
 }
 
-/// A start and an end, either of which may be missing, with the places where they stand.
+/// A start and an end, either of which may be missing, with their positions.
 fn interval(s: &mut Scanner<'_>) -> Scanned<[(usize, Option<i64>); 2]> {
     let mut both = [(0, None); 2];
     s.open(b'[', "[start,end]")?;
@@ -537,7 +537,7 @@ fn events(s: &mut Scanner<'_>, local: u32) -> Scanned<(u32, u32, u32)> {
         None => Ok(NO_EVENT),
         Some(n) => u32::try_from(n).ok().filter(|&n| n != NO_EVENT).ok_or(Fault::wrong(
             at,
-            "no number of an event",
+            "not an event number",
             "an integer from 0 to 4294967294",
         )),
     };

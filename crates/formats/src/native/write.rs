@@ -1,4 +1,4 @@
-//! Writing the native format, session by session and a line at a time.
+//! Writes the native format, session by session and line by line.
 
 use std::io::Write;
 
@@ -36,7 +36,7 @@ pub(crate) fn write(history: &History, out: &mut dyn Write) -> Result<Losses, Wr
     Ok(Losses::default())
 }
 
-/// Whether names alone would not bring all sessions back.
+/// Whether the names alone would not restore all sessions.
 fn needs_session_list(history: &History) -> bool {
     let mut names: Vec<Value> = history.sessions().map(|s| history.session_name(s)).collect();
     names.sort_unstable();
@@ -48,7 +48,7 @@ fn needs_session_list(history: &History) -> bool {
 fn push_header(line: &mut Vec<u8>, history: &History, by_place: bool) {
     line.extend_from_slice(b"{\"isoscope\":\"history\",\"version\":1,\"initial\":");
     push_value(line, history, history.default_initial());
-    // Keys that nothing touches are listed too, or they would vanish.
+    // Keys without operations are listed too; otherwise they would be lost.
     let mut touched = vec![false; history.key_count()];
     for op in history.txns().flat_map(|txn| history.ops_of(txn)) {
         touched[op.key.index()] = true;
@@ -68,7 +68,7 @@ fn push_header(line: &mut Vec<u8>, history: &History, by_place: bool) {
     line.extend_from_slice(b"}\n");
 }
 
-/// Writes what follows the session.
+/// Writes the fields after the session.
 fn push_txn(line: &mut Vec<u8>, history: &History, txn: Txn) {
     line.extend_from_slice(b",\"txn\":");
     push_value(line, history, history.txn_name(txn));
@@ -169,12 +169,12 @@ fn push_interval<T: Copy>(
     line.push(b']');
 }
 
-/// Writes annotations: an object if their names allow it.
+/// Writes annotations, as an object if their names allow it.
 fn push_notes(line: &mut Vec<u8>, history: &History, txn: Txn) {
     let notes = history.annotations_of(txn);
     let is_text = |name| matches!(history.datum(name), Datum::Text(_));
     let is_new = |i: usize| notes[..i].iter().all(|earlier| earlier.name != notes[i].name);
-    // Looking for repeated names is quadratic, and nobody needs an object of more than a few.
+    // The search for repeated names is quadratic, so only a few annotations are written as an object.
     let object = notes.len() <= 64 && (0..notes.len()).all(|i| is_text(notes[i].name) && is_new(i));
     if notes.is_empty() {
         return;
@@ -199,7 +199,7 @@ fn separate(line: &mut Vec<u8>, i: usize) {
     }
 }
 
-/// Writes a value; lists inside lists wait on a stack, which a list of scalars never needs.
+/// Writes a value. Nested lists are kept on a stack, which a list of scalars does not need.
 fn push_value(line: &mut Vec<u8>, history: &History, value: Value) {
     let Datum::List(elements) = history.datum(value) else { return push_scalar(line, history, value) };
     let mut outer = Vec::new();
@@ -233,7 +233,7 @@ fn push_scalar(line: &mut Vec<u8>, history: &History, value: Value) {
         Datum::Bool(b) => line.extend_from_slice(if b { b"true" } else { b"false" }),
         Datum::Int(n) => spell::push_int(line, n),
         Datum::Nat(n) => spell::push_nat(line, n),
-        // Writing to memory does not fail.
+        // Writing to memory cannot fail.
         Datum::Float(x) if x.is_finite() => drop(write!(line, "{x:?}")),
         Datum::Float(x) => drop(write!(line, "{{\"float\":\"{:016x}\"}}", x.to_bits())),
         Datum::Text(text) => spell::push_text(line, text),
@@ -242,6 +242,6 @@ fn push_scalar(line: &mut Vec<u8>, history: &History, value: Value) {
             spell::push_text(line, name);
             line.push(b'}');
         }
-        Datum::List(_) => debug_assert!(false, "a list is no scalar"),
+        Datum::List(_) => debug_assert!(false, "a list is not a scalar"),
     }
 }

@@ -1,26 +1,28 @@
-//! Which transaction a session and a number name.
+//! Maps a session and a transaction number to a transaction.
 //!
-//! Every line's transaction is looked up, so a hash table of them all would be a large part of reading: it is far larger
-//! than any cache, and is made anew whenever it has doubled. But numbers mostly count transactions, of all sessions
-//! together: then an array, by number, has room for all. What finds its place taken by another session, as where every
-//! session counts for itself, or has a number too large for so few transactions, is kept in a hash table after all.
+//! Every line's transaction is looked up, so a hash table of all transactions would take a large part of the
+//! reading time: it is far larger than any cache, and is rebuilt whenever its size doubles. But the numbers
+//! usually count the transactions of all sessions together. Then an array indexed by number holds them all.
+//! Two kinds of transactions go to a hash table: those whose array entry another session uses, as when every
+//! session counts separately, and those whose number is too large for the number of transactions.
 
 use isoscope_history::{DraftTxn, Session};
 use rustc_hash::FxHashMap;
 
-/// The transactions met so far; see the module.
+/// The transactions met so far; see the module documentation.
 ///
-/// Whoever has a number inside the array is in the array, or another session is in its place.
+/// Invariant: if a transaction's number is inside the array, the transaction is in the array, or its entry
+/// belongs to another session.
 #[derive(Default)]
 pub(super) struct Known {
-    /// By number: one more than the session in the high half, the transaction in the low half; 0 when there is none.
+    /// By number: the session plus one in the high half, the transaction in the low half; 0 if empty.
     places: Vec<u64>,
     others: FxHashMap<(Session, u64), DraftTxn>,
     count: usize,
 }
 
 impl Known {
-    /// The transaction of that name, made when it is new.
+    /// The transaction with this name; it is created if it is new.
     pub(super) fn find(
         &mut self,
         session: Session,
@@ -50,13 +52,13 @@ impl Known {
         txn
     }
 
-    /// Whether a number is inside the array, which grows if there are transactions enough.
+    /// Whether a number is inside the array, which grows if there are enough transactions.
     fn reaches(&mut self, number: u64) -> bool {
         if number < self.places.len() as u64 {
             return true;
         }
         let room = (64 * self.count).clamp(1 << 10, 1 << 21).max(8 * self.count);
-        // The array at least doubles, so this happens a few times only.
+        // The array at least doubles, so this happens only a few times.
         match number.checked_add(1).and_then(u64::checked_next_power_of_two) {
             Some(len) if len <= room as u64 => {
                 self.grow(len as usize);
@@ -92,7 +94,7 @@ fn unpack(place: u64) -> Option<(Session, DraftTxn)> {
 mod tests {
     use super::*;
 
-    /// Names of some sort are found as a hash table finds them.
+    /// Checks that names are found as in a hash table.
     fn compare(names: impl Iterator<Item = (u32, u64)>) -> Known {
         let (mut known, mut expected) = (Known::default(), FxHashMap::default());
         for (session, number) in names {
@@ -105,14 +107,14 @@ mod tests {
     }
 
     #[test]
-    fn names_are_told_apart_however_they_are_given() {
+    fn names_are_distinguished_in_every_order() {
         let mixed = |i: u64| i.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let everyone = || (0..20_000u64).chain((0..20_000).rev());
         let common = compare(everyone().map(|i| ((mixed(i) % 7) as u32, i)));
         assert!(common.others.is_empty(), "{}", common.others.len());
         let own = compare(everyone().map(|i| ((i % 7) as u32, i / 7)));
         assert!(own.others.len() > 10_000, "{}", own.others.len());
-        // A session after the other, so that the first numbers are large.
+        // One session after the other, so that the first numbers are large.
         let session_by_session = compare((0..7).flat_map(|s| (0..3_000).map(move |i| (s as u32, i * 7 + s))));
         assert!(session_by_session.others.is_empty(), "{}", session_by_session.others.len());
         let sparse = compare(everyone().map(|i| ((i % 3) as u32, mixed(i))));

@@ -1,4 +1,4 @@
-//! What the tests of all formats share: reading text, telling histories apart, and random histories.
+//! Helpers of the tests of all formats: reading text, comparing histories, and random histories.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 use std::fmt::Write as _;
@@ -14,8 +14,8 @@ pub fn own_corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus")
 }
 
-/// The shared corpus, where it lies beside the repository; says so where it does not.
-#[allow(clippy::print_stderr, reason = "a test that is skipped says so")]
+/// The shared corpus, if it is beside the repository. Otherwise prints that the test is skipped.
+#[allow(clippy::print_stderr, reason = "a skipped test prints a note")]
 pub fn shared_corpus() -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
     if !path.is_dir() {
@@ -24,7 +24,7 @@ pub fn shared_corpus() -> Option<PathBuf> {
     path.is_dir().then_some(path)
 }
 
-/// Reads bytes in a format; panics with the problems when that fails.
+/// Reads bytes in a format; panics with the problems on failure.
 pub fn reading(format: Format, bytes: impl AsRef<[u8]>) -> Reading {
     try_reading(format, bytes).unwrap_or_else(|failure| panic!("{failure}"))
 }
@@ -35,7 +35,7 @@ pub fn try_reading(format: Format, bytes: impl AsRef<[u8]>) -> Result<Reading, i
     read(&Input::Bytes { name: "t".into(), bytes: bytes.as_ref().into() }, &options)
 }
 
-/// The problems of bytes that must not be readable, one a line.
+/// The problems of bytes that must be rejected, one per line.
 pub fn failure(format: Format, bytes: impl AsRef<[u8]>) -> String {
     match try_reading(format, bytes.as_ref()) {
         Ok(_) => panic!("read without error: {:?}", String::from_utf8_lossy(bytes.as_ref())),
@@ -44,7 +44,7 @@ pub fn failure(format: Format, bytes: impl AsRef<[u8]>) -> String {
 }
 
 /// A history in the notation, as read from bytes in a format.
-pub fn told(format: Format, bytes: impl AsRef<[u8]>) -> String {
+pub fn notation_of(format: Format, bytes: impl AsRef<[u8]>) -> String {
     isoscope_history::notation::print(&reading(format, bytes).history)
 }
 
@@ -55,7 +55,7 @@ pub fn written(history: &History, format: Format) -> (Vec<u8>, Losses) {
     (out, losses)
 }
 
-/// Everything about a history but names of sessions and transactions, times and positions.
+/// The content of a history without names of sessions and transactions, times and positions.
 pub fn content(history: &History) -> String {
     let mut out = String::new();
     for session in history.sessions() {
@@ -109,7 +109,7 @@ pub fn shape(history: &History) -> String {
 pub struct Flavour {
     /// Appends and list reads instead of register operations.
     pub lists: bool,
-    /// Keys and values that are words, negative or large numbers beside small integers.
+    /// Keys and values that are words, negative or large numbers in addition to small integers.
     pub rich_names: bool,
     /// Aborted transactions.
     pub aborted: bool,
@@ -121,7 +121,7 @@ pub struct Flavour {
     pub events: bool,
 }
 
-/// Registers with integers, all committed: what every format can express.
+/// Registers with integers, all committed: every format can express this.
 pub const PLAIN: Flavour =
     Flavour { lists: false, rich_names: false, aborted: false, unknown: false, rows: false, events: false };
 
@@ -134,8 +134,8 @@ struct Plan {
     order: Vec<u8>,
 }
 
-/// Random histories of a flavour. Keys begin with 0 (nil for lists); values may repeat; transactions have
-/// at least one operation and unique integer names.
+/// Random histories of a flavour. The initial value of keys is 0 (nil for lists); values may repeat;
+/// transactions have at least one operation and unique integer names.
 pub fn histories(flavour: Flavour) -> impl Strategy<Value = History> {
     let kinds: Vec<OpKind> = match (flavour.lists, flavour.rows) {
         (true, _) => vec![OpKind::Append, OpKind::ReadList],
@@ -197,7 +197,7 @@ fn build(flavour: Flavour, plan: &Plan) -> History {
     b.finish()
 }
 
-/// Event numbers for every transaction: each session's in order, sessions interleaved as the plan says.
+/// Event numbers for every transaction: in order within each session, with sessions interleaved by the plan.
 fn interleave(plan: &Plan) -> Vec<Vec<(u32, u32)>> {
     let mut events: Vec<Vec<(u32, u32)>> = plan.sessions.iter().map(|s| vec![(0, 0); s.len()]).collect();
     let mut next: Vec<usize> = vec![0; plan.sessions.len()];
@@ -216,7 +216,7 @@ fn interleave(plan: &Plan) -> Vec<Vec<(u32, u32)>> {
     events
 }
 
-/// Reads damaged versions of good inputs: cut at every place, and with bytes changed. Nothing may panic.
+/// Reads damaged versions of valid inputs: cut at every position, and with bytes changed. Nothing may panic.
 pub fn survives_damage(format: Format, good: &[u8]) {
     let step = (good.len() / 400).max(1);
     for cut in (0..good.len()).step_by(step) {

@@ -1,10 +1,10 @@
 //! Dense key ids without a hash table.
 //!
-//! Key names are values: mostly small integers, else rows of the value table, which are dense already. So
-//! a bitmap over each of the two spaces, with running counts, turns a name into its rank: a load and a
-//! population count per operation, and 3/16 of a byte a possible name. Where possible names are fewer than operations,
-//! a table of their ranks saves the counting. Integers that are large for the number of operations (see
-//! [`bitmap_limit`]) would waste the bitmap and are kept in a hash map.
+//! Key names are values: mostly small integers, otherwise rows of the value table, which are already dense.
+//! So a bitmap over each of the two spaces, with running counts, maps a name to its rank. This costs one load
+//! and one population count per operation, and 3/16 of a byte per possible name. If there are fewer possible
+//! names than operations, a table of their ranks avoids the counting. Integers that are large for the number
+//! of operations (see [`bitmap_limit`]) would waste the bitmap and are kept in a hash map.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,7 +15,8 @@ use super::Chunk;
 use crate::ids::Key;
 use crate::value::Value;
 
-/// Names from here on are counted one by one. The bitmap takes at most 12 bytes an operation, and 50 MB.
+/// Names from this limit on are kept in the hash map. The bitmap takes at most 12 bytes per operation, and at
+/// most 50 MB.
 fn bitmap_limit(ops: usize) -> u32 {
     (64 * ops as u64).clamp(1 << 16, 1 << 28) as u32
 }
@@ -47,7 +48,7 @@ impl RankedBits {
         self.before[n / 64] + below.count_ones()
     }
 
-    /// The rank of every member, by itself.
+    /// The rank of every member, indexed by the member.
     fn table(&self) -> Vec<u32> {
         let mut table = vec![0; 64 * self.words.len()];
         self.members().for_each(|n| table[n] = self.rank(n));
@@ -63,7 +64,8 @@ impl RankedBits {
 
 /// The dense ids of all keys.
 pub(super) struct KeyRanks {
-    /// The ids of small integers by themselves; empty if there were more of them than operations.
+    /// The ids of small integers, indexed by the integer; empty if there are more possible integers than
+    /// operations.
     table: Vec<u32>,
     small: RankedBits,
     large: FxHashMap<u32, u32>,
@@ -74,7 +76,7 @@ pub(super) struct KeyRanks {
 }
 
 impl KeyRanks {
-    /// Numbers the keys of all chunks and of the initial state. `None` when there are too many.
+    /// Numbers the keys of all chunks and of the initial state; `None` if there are too many.
     pub(super) fn of(chunks: &[Chunk], initial: &[(Value, Value)], table_len: usize) -> Option<KeyRanks> {
         let ops = chunks.iter().map(|chunk| chunk.ops.len()).sum();
         let limit = bitmap_limit(ops);
@@ -118,7 +120,7 @@ impl KeyRanks {
         Some(KeyRanks { table, small, large, rows, limit, len })
     }
 
-    /// The id of a key by its name, which must be one of those numbered.
+    /// The id of the key with this name. The name must be one that was numbered.
     #[inline]
     pub(super) fn key(&self, name: Value) -> Key {
         if let Some(&id) = name.as_small().and_then(|n| self.table.get(n as usize)) {
@@ -143,7 +145,7 @@ impl KeyRanks {
         names
     }
 
-    /// How many keys there are.
+    /// The number of keys.
     pub(super) fn len(&self) -> usize {
         self.len as usize
     }
@@ -153,7 +155,7 @@ fn bits(len: usize) -> Vec<AtomicU64> {
     (0..len.div_ceil(64)).map(|_| AtomicU64::new(0)).collect()
 }
 
-/// Sets a bit, touching memory only when it is new: most keys are seen again and again.
+/// Sets a bit, and writes to memory only if it is new: most keys occur many times.
 #[inline]
 fn set(bits: &[AtomicU64], n: usize) {
     let mask = 1 << (n % 64);

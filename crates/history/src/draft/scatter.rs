@@ -1,8 +1,8 @@
-//! Making one array from several threads, each writing to places of its own.
+//! Fills one array from several threads, each writing to disjoint places.
 //!
-//! Grouping operations by transaction is a permutation known in advance: every source element has one
-//! place and no two share one. Safe Rust cannot express "disjoint by arithmetic", nor that an array need not
-//! be cleared before every place of it is written, so this file holds the unsafe code that says it.
+//! Grouping operations by transaction is a permutation known in advance: every source element has one place
+//! and no two share one. Safe Rust cannot express "disjoint by arithmetic", nor that an array need not be
+//! cleared if every place of it is written. This file contains the unsafe code that does.
 
 /// An array that several threads fill.
 pub(crate) struct Scatter<T> {
@@ -11,12 +11,12 @@ pub(crate) struct Scatter<T> {
     len: usize,
 }
 
-// SAFETY: the only access from several threads is `set`, whose contract forbids two calls with the same
-// place; writes to distinct places do not race. `T: Copy` means nothing is dropped.
+// SAFETY: `set` is the only access from several threads, and its contract forbids two calls with the same
+// place. Writes to distinct places do not race. `T: Copy` means that nothing is dropped.
 unsafe impl<T: Copy + Send> Sync for Scatter<T> {}
 
 impl<T: Copy> Scatter<T> {
-    /// An array of `len` elements, none of them written yet.
+    /// An array of `len` elements, all unwritten.
     pub(crate) fn new(len: usize) -> Self {
         let mut array = Vec::with_capacity(len);
         let first = array.as_mut_ptr();
@@ -26,7 +26,7 @@ impl<T: Copy> Scatter<T> {
     /// Writes one element.
     ///
     /// # Safety
-    /// No two calls, on any threads, may name the same place.
+    /// No two calls, on any threads, may use the same place.
     #[inline]
     pub(crate) unsafe fn set(&self, place: usize, value: T) {
         assert!(place < self.len);
@@ -34,7 +34,7 @@ impl<T: Copy> Scatter<T> {
         unsafe { self.first.add(place).write(value) }
     }
 
-    /// The array.
+    /// Returns the array.
     ///
     /// # Safety
     /// Every place must have been written.

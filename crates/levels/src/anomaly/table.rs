@@ -1,12 +1,12 @@
-//! What is known about each anomaly, a row each: first those inside and between two transactions, then those
-//! of order, of lists, and of dependency cycles.
+//! The facts about each anomaly, one row per anomaly: first anomalies inside one transaction and between two,
+//! then those of order, of lists, and of dependency cycles.
 //!
 //! The letters are those of Plume's transactional anomalous patterns (TAP). The patterns of order come in two
-//! forms that differ in how it is known that the version read is the older one: by causality alone, or only
-//! by the commit order, that is, by what other readers force.
+//! forms. They differ in the reason why the version read is known to be the older one: causality alone, or
+//! the commit order, that is, edges that other reads force.
 //!
-//! In the examples that the workload can inject (`isoscope generate --inject`), the first of its row, each
-//! transaction is a session and the values written are 1, 2, 3, ...
+//! The workload can inject the first example of a row (`isoscope generate --inject`). In these examples each
+//! transaction is its own session and the values written are 1, 2, 3, ...
 
 use super::{Anomaly, Row};
 use crate::Anomaly::{
@@ -39,17 +39,18 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: ThinAirRead,
         name: "thin-air-read",
-        about: "a value nobody wrote is read",
+        about: "a transaction reads a value that was never written",
         aliases: &["TAP-a", "thin-air"],
         called: &[called("Elle", "reported as a read of a value that was never written")],
         elle: None,
-        definition: "A transaction reads a value that nobody wrote and that was not there at the beginning.",
-        cause: "Corrupted or mixed-up data, a test that does not know all writers, or a write whose \
-                transaction is missing from the record.",
+        definition: "A transaction reads a value that no transaction wrote and that is not the initial \
+                     value.",
+        cause: "Corrupted or mixed-up data, a test that does not record all writers, or a history that lacks \
+                the writing transaction.",
         forbidden_from: &[AdyaPl2],
         examples: &[Example {
             notation: "T1: r(x,7)",
-            story: "x begins as 0 and is never written; where does the 7 come from?",
+            story: "x starts as 0 and is never written, yet T1 reads 7.",
             holds: &[CutIsolation, StrongSessionPl1],
             violated: &[AdyaPl2],
         }],
@@ -59,17 +60,20 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: AbortedRead,
         name: "aborted-read",
-        about: "what was rolled back is read",
+        about: "a transaction reads a write that was rolled back",
         aliases: &["TAP-b", "G1a"],
         called: &[
             called("Elle", ":G1a, and :dirty-update where a committed append follows the aborted one"),
-            called("ANSI SQL", "a case of P1, dirty read, which also counts reads that turn out well"),
+            called(
+                "ANSI SQL",
+                "a case of P1, dirty read, which also counts reads of writers that later commit",
+            ),
         ],
         elle: Some("G1a"),
-        definition: "A transaction reads what another one wrote that then rolled back. It acts on something \
-                     that never happened.",
-        cause: "Writes go to shared data before the commit, and readers do not wait: no read locks, or no \
-                versions.",
+        definition: "A transaction reads a write of another one that rolled back. It acts on a value that \
+                     was never committed.",
+        cause: "Writes reach shared data before the commit, and readers do not wait: there are no read locks \
+                or no versions.",
         forbidden_from: &[AdyaPl2],
         examples: &[Example {
             notation: "T1!: w(x,1)  T2: r(x,1)",
@@ -83,17 +87,17 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: FutureRead,
         name: "future-read",
-        about: "a transaction reads what it writes only later",
+        about: "a transaction reads a value that it writes only later",
         aliases: &["TAP-c"],
         called: &[called("Elle", ":future-read, or :internal")],
         elle: Some("future-read"),
-        definition: "A transaction reads a value that it itself writes only afterwards.",
-        cause: "Operations of a transaction are reordered or retried: a client library that sends a batch \
-                twice, or a record whose order is not that of execution.",
+        definition: "A transaction reads a value that it writes itself only afterwards.",
+        cause: "Operations of a transaction are reordered or retried: a client library sends a batch twice, \
+                or the history is not in the order of execution.",
         forbidden_from: &[AdyaPl2],
         examples: &[Example {
             notation: "T1: r(x,1) w(x,1)",
-            story: "T1 finds the 1 in x before it has put it there.",
+            story: "T1 reads 1 from x before it writes it.",
             holds: &[CutIsolation, StrongSessionPl1],
             violated: &[AdyaPl2],
         }],
@@ -103,11 +107,11 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: NotMyOwnWrite,
         name: "not-my-own-write",
-        about: "instead of the own write, another one is read",
+        about: "a read after an own write returns another value",
         aliases: &["TAP-d"],
         called: &[called("Elle", ":internal")],
         elle: Some("internal"),
-        definition: "A transaction has written a key, reads it, and finds somebody else's value.",
+        definition: "A transaction has written a key, reads it, and finds the value of another transaction.",
         cause: "Writes are buffered where the transaction's own reads do not look, or its reads go to a \
                 replica.",
         forbidden_from: &[AdyaPl2],
@@ -123,18 +127,18 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: NotMyLastWrite,
         name: "not-my-last-write",
-        about: "instead of the last own write, an earlier one is read",
+        about: "a read after own writes returns an earlier one",
         aliases: &["TAP-e"],
         called: &[called("Elle", ":internal")],
         elle: Some("internal"),
         definition: "A transaction has written a key more than once, reads it, and finds an earlier write of \
                      its own.",
-        cause: "The transaction's own writes are buffered without an order, or a cache in the client keeps \
-                the first.",
+        cause: "The transaction's own writes are buffered without an order, or a client-side cache keeps the \
+                first one.",
         forbidden_from: &[AdyaPl2],
         examples: &[Example {
             notation: "T1: w(x,1) w(x,2) r(x,1)",
-            story: "T1 has replaced its 1 by 2 and still finds the 1.",
+            story: "T1 has overwritten its 1 with 2 and still reads 1.",
             holds: &[CutIsolation, StrongSessionPl1],
             violated: &[AdyaPl2],
         }],
@@ -144,17 +148,17 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: IntermediateRead,
         name: "intermediate-read",
-        about: "what its writer then overwrote itself is read",
+        about: "a read returns a value that its writer then overwrote",
         aliases: &["TAP-f", "G1b"],
         called: &[called("Elle", ":G1b")],
         elle: Some("G1b"),
-        definition: "A transaction reads a value that its writer went on to overwrite in the same \
-                     transaction: a state that was never meant to be seen.",
-        cause: "Writes become visible one by one and not when the transaction commits.",
+        definition: "A transaction reads a value that its writer overwrote later in the same transaction. \
+                     This state was never committed.",
+        cause: "Writes become visible one by one instead of at commit.",
         forbidden_from: &[AdyaPl2],
         examples: &[Example {
             notation: "T1: w(x,1) w(x,2)  T2: r(x,1)",
-            story: "T2 catches T1 between its two writes.",
+            story: "T2 reads x between the two writes of T1.",
             holds: &[CutIsolation, StrongSessionPl1],
             violated: &[AdyaPl2],
         }],
@@ -168,9 +172,9 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         aliases: &["TAP-g"],
         called: &[called("Elle", ":G1c, where no write is overwritten; :G1c-process with sessions")],
         elle: Some("G1c"),
-        definition: "Transactions read from each other in a circle, so that each must have committed before \
-                     the other read. From read-committed up, the order of sessions is part of the circle; \
-                     Adya's levels count reads alone.",
+        definition: "Transactions read from each other in a circle, so each must have committed before the \
+                     other read. From read-committed up, session order is part of the circle; Adya's levels \
+                     count reads only.",
         cause: "Transactions see each other's writes before they commit.",
         forbidden_from: &[AdyaPl2],
         examples: &[
@@ -182,7 +186,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
             },
             Example {
                 notation: "T1: r(x,1) ; T2: w(x,1)",
-                story: "A session reads what only its next transaction writes.",
+                story: "A session reads a value that only its next transaction writes.",
                 holds: &[StrongSessionPl1, AdyaPl3],
                 violated: &[StrongSessionPl2],
             },
@@ -193,16 +197,16 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: NonMonotonicRead,
         name: "non-monotonic-read",
-        about: "a transaction is seen, then what it had overwritten",
+        about: "a transaction is seen, then a version it overwrote",
         aliases: &["TAP-h", "TAP-i"],
         called: &[
             called("Bailis et al.", "OTV, observed transaction vanishes"),
             called("Adya", "close to G-monotonic"),
         ],
         elle: None,
-        definition: "A transaction reads from another one and then, from a second key, a version older than \
-                     what that one wrote there. It has gone back in time while it ran.",
-        cause: "Each read goes to whichever replica answers first, and replicas are not equally far.",
+        definition: "A transaction reads from another one and then reads a second key in a version older \
+                     than the one that transaction wrote. Its reads have gone back in time.",
+        cause: "Each read goes to the replica that answers first, and some replicas lag behind others.",
         forbidden_from: &[MonotonicAtomicView, AdyaPl299],
         examples: &[
             Example {
@@ -213,8 +217,8 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
             },
             Example {
                 notation: "T1: w(x,1) w(z,2)  T2: w(x,3) w(y,4)  T3: r(y,4) r(x,1)  T4: r(z,2) r(x,3)",
-                story: "T3 sees T2 and then the x of T1, so T1 wrote last; T4 sees T1 and then the x of T2, \
-                        so T2 did. One of them went back.",
+                story: "T3 sees T2 and then the x of T1, so T1 wrote x last; T4 sees T1 and then the x of \
+                        T2, so T2 wrote x last. One of the two readers went back in time.",
                 holds: &[CutIsolation, StrongSessionPl2, CursorStability],
                 violated: &[MonotonicAtomicView, AdyaPl299],
             },
@@ -229,7 +233,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: NonRepeatableRead,
         name: "non-repeatable-read",
-        about: "two reads of a key find two values",
+        about: "two reads of a key return two values",
         aliases: &["TAP-j", "unrepeatable-read", "fuzzy-read", "P2"],
         called: &[
             called("Elle", ":internal"),
@@ -238,8 +242,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         ],
         elle: Some("internal"),
         definition: "A transaction reads one key twice and finds two values, neither of them its own.",
-        cause: "Every statement gets a snapshot of its own; this is what READ COMMITTED means in most \
-                databases.",
+        cause: "Every statement gets a new snapshot; this is what READ COMMITTED means in most databases.",
         forbidden_from: &[CutIsolation],
         examples: &[Example {
             notation: "T1: w(x,1)  T2: r(x,0) r(x,1)",
@@ -257,11 +260,11 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         aliases: &["TAP-k", "TAP-l"],
         called: &[called("Elle", ":G-single-item, with one reader and one writer")],
         elle: None,
-        definition: "A transaction sees one write of another and misses a second one: it reads a key in a \
-                     version older than what a transaction wrote there that it has read from, before or \
-                     after.",
+        definition: "A transaction sees one write of another and misses a second one: it reads from a \
+                     transaction, and before or after that it reads a key in a version older than the one \
+                     that transaction wrote.",
         cause: "The writes of a transaction reach shards or replicas one after the other, and readers look \
-                in between; or every statement gets a snapshot of its own.",
+                in between; or every statement gets a new snapshot.",
         forbidden_from: &[ReadAtomic, ConsistentView, AdyaPl299],
         examples: &[
             Example {
@@ -272,8 +275,8 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
             },
             Example {
                 notation: "T1: w(x,1) w(z,2)  T2: w(x,3) w(y,4)  T3: r(x,1) r(y,4)  T4: r(x,3) r(z,2)",
-                story: "T3 sees T2 and the x of T1, so T1 wrote last; T4 sees T1 and the x of T2, so T2 did. \
-                        One of them missed a write.",
+                story: "T3 sees T2 and the x of T1, so T1 wrote x last; T4 sees T1 and the x of T2, so T2 \
+                        wrote x last. One of the two readers missed a write.",
                 holds: &[CutIsolation, CursorStability, MonotonicView, ReadCommitted],
                 violated: &[AdyaPl299, ConsistentView, ReadAtomic],
             },
@@ -288,28 +291,28 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: StaleSessionRead,
         name: "stale-session-read",
-        about: "a write of the own session is missed",
+        about: "a transaction misses a write of its own session",
         aliases: &["stale-session"],
         called: &[
             called("Elle", ":G-single-item-process"),
             called("Terry et al.", "a read that lacks read-your-writes"),
         ],
         elle: None,
-        definition: "A transaction reads a key in a version older than what an earlier transaction of its \
-                     own session wrote there.",
+        definition: "A transaction reads a key in a version older than the one that an earlier transaction \
+                     of its own session wrote.",
         cause: "A session writes to the primary and reads from a replica, or is moved to another server.",
         forbidden_from: &[ReadAtomic],
         examples: &[
             Example {
                 notation: "T1: w(x,1) ; T2: r(x,0)",
-                story: "The session has written 1 and no longer finds it.",
+                story: "The session has written 1 and then reads 0.",
                 holds: &[ReadCommitted, AdyaPl3],
                 violated: &[ReadAtomic],
             },
             Example {
                 notation: "T1: r(x,0) w(x,1) ; T2: r(x,0)",
-                story: "The same; that T1 knows its predecessor changes nothing, and with one key this is \
-                        no other pattern.",
+                story: "The same anomaly: that T1 read the version it overwrote changes nothing, and with a \
+                        single key no other pattern applies.",
                 holds: &[ReadCommitted, AdyaPl3],
                 violated: &[ReadAtomic],
             },
@@ -320,18 +323,18 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: CausalityViolation,
         name: "causality-violation",
-        about: "an effect is seen and its cause missed",
+        about: "a transaction sees an effect and misses its cause",
         aliases: &["TAP-m", "causal-violation"],
         called: &[called("Elle", ":G-single-item, or :G-single-item-process, through other transactions")],
         elle: None,
         definition: "A transaction sees an effect and misses its cause: it reads a key in a version older \
-                     than what a transaction wrote there that is causally before it, over any number of \
+                     than the one written by a transaction that causally precedes it, through any number of \
                      reads and sessions.",
-        cause: "Replicas apply writes as they arrive and do not wait for those they depend on.",
+        cause: "Replicas apply writes as they arrive and do not wait for the writes these depend on.",
         forbidden_from: &[Causal, ConsistentView, AdyaPl299],
         examples: &[Example {
             notation: "T1: w(x,1)  T2: r(x,1) w(y,2)  T3: r(y,2) r(x,0)",
-            story: "T2 answers to T1; T3 finds the answer and not what it answers.",
+            story: "T2 replies to T1; T3 sees the reply and misses the original.",
             holds: &[UpdateAtomic],
             violated: &[MonotonicView, AdyaPl299, Causal],
         }],
@@ -341,13 +344,14 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: ConflictingCommitOrder,
         name: "conflicting-commit-order",
-        about: "readers contradict each other on who wrote first",
+        about: "readers disagree about which write came first",
         aliases: &["TAP-n"],
         called: &[called("Elle", ":cyclic-versions, where the versions of one key are in a circle")],
         elle: None,
         definition: "Readers saw concurrent writes of a key in orders that contradict each other: what some \
-                     must have seen makes one writer the earlier, and what others must have seen, the other.",
-        cause: "Replicas resolve concurrent writes each in its own way, for instance by time of arrival.",
+                     of them must have seen makes one writer the earlier, and what others must have seen \
+                     makes the other writer the earlier.",
+        cause: "Each replica resolves concurrent writes in its own way, for instance by time of arrival.",
         forbidden_from: &[Causal, ConsistentView, AdyaPl299],
         examples: &[
             Example {
@@ -359,8 +363,8 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
             Example {
                 notation: "T1: w(x,1)  T2: w(x,2)  T3: r(x,1) w(y,3)  T4: r(y,3) r(x,2)  \
                            T5: r(x,2) w(z,4)  T6: r(z,4) r(x,1)",
-                story: "The same without sessions: T4 knows of 1 through T3 and finds 2, T6 knows of 2 \
-                        through T5 and finds 1.",
+                story: "The same without sessions: T4 knows of 1 through T3 and reads 2, T6 knows of 2 \
+                        through T5 and reads 1.",
                 holds: &[UpdateAtomic],
                 violated: &[MonotonicView, AdyaPl299, Causal],
             },
@@ -371,12 +375,12 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: IncompatibleOrder,
         name: "incompatible-order",
-        about: "two reads of a list, neither a beginning of the other",
+        about: "two reads of a list, neither a prefix of the other",
         aliases: &[],
         called: &[called("Elle", ":incompatible-order")],
         elle: Some("incompatible-order"),
-        definition: "Two reads of a list, neither of which is a beginning of the other. Lists only grow at \
-                     the end, so at least one of them shows a state that never was.",
+        definition: "Two reads of a list, neither of which is a prefix of the other. Lists only grow at the \
+                     end, so at least one of the reads shows a state that never existed.",
         cause: "A partitioned cluster with two primaries, or replicas that diverged and were merged.",
         forbidden_from: &[AdyaPl2],
         examples: &[Example {
@@ -391,16 +395,16 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: DuplicateElements,
         name: "duplicate-elements",
-        about: "an element is in a list more often than appended",
+        about: "a list holds an element more often than appended",
         aliases: &[],
         called: &[called("Elle", ":duplicate-elements")],
         elle: Some("duplicate-elements"),
         definition: "A list holds an element more often than it was appended.",
-        cause: "A client or a coordinator retries a write that had gone through.",
+        cause: "A client or a coordinator retries a write that had already taken effect.",
         forbidden_from: &[AdyaPl2],
         examples: &[Example {
             notation: "init=nil  T1: a(x,1)  T2: r(x,[1 1])",
-            story: "T1 appended once, and T2 finds the element twice.",
+            story: "T1 appended the element once, and T2 reads it twice.",
             holds: &[CutIsolation],
             violated: &[AdyaPl2],
         }],
@@ -414,20 +418,20 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         aliases: &[],
         called: &[called("Jepsen", "lost write")],
         elle: None,
-        definition: "An append was committed, and a list that must be later does not hold it: the list holds a \
-                     later append of the same transaction or, where sessions count, of the same session.",
+        definition: "A committed append is missing from a list that must be later: the list holds a later \
+                     append of the same transaction or, at levels with session order, of the same session.",
         cause: "An acknowledged write was only in memory, or on a primary that lost an election.",
         forbidden_from: &[AdyaPl2],
         examples: &[
             Example {
                 notation: "init=nil  T1: a(x,1) a(x,2)  T2: r(x,[2])",
-                story: "T1 appended 1 and then 2; the list has the second and lacks the first.",
+                story: "T1 appended 1 and then 2; the list holds the second and lacks the first.",
                 holds: &[CutIsolation],
                 violated: &[AdyaPl2],
             },
             Example {
                 notation: "init=nil  T1: a(x,1) ; T2: a(x,2)  T3: r(x,[2])",
-                story: "The session appended 1 and then 2; the list has the second and lacks the first.",
+                story: "The session appended 1 and then 2; the list holds the second and lacks the first.",
                 holds: &[AdyaPl3, StrongPl1],
                 violated: &[StrongSessionPl2],
             },
@@ -442,13 +446,13 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         aliases: &["G0", "P0"],
         called: &[called("Elle", ":G0; with sessions :G0-process, with real time :G0-realtime")],
         elle: Some("G0"),
-        definition: "Transactions overwrite each other in a circle: on one key the first is the later, on \
-                     another the second, so that what remains is a mix of both.",
-        cause: "Writers do not lock, or each shard decides by itself which of two writes is the later.",
+        definition: "Transactions overwrite each other in a circle: on one key the first transaction writes \
+                     later, on another key the second. The final state is a mix of both.",
+        cause: "Writers do not lock, or each shard decides on its own which of two writes is the later one.",
         forbidden_from: &[AdyaPl1],
         examples: &[Example {
             notation: "init=nil  T1: a(x,1) a(y,1)  T2: a(x,2) a(y,2)  T3: r(x,[1 2])  T4: r(y,[2 1])",
-            story: "T3 shows that T1 wrote x first, T4 that T2 wrote y first.",
+            story: "T3 shows that T1 wrote x first, T4 shows that T2 wrote y first.",
             holds: &[CutIsolation],
             violated: &[AdyaPl1],
         }],
@@ -458,17 +462,17 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: CircularInformationFlow,
         name: "circular-information-flow",
-        about: "one reads from another that wrote after it",
+        about: "a transaction reads from another that wrote after it",
         aliases: &["G1c"],
         called: &[called("Elle", ":G1c; with sessions :G1c-process, with real time :G1c-realtime")],
         elle: Some("G1c"),
         definition: "Transactions depend on each other in a circle of reads and at least one overwrite: one \
-                     has read from another that wrote after it.",
-        cause: "Reads see writes of transactions that have not committed and then commit later.",
+                     transaction has read from another that wrote after it.",
+        cause: "Reads see the writes of transactions that have not committed yet.",
         forbidden_from: &[AdyaPl2],
         examples: &[Example {
             notation: "init=nil  T1: r(y,[2]) a(x,1)  T2: a(x,2) a(y,2)  T3: r(x,[1 2])",
-            story: "T1 has read from T2, and yet on x T2 comes after T1.",
+            story: "T1 has read from T2, yet on x T2 writes after T1.",
             holds: &[CutIsolation, StrongSessionPl1],
             violated: &[AdyaPl2],
         }],
@@ -478,19 +482,18 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: LostUpdate,
         name: "lost-update",
-        about: "two update a key from the same version",
+        about: "two transactions update a key from the same version",
         aliases: &["P4"],
         called: &[called("Elle", ":lost-update, and its cycle as :G-single-item or :G2-item")],
         elle: Some("lost-update"),
-        definition: "A transaction reads a version of a key and overwrites it, although another has overwritten \
-                     it in between: it has destroyed the update of that one without having seen it. Mostly both \
-                     read the same version.",
-        cause: "Read, compute, write back, without a lock and without a check that the value is still the \
-                same.",
+        definition: "A transaction reads a version of a key and overwrites it, although another transaction \
+                     has overwritten it in between. The update of that transaction is lost: it was \
+                     overwritten without having been read. Usually both read the same version.",
+        cause: "Read, compute, write back, without a lock and without a check that the value is unchanged.",
         forbidden_from: &[CursorStability],
         examples: &[Example {
             notation: "T1: r(x,0) w(x,1)  T2: r(x,0) w(x,2)",
-            story: "Both start from 0; the sum of both updates is nowhere.",
+            story: "Both start from 0; no version contains both updates.",
             holds: &[MonotonicView, Prefix],
             violated: &[CursorStability],
         }],
@@ -500,7 +503,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: ReadSkew,
         name: "read-skew",
-        about: "a part of what had happened is seen",
+        about: "a transaction sees only part of what it depends on",
         aliases: &["G-single", "G-single-item", "A5A"],
         called: &[
             called(
@@ -510,10 +513,10 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
             called("Elle", ":G-single, where a predicate is read, and in older versions always"),
         ],
         elle: Some("G-single-item"),
-        definition: "A transaction sees a part of what had happened: it depends on a transaction, directly \
-                     or through others, of which it also missed a write. A cycle of dependencies with \
-                     exactly one anti-dependency.",
-        cause: "The keys of a transaction are read at different moments, while others commit in between.",
+        definition: "A transaction sees only part of what it depends on: it depends on a transaction, \
+                     directly or through others, and misses a write of that transaction. This is a cycle of \
+                     dependencies with exactly one anti-dependency.",
+        cause: "A transaction reads its keys at different moments, and others commit in between.",
         forbidden_from: &[MonotonicView, UpdateAtomic, AdyaPl299],
         examples: &[
             Example {
@@ -524,14 +527,14 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
             },
             Example {
                 notation: "init=nil  T1: a(x,1) a(z,1)  T2: a(z,2) a(y,2)  T3: r(x,[]) r(y,[2])  T4: r(z,[1 2])",
-                story: "T3 saw T2, which wrote z after T1, and missed T1. No one read from T1 on the way, so \
-                        causality has no objection.",
+                story: "T3 saw T2, which wrote z after T1, and missed T1. No read connects T1 to T3, so \
+                        causal allows this.",
                 holds: &[MonotonicView, UpdateAtomic, Causal],
                 violated: &[AdyaPl299, ConsistentView, Prefix],
             },
             Example {
                 notation: "T1: w(x,1)  T2: r(x,1) w(y,2)  T3: r(y,2) r(x,0)",
-                story: "T3 found what T2 wrote, and later not what T2 had read.",
+                story: "T3 saw what T2 wrote, and then missed what T2 had read.",
                 holds: &[UpdateAtomic],
                 violated: &[MonotonicView, AdyaPl299, Causal],
             },
@@ -553,13 +556,13 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         ],
         elle: Some("G-nonadjacent-item"),
         definition: "Two readers see two independent writes in opposite order: each has seen one of them and \
-                     not the other. A cycle of dependencies with two or more anti-dependencies, each of which \
-                     directly follows a read or a step of a session.",
-        cause: "Two data centres commit on their own and tell each other later.",
+                     not the other. This is a cycle of dependencies with two or more anti-dependencies, each \
+                     of which directly follows a read or a step in session order.",
+        cause: "Two data centres commit independently and replicate to each other later.",
         forbidden_from: &[Prefix, AdyaPlSi, AdyaPl299],
         examples: &[Example {
             notation: "T1: w(x,1)  T2: w(y,2)  T3: r(x,1) r(y,0)  T4: r(x,0) r(y,2)",
-            story: "For T3 only T1 has happened, for T4 only T2.",
+            story: "T3 has seen only T1, T4 only T2.",
             holds: &[UpdateSerializable, ParallelSnapshot],
             violated: &[AdyaPl299, Prefix, AdyaPlSi],
         }],
@@ -569,7 +572,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: SnapshotSkew,
         name: "snapshot-skew",
-        about: "snapshots contradict what was overwritten",
+        about: "snapshots contradict the order of overwrites",
         aliases: &["G-nonadjacent", "G-nonadjacent-item"],
         called: &[
             called(
@@ -580,24 +583,26 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
             called("Elle", ":G-nonadjacent, where a predicate is read, and in older versions always"),
         ],
         elle: Some("G-nonadjacent-item"),
-        definition: "Two snapshots hold two transactions in opposite order, as in a long fork, but one of them is \
-                     known to hold a transaction only because its own overwrote that one's write: of two writers \
-                     of a key, the later must have seen the earlier. A cycle of dependencies with two or more \
-                     anti-dependencies, none next to another, of which one follows an overwrite.",
-        cause: "Conflicts of writers are checked, and snapshots are taken somewhere else: on replicas that lag \
-                each in its own way, or shard by shard.",
+        definition: "Two snapshots include two transactions in opposite order, as in a long fork. Here an \
+                     overwrite is needed to show that one snapshot includes a transaction: of two writers of \
+                     a key, the later must have seen the earlier. This is a cycle of dependencies with two \
+                     or more anti-dependencies, no two of them adjacent, at least one of which follows an \
+                     overwrite.",
+        cause: "Write conflicts are checked in one place and snapshots are taken in another: on replicas \
+                that lag independently, or shard by shard.",
         forbidden_from: &[AdyaPlSi, AdyaPl299],
         examples: &[
             Example {
                 notation: "T1: r(x,0) w(x,1)  T2: r(y,0) w(x,2)  T3: w(y,3)  T4: r(y,3) r(x,0)",
-                story: "T1 read x before T2 wrote it, so T2 came second and must have seen T1; T2 did not see T3. \
-                        T4 saw T3 and not T1. Whoever looks at prefixes or at conflicts alone has no objection.",
+                story: "T1 read x before T2 wrote it, so T2 wrote second and must have seen T1; T2 did not \
+                        see T3. T4 saw T3 and not T1. Neither prefix nor parallel-snapshot-isolation alone \
+                        forbids this.",
                 holds: &[Prefix, ParallelSnapshot],
                 violated: &[AdyaPl299, UpdateSerializable, AdyaPlSi],
             },
             Example {
                 notation: "T1: a(x,1)  T2: r(y,0) a(x,2)  T3: w(y,3)  T4: r(y,3) r(x,[])  T5: r(x,[1,2])",
-                story: "The same with a list, where T5 shows that T2 came second.",
+                story: "The same with a list: T5 shows that T2 wrote second.",
                 holds: &[Prefix, ParallelSnapshot],
                 violated: &[AdyaPl299, UpdateSerializable, AdyaPlSi],
             },
@@ -611,30 +616,30 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: WriteSkew,
         name: "write-skew",
-        about: "each overwrites what the other has read",
+        about: "each transaction overwrites what the other has read",
         aliases: &["G2-item", "A5B"],
         called: &[called(
             "Elle",
             ":G2-item; with sessions :G2-item-process, with real time :G2-item-realtime",
         )],
         elle: Some("G2-item"),
-        definition: "Transactions read what the others overwrite, each a key of its own, so that each would \
-                     have to come before the other. What each checked when it read no longer holds when both \
-                     have committed.",
-        cause: "Snapshots, and a check at commit of what was written but not of what was read.",
+        definition: "Transactions read versions that the others overwrite, each on a different key, so each \
+                     would have to come before the other. A condition that each checked when it read no \
+                     longer holds after both have committed.",
+        cause: "Transactions read from snapshots, and the commit checks what was written but not what was \
+                read.",
         forbidden_from: &[UpdateSerializable, AdyaPl299],
         examples: &[
             Example {
                 notation: "T1: r(x,0) r(y,0) w(x,1)  T2: r(x,0) r(y,0) w(y,2)",
-                story: "Both see x and y as 0. T1 changes x on the strength of y, T2 changes y on the \
-                        strength of x.",
+                story: "Both see x and y as 0. T1 changes x because of y, T2 changes y because of x.",
                 holds: &[Snapshot],
                 violated: &[AdyaPl299, UpdateSerializable],
             },
             Example {
                 notation: "T1: w(y,1) ; T2: r(x,0)  T3: r(y,0) w(x,2)",
-                story: "The same circle with a session in it: T3 missed T1, and T2, which follows T1, missed \
-                        T3. Only levels that know sessions object.",
+                story: "The same circle with a session in it: T3 missed T1, and T2, which follows T1 in its \
+                        session, missed T3. Only levels with session order forbid this.",
                 holds: &[Snapshot, AdyaPl3],
                 violated: &[Serializable],
             },
@@ -649,28 +654,29 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: StaleRead,
         name: "stale-read",
-        about: "a version is read that was overwritten before",
+        about: "a read returns a version overwritten before it began",
         aliases: &[],
         called: &[
             called("Elle", ":G-single-realtime, with two transactions"),
-            called("the literature on registers", "a read that is not linearizable"),
+            called("the literature on linearizability", "a read that is not linearizable"),
         ],
         elle: Some("G-single"),
-        definition: "A transaction reads a version that had been overwritten before the transaction began: the one \
-                     that overwrote it had already returned to its client. Only levels that know real time object.",
-        cause: "Reads from a replica, a cache or an old snapshot that lags behind what was acknowledged.",
+        definition: "A transaction reads a version that was overwritten before the transaction began: the \
+                     overwriting transaction had already returned to its client. Only levels with real-time \
+                     order forbid this.",
+        cause: "Reads from a replica, a cache or an old snapshot that lags behind acknowledged writes.",
         forbidden_from: &[StrictSnapshot],
         examples: &[
             Example {
                 notation: "T1@0-1: w(x,1)  T2@2-3: r(x,0)",
-                story: "T1 had returned when T2 began, and T2 still finds x as it was before.",
+                story: "T1 had returned before T2 was invoked, and T2 still reads x as it was before T1.",
                 holds: &[Serializable],
                 violated: &[StrictSnapshot],
             },
             Example {
                 notation: "T1@0-1: w(x,1)  T2@2-3: w(x,2)  T3@4-5: r(x,1)",
-                story: "T2 began after T1 had returned, so its 2 is the newer version; T3 began after T2 had returned \
-                        and finds the older one.",
+                story: "T2 was invoked after T1 had returned, so its 2 is the newer version; T3 was invoked \
+                        after T2 had returned and reads the older version.",
                 holds: &[Serializable],
                 violated: &[StrictSnapshot],
             },
@@ -681,21 +687,22 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: Phantom,
         name: "phantom",
-        about: "a range changes after it was read",
+        about: "a range changes after a transaction has read it",
         aliases: &["G2", "P3", "phantom-read"],
         called: &[
             called("Elle", ":G2; with sessions :G2-process, with real time :G2-realtime"),
             called("ANSI SQL", "phantom"),
         ],
         elle: Some("G2"),
-        definition: "A transaction reads a range of keys, and another one inserts, deletes or changes a key in it, so that \
-                     the first must come before the second; and yet it must come after it, or after others for \
-                     which the same is true. A cycle of dependencies in which a range read misses a write.",
-        cause: "Locks and checks that know the rows that were found, and not the gaps between them.",
+        definition: "A transaction reads a range of keys, and another one inserts, deletes or changes a key \
+                     in the range without being seen. So the first must come before the second. Yet it must \
+                     also come after it, directly or through other dependencies. This is a cycle of \
+                     dependencies in which a range read misses a write.",
+        cause: "Locks and checks cover the rows that were found but not the gaps between them.",
         forbidden_from: &[AdyaPl3],
         examples: &[Example {
             notation: "init=nil  T1: range(1,9,{}) i(3,1)  T2: range(1,9,{}) i(5,1)",
-            story: "Each finds the range empty and inserts a row that the other should have found.",
+            story: "Each finds the range empty and inserts a row that the other should have seen.",
             holds: &[Snapshot, AdyaPl299],
             violated: &[UpdateSerializable],
         }],

@@ -1,11 +1,11 @@
-//! What is known about each level, a row each, weaker ones first.
+//! The facts about each level, one row per level, weaker levels first.
 //!
-//! *so* is the order of a session, *wr* leads from a writer to its readers, *ww* from a writer of a key to
-//! the next ones, *rw* from a reader to those who overwrite what it read. `R?` is R or nothing, `R+` one or
-//! more steps, `R ; S` first R and then S.
+//! *so* is the session order. *wr* leads from a writer to its readers. *ww* leads from a writer of a key to
+//! the later writers of that key. *rw* leads from a reader to the transactions that overwrite the version it
+//! read. `R?` is R or nothing, `R+` is one or more steps of R, `R ; S` is R followed by S.
 //!
-//! Products are told by what their documentation promises and, where that was found wanting, by what is
-//! known of them. They are facts about others and may change; nothing is decided by them.
+//! Products are listed by what their documentation promises, with a note where tests found otherwise. These
+//! are facts about other projects and may change. No verdict depends on them.
 
 use super::Engine::{CommitOrder, Direct, Graph, Solver};
 use super::{Axiom, Framework, Product, Row};
@@ -54,26 +54,27 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: CutIsolation,
         name: "cut-isolation",
-        about: "a transaction that reads a key twice finds one value",
+        about: "a transaction's reads of one key return one version",
         aliases: &["ci", "item-cut-isolation", "i-ci"],
         called: &[called("Bailis et al.", "item cut isolation")],
-        definition: "When a transaction reads a key from other transactions more than once, it reads it from \
-                     the same one each time. Nothing is said about different keys, nor about values that \
-                     nobody wrote or that their own writer overwrote.",
+        definition: "When a transaction reads a key from other transactions more than once, every read \
+                     returns the write of the same transaction. The level says nothing about different keys, \
+                     about values that were never written, or about values that their own writer overwrote.",
         engine: Direct,
         axioms: &[alone(
-            "any two reads of a key in one transaction that return writes of others return those of one",
+            "any two reads of a key in one transaction that return writes of others return writes of the \
+             same transaction",
         )],
         examples: &[
             Example {
                 notation: "T1: w(x,1)  T2: r(x,0) r(x,1)",
-                story: "T1 overwrites x between the two reads of T2, and T2 notices.",
+                story: "T1 overwrites x between the two reads of T2, and T2 sees both versions.",
                 holds: &[CursorStability, MonotonicView, ReadCommitted],
                 violated: &[CutIsolation],
             },
             Example {
                 notation: "T1@0-3: w(x,1)  T2@1-2: r(x,0) r(x,1)",
-                story: "The same while the two run at the same time, by the clock.",
+                story: "The same with times: T1 and T2 run concurrently.",
                 holds: &[StrongPl2, CursorStability, MonotonicView, ReadCommitted],
                 violated: &[CutIsolation],
             },
@@ -89,13 +90,13 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
         called: &[called("Elle", ":read-uncommitted"), called("Gray", "degree 1")],
         definition: "The writes of transactions are not interleaved: if one of two transactions overwrites \
                      the other on some key, it does so on every key both write. Reads may return anything. \
-                     Clients see the order of writes only through lists; for the rest it is enough that some \
-                     order is possible.",
+                     Clients see the order of writes only through lists. For all other keys, it is enough \
+                     that some order is possible.",
         engine: Graph,
         axioms: &[graph("acyclic(ww): no G0")],
         examples: &[Example {
             notation: "init=nil  T1: a(x,1) a(y,1)  T2: a(x,2) a(y,2)  T3: r(x,[1 2])  T4: r(y,[2 1])",
-            story: "On x, T2 wrote after T1; on y, before it. Their writes went through in a mix.",
+            story: "On x, T2 wrote after T1; on y, before T1. Their writes were interleaved.",
             holds: &[CutIsolation],
             violated: &[AdyaPl1],
         }],
@@ -109,16 +110,16 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: StrongSessionPl1,
         name: "strong-session-read-uncommitted",
-        about: "as PL-1, in an order of writes that keeps sessions",
+        about: "as PL-1, with writes in session order",
         aliases: &["ss-pl-1", "strong-session-pl-1"],
         called: &[called("Elle", ":strong-session-read-uncommitted, :strong-session-PL-1")],
-        definition: "As adya-pl-1, and the order in which transactions write agrees with every session: nobody's \
-                     write is overwritten by one that the same session made before. Reads may return anything.",
+        definition: "As adya-pl-1, and the order of the writes agrees with session order: no write is \
+                     overwritten by an earlier write of its own session. Reads may return anything.",
         engine: Graph,
         axioms: &[graph("acyclic(so | ww): no G0-process")],
         examples: &[Example {
             notation: "init=nil  T1: a(x,1) ; T2: a(x,2)  T3: r(x,[2 1])",
-            story: "A session appends 1 and then 2, and the list has them the other way round.",
+            story: "A session appends 1 and then 2, and the list holds them in the opposite order.",
             holds: &[AdyaPl3],
             violated: &[StrongSessionPl1],
         }],
@@ -128,12 +129,12 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: StrongPl1,
         name: "strong-read-uncommitted",
-        about: "as PL-1, in an order of writes that keeps the clock",
+        about: "as PL-1, with writes in real-time order",
         aliases: &["s-pl-1", "strong-pl-1"],
         called: &[called("Elle", ":strong-read-uncommitted, :strong-PL-1")],
-        definition: "As adya-pl-1, and the order in which transactions write agrees with every session and with \
-                     real time: who begins after another has returned overwrites it and is not overwritten by \
-                     it. Reads may return anything.",
+        definition: "As adya-pl-1, and the order of the writes agrees with session order and with real-time \
+                     order: a transaction that is invoked after another has returned may overwrite it and is \
+                     never overwritten by it. Reads may return anything.",
         engine: Graph,
         axioms: &[graph(
             "acyclic(so | rt | ww), where rt leads from t to s when t returned before s was invoked: no \
@@ -141,7 +142,8 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
         )],
         examples: &[Example {
             notation: "init=nil  T1@0-1: a(x,1)  T2@2-3: a(x,2)  T3: r(x,[2 1])",
-            story: "T1 had returned before T2 began, and yet its append stands after that of T2.",
+            story: "T1 had returned before T2 was invoked, yet the list holds the append of T1 after that of \
+                    T2.",
             holds: &[Serializable],
             violated: &[StrongPl1],
         }],
@@ -151,25 +153,25 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: AdyaPl2,
         name: "adya-pl-2",
-        about: "committed, final writes are read, without circular flow",
+        about: "reads return final committed writes, without circular flow",
         aliases: &["pl-2", "adya-read-committed"],
         called: &[called("Elle", ":read-committed"), called("ANSI SQL, as Adya reads it", "READ COMMITTED")],
         definition: "Only the final writes of committed transactions are read, and information never flows \
-                     in a circle: if one transaction depends on another by reading or overwriting, that one \
-                     does not depend on the first. This is less than read-committed here: a transaction may \
-                     see another one and then read what that one had overwritten.",
+                     in a circle: if one transaction depends on another by reading or overwriting, the other \
+                     does not depend on it. This level is weaker than read-committed in this catalogue: a \
+                     transaction may see another one and then read a version which that one had overwritten.",
         engine: Graph,
         axioms: &[graph("no aborted and no intermediate reads, and acyclic(wr | ww): no G1a, G1b, G1c")],
         examples: &[
             Example {
                 notation: "T1!: w(x,1)  T2: r(x,1)",
-                story: "T1 rolls back, and T2 has used what T1 never did.",
+                story: "T1 rolls back, and T2 has read its write.",
                 holds: &[CutIsolation, StrongSessionPl1],
                 violated: &[AdyaPl2],
             },
             Example {
                 notation: "T1!@0-1: w(x,1)  T2@2-3: r(x,1)",
-                story: "T1 had rolled back before T2 began.",
+                story: "T1 had rolled back before T2 was invoked.",
                 holds: &[CutIsolation, StrongPl1],
                 violated: &[AdyaPl2],
             },
@@ -178,27 +180,27 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
             "MySQL",
             "REPEATABLE READ",
             "the default; plain reads come from one snapshot, but writes and locking reads act on the newest \
-             versions and the snapshot then shows them, so neither snapshots nor repeatable reads can be \
-             relied on",
+             versions and the snapshot then shows them, so neither snapshots nor repeatable reads are \
+             reliable",
         )],
         sources: &[cite(ADYA, "chapter 3, PL-2"), cite(ADYA_LISKOV_ONEIL, "section 5")],
     },
     Row {
         level: StrongSessionPl2,
         name: "strong-session-read-committed",
-        about: "as PL-2, in an order that keeps sessions",
+        about: "as PL-2, with dependencies in session order",
         aliases: &["ss-pl-2", "strong-session-pl-2"],
         called: &[called("Elle", ":strong-session-read-committed, :strong-session-PL-2")],
-        definition: "As adya-pl-2, and information does not flow against sessions either: if one transaction \
-                     depends on another by reading or overwriting, at once or through others, it is not earlier \
-                     in the same session.",
+        definition: "As adya-pl-2, and information does not flow against session order: if one transaction \
+                     depends on another by reading or overwriting, directly or through others, it is not \
+                     earlier in the same session.",
         engine: Graph,
         axioms: &[graph(
             "no aborted and no intermediate reads, and acyclic(so | wr | ww): no G1a, G1b, G1c-process",
         )],
         examples: &[Example {
             notation: "T1: r(x,1) ; T2: w(x,1)",
-            story: "A session reads what it writes only in its next transaction.",
+            story: "A session reads a value that only its next transaction writes.",
             holds: &[StrongSessionPl1, AdyaPl3],
             violated: &[StrongSessionPl2],
         }],
@@ -208,12 +210,13 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: StrongPl2,
         name: "strong-read-committed",
-        about: "as PL-2, in an order that keeps the clock",
+        about: "as PL-2, with dependencies in real-time order",
         aliases: &["s-pl-2", "strong-pl-2"],
         called: &[called("Elle", ":strong-read-committed, :strong-PL-2")],
-        definition: "As adya-pl-2, and information flows neither against sessions nor against real time: if one \
-                     transaction depends on another by reading or overwriting, at once or through others, it did \
-                     not return before the other was invoked. A stale read is allowed.",
+        definition: "As adya-pl-2, and information flows neither against session order nor against real-time \
+                     order: if one transaction depends on another by reading or overwriting, directly or \
+                     through others, it did not return before the other was invoked. A stale read is \
+                     allowed.",
         engine: Graph,
         axioms: &[graph(
             "no aborted and no intermediate reads, and acyclic(so | rt | wr | ww), where rt leads from t to s \
@@ -222,13 +225,13 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
         examples: &[
             Example {
                 notation: "T1@0-1: r(x,1)  T2@2-3: w(x,1)",
-                story: "T1 returned what T2 was to write only later.",
+                story: "T1 had read and returned the value before T2, which writes it, was invoked.",
                 holds: &[StrongPl1, Serializable],
                 violated: &[StrongPl2],
             },
             Example {
                 notation: "T1@0-1: r(x,1) ; T2@2-3: w(x,1)",
-                story: "The same in one session, which needs no clock to object.",
+                story: "The same in one session; session order alone shows it.",
                 holds: &[StrongPl1, AdyaPl3],
                 violated: &[StrongSessionPl2],
             },
@@ -239,12 +242,13 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: CursorStability,
         name: "cursor-stability",
-        about: "as PL-2, and no key changes between its read and write",
+        about: "as PL-2, and no key changes between read and write",
         aliases: &["pl-cs", "adya-pl-cs", "adya-cursor-stability"],
         called: &[called("Elle", ":cursor-stability, :PL-CS"), called("Db2", "CURSOR STABILITY")],
-        definition: "As adya-pl-2, and when a transaction reads a key and later writes it, nobody else writes the \
-                     key in between, so that no update is lost. The definition asks this of reads through a \
-                     cursor; histories do not tell cursors, and here every read of a single key counts as one.",
+        definition: "As adya-pl-2, and when a transaction reads a key and later writes it, no other \
+                     transaction writes the key in between, so no update is lost. The original definition \
+                     covers reads through a cursor only. Histories do not record cursors, so every read of a \
+                     single key counts as one here.",
         engine: Solver,
         axioms: &[graph(
             "adya-pl-2, and no cycle of one rw and one or more ww all of which are on one key: no G-cursor(x)",
@@ -252,19 +256,19 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
         examples: &[
             Example {
                 notation: "T1: r(x,0) w(x,1)  T2: r(x,0) w(x,2)",
-                story: "Both update x from the same old value; one of the updates is lost.",
+                story: "Both update x from the same old value; one update is lost.",
                 holds: &[MonotonicView, Prefix],
                 violated: &[CursorStability],
             },
             Example {
                 notation: "init=nil  T1: a(x,1)  T2: r(x,[]) a(x,2)  T3: r(x,[1 2])",
-                story: "T2 found x empty and appended to it, but in between T1 had.",
+                story: "T2 read x as empty and appended to it, but T1 had appended in between.",
                 holds: &[MonotonicView, Prefix],
                 violated: &[CursorStability],
             },
             Example {
                 notation: "T1@0-2: r(x,0) w(x,1)  T2@1-3: r(x,0) w(x,2)",
-                story: "The two run at the same time, by the clock.",
+                story: "The same with times: T1 and T2 run concurrently.",
                 holds: &[StrongPl2, MonotonicView, Prefix],
                 violated: &[CursorStability],
             },
@@ -275,15 +279,15 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: MonotonicAtomicView,
         name: "monotonic-atomic-view",
-        about: "as PL-2, and no read goes back; sessions do not count",
+        about: "as PL-2, and reads are monotonic; session order is ignored",
         aliases: &["mav"],
         called: &[
             called("Elle", ":monotonic-atomic-view"),
             called("Biswas and Enea", "read committed without sessions"),
         ],
-        definition: "As adya-pl-2, and reads do not go back: once a transaction has read from another, its later \
-                     reads find that one's writes or newer ones. An earlier read may still have missed them. \
-                     This is read-committed of this catalogue without the order of sessions.",
+        definition: "As adya-pl-2, and reads are monotonic: once a transaction has read from another, its \
+                     later reads return that transaction's writes or newer ones. An earlier read may still \
+                     have missed them. This is read-committed of this catalogue without session order.",
         engine: CommitOrder,
         axioms: &[graph(
             "adya-pl-2, and when t reads from s and later reads a key that s writes, it reads s's version or a \
@@ -292,13 +296,13 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
         examples: &[
             Example {
                 notation: "T1: w(x,1) w(y,2)  T2: r(y,2) r(x,0)",
-                story: "T2 has seen T1 on y, and then finds x as it was before T1.",
+                story: "T2 sees T1 on y, and then reads x as it was before T1.",
                 holds: &[CutIsolation, StrongSessionPl2, CursorStability],
                 violated: &[MonotonicAtomicView, AdyaPl299],
             },
             Example {
                 notation: "T1@0-3: w(x,1) w(y,2)  T2@1-2: r(y,2) r(x,0)",
-                story: "The same while the two run at the same time, by the clock.",
+                story: "The same with times: T1 and T2 run concurrently.",
                 holds: &[CutIsolation, StrongPl2, CursorStability],
                 violated: &[MonotonicAtomicView, AdyaPl299],
             },
@@ -309,12 +313,13 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: MonotonicView,
         name: "monotonic-view",
-        about: "as MAV, and no read goes back behind what is depended on",
+        about: "as MAV, and no read misses an earlier dependency",
         aliases: &["pl-2l", "adya-pl-2l", "adya-monotonic-view"],
         called: &[called("Elle", ":monotonic-view, :PL-2L")],
-        definition: "As monotonic-atomic-view, for all that a transaction has come to depend on: once it has read \
-                     from another or overwritten it, its later reads do not miss what that one depends on by \
-                     reading or overwriting, at once or through others.",
+        definition: "As monotonic-atomic-view, extended to everything a transaction depends on: once it has \
+                     read from another or overwritten it, its later reads do not miss the writes of any \
+                     transaction which that one depends on by reading or overwriting, directly or through \
+                     others.",
         engine: Solver,
         axioms: &[graph(
             "adya-pl-2, and for no t, with its operations as nodes of their own in program order, a cycle of wr, \
@@ -323,13 +328,13 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
         examples: &[
             Example {
                 notation: "T1: w(x,1)  T2: r(x,1) w(y,2)  T3: r(y,2) r(x,0)",
-                story: "T3 reads from T2, which depends on T1, and then finds x as it was before T1.",
+                story: "T3 reads from T2, which depends on T1, and then reads x as it was before T1.",
                 holds: &[UpdateAtomic],
                 violated: &[MonotonicView, AdyaPl299, Causal],
             },
             Example {
                 notation: "init=nil  T1: a(x,1) a(y,1)  T2: a(y,2) r(x,[])  T3: r(y,[1 2])",
-                story: "T2 overwrites T1 on y, and then finds x as it was before T1.",
+                story: "T2 overwrites T1 on y, and then reads x as it was before T1.",
                 holds: &[CursorStability, Prefix],
                 violated: &[MonotonicView, AdyaPl299, UpdateAtomic],
             },
@@ -340,24 +345,25 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: AdyaPl299,
         name: "adya-pl-2.99",
-        about: "as PL-2, and serializable as far as single keys go",
+        about: "as PL-2, and serializable for reads of single keys",
         aliases: &["pl-2.99", "repeatable-read", "rr"],
         called: &[called("Elle", ":repeatable-read"), called("ANSI SQL", "REPEATABLE READ")],
-        definition: "As adya-pl-2, and what a transaction has read is not overwritten by others in a way \
-                     that leads back to it: over single keys, transactions have a serial order. Only \
-                     predicates (ranges) may change under a transaction. Sessions are not considered.",
+        definition: "As adya-pl-2, and a version that a transaction has read is not overwritten in a way \
+                     that leads back to that transaction: over single keys, transactions have a serial \
+                     order. Only predicates (ranges) may change under a transaction. Session order is \
+                     ignored.",
         engine: Solver,
         axioms: &[graph("adya-pl-2, and acyclic(wr | ww | rw) over single keys: no G2-item")],
         examples: &[
             Example {
                 notation: "T1: r(x,0) w(y,1)  T2: r(y,0) w(x,2)",
-                story: "Each reads what the other overwrites, so each would have to come first.",
+                story: "Each reads a version that the other overwrites, so each would have to come first.",
                 holds: &[Snapshot],
                 violated: &[AdyaPl299, UpdateSerializable],
             },
             Example {
                 notation: "T1: r(x,0) w(x,1)  T2: r(x,0) w(x,2)",
-                story: "Both update x from the same old value; one of the updates is lost.",
+                story: "Both update x from the same old value; one update is lost.",
                 holds: &[MonotonicView, Prefix],
                 violated: &[CursorStability],
             },
@@ -384,11 +390,12 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
             called("Elle", ":consistent-view, :PL-2+; :forward-consistent-view, :PL-FCV"),
             called("Cerone et al.", "parallel snapshot isolation without sessions"),
         ],
-        definition: "A transaction sees a consistent state: it does not miss what it depends on by reading or \
-                     overwriting, at once or through others. This is parallel-snapshot-isolation without the \
-                     order of sessions. It is forward consistent view (PL-FCV) as well: that level also asks \
-                     for a choice of start points, and if all transactions may have started before any \
-                     committed, which no history of clients excludes, it asks for no more than this one.",
+        definition: "A transaction sees a consistent state: it misses no write of a transaction it depends \
+                     on by reading or overwriting, directly or through others. This is \
+                     parallel-snapshot-isolation without session order. It is also forward consistent view \
+                     (PL-FCV). That level adds a choice of start points. All transactions may have started \
+                     before any committed; no history recorded by clients excludes this choice. With it, \
+                     PL-FCV requires no more than this level.",
         engine: Solver,
         axioms: &[graph("adya-pl-2, and irreflexive((wr | ww)+ ; rw): no G-single")],
         examples: &[Example {
@@ -403,19 +410,19 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: UpdateSerializable,
         name: "update-serializable",
-        about: "serializable to every single transaction that only reads",
+        about: "serializable for each read-only transaction by itself",
         aliases: &["pl-3u", "adya-pl-3u", "update-serializability"],
         called: &[called("Elle", ":update-serializable, :PL-3U")],
-        definition: "The transactions that write are serializable, and each of those that only read fits into \
-                     their serial order by itself. Two that only read may see writers that do not depend on \
-                     each other in opposite orders. Sessions are not considered.",
+        definition: "The transactions that write are serializable, and each read-only transaction by itself \
+                     fits into their serial order. Two read-only transactions may see independent writers in \
+                     opposite orders. Session order is ignored.",
         engine: Solver,
         axioms: &[graph(
             "adya-pl-2, and for every t acyclic(wr | ww | rw) over t and the transactions that write: no G-update",
         )],
         examples: &[Example {
             notation: "T1: r(x,0) w(y,1)  T2: r(y,0) w(x,2)",
-            story: "Each reads what the other overwrites, and both write.",
+            story: "Each reads a version that the other overwrites, and both write.",
             holds: &[Snapshot],
             violated: &[AdyaPl299, UpdateSerializable],
         }],
@@ -425,28 +432,28 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: ReadCommitted,
         name: "read-committed",
-        about: "as PL-2, and no read goes back behind an earlier one",
+        about: "as PL-2, and reads are monotonic",
         aliases: &["rc"],
         called: &[
             called("Bailis et al.", "close to monotonic atomic view (MAV)"),
             called("Adya", "stronger than PL-2, close to monotonic view (PL-2L)"),
         ],
-        definition: "Only the final writes of committed transactions are read, and reads do not go back: \
-                     once a transaction has read from another, its later reads find that one's writes or \
-                     newer ones. An earlier read may still have missed them.",
+        definition: "Only the final writes of committed transactions are read, and reads are monotonic: once \
+                     a transaction has read from another, its later reads return that transaction's writes \
+                     or newer ones. An earlier read may still have missed them.",
         engine: CommitOrder,
         axioms: &[phi("PHI(t2, t3): t3 reads from t2, any key, before this read of x from t1")],
         examples: &[
             Example {
                 notation: "T1: w(x,1) w(y,2)  T2: r(y,2) r(x,0)",
-                story: "T2 has seen T1 on y, and then finds x as it was before T1.",
+                story: "T2 sees T1 on y, and then reads x as it was before T1.",
                 holds: &[CutIsolation, StrongSessionPl2, CursorStability],
                 violated: &[MonotonicAtomicView, AdyaPl299],
             },
             Example {
                 notation: "T1: r(x,1) ; T2: w(x,1)",
-                story: "A session reads what it writes only in its next transaction. Adya's levels know no \
-                        sessions and put T2 before T1.",
+                story: "A session reads a value that only its next transaction writes. Adya's levels ignore \
+                        session order and put T2 before T1.",
                 holds: &[StrongSessionPl1, AdyaPl3],
                 violated: &[StrongSessionPl2],
             },
@@ -464,12 +471,12 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: ReadAtomic,
         name: "read-atomic",
-        about: "a transaction is seen whole or not at all; sessions hold",
+        about: "a transaction is seen whole or not at all; sessions count",
         aliases: &["ra"],
         called: &[called("Elle", ":read-atomic")],
-        definition: "Transactions are seen whole: who reads one write of a transaction finds all its others, \
-                     or newer ones, whatever the order of the reads. And who belongs to a session finds all \
-                     that the session wrote before.",
+        definition: "Transactions are seen as a whole: a transaction that reads one write of another reads \
+                     all its other writes or newer ones, in whatever order the reads come. A transaction \
+                     also sees everything that its session wrote before.",
         engine: CommitOrder,
         axioms: &[
             phi("PHI(t2, t3): (so | wr)(t2, t3)"),
@@ -478,7 +485,8 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
         ],
         examples: &[Example {
             notation: "T1: w(x,1) w(y,2)  T2: r(x,0) r(y,2)",
-            story: "T2 sees the y of T1 and misses its x. Read x first, and read committed cannot object.",
+            story: "T2 sees the y of T1 and misses its x. Read committed allows this because T2 reads x \
+                    first.",
             holds: &[CutIsolation, CursorStability, MonotonicView, ReadCommitted],
             violated: &[AdyaPl299, ConsistentView, ReadAtomic],
         }],
@@ -495,8 +503,8 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
         about: "as read atomic, and no two concurrent writers of a key",
         aliases: &["ua"],
         called: &[called("Liu et al.", "close to ROLA, read atomic without lost updates")],
-        definition: "As read-atomic, and of two transactions that write the same key one has seen the other, with \
-                     all it wrote. What that one had seen need not be visible.",
+        definition: "As read-atomic, and of two transactions that write the same key, one sees the other \
+                     with all its writes. It need not see what the other has seen.",
         engine: Solver,
         axioms: &[
             vis("read-atomic and NOCONFLICT (two writers of one key are vis-related)"),
@@ -505,7 +513,7 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
         examples: &[
             Example {
                 notation: "T1: r(x,0) w(x,1)  T2: r(x,0) w(x,2)",
-                story: "T1 and T2 both update x from the value 0; whoever is second has not seen the first.",
+                story: "T1 and T2 both update x from the value 0; the second has not seen the first.",
                 holds: &[MonotonicView, Prefix],
                 violated: &[CursorStability],
             },
@@ -528,12 +536,13 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: Causal,
         name: "causal",
-        about: "who sees a transaction sees all that this one saw",
+        about: "seeing a transaction means seeing everything it saw",
         aliases: &["cc", "tcc", "causal-consistency", "transactional-causal-consistency", "causal-cerone"],
         called: &[called("Elle", ":causal-cerone (its :causal is about single objects)")],
-        definition: "Who sees a transaction sees all that this one saw, and all that its session did before. \
-                     Effects never arrive without their causes; transactions that know nothing of each \
-                     other may be seen in different orders by different observers.",
+        definition: "A transaction sees everything that its session did before, and if it sees another \
+                     transaction, everything which that one saw. No effect is visible without its causes. \
+                     Different observers may see transactions that are causally independent in different \
+                     orders.",
         engine: CommitOrder,
         axioms: &[
             phi("PHI(t2, t3): (so | wr)+(t2, t3)"),
@@ -542,7 +551,7 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
         ],
         examples: &[Example {
             notation: "T1: w(x,1)  T2: r(x,1) w(y,2)  T3: r(y,2) r(x,0)",
-            story: "T2 answers to what T1 wrote; T3 finds the answer and not the question.",
+            story: "T2 replies to what T1 wrote; T3 sees the reply and misses the original.",
             holds: &[UpdateAtomic],
             violated: &[MonotonicView, AdyaPl299, Causal],
         }],
@@ -559,12 +568,12 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: Prefix,
         name: "prefix",
-        about: "a transaction sees a beginning of the one commit order",
+        about: "a transaction sees a prefix of one commit order",
         aliases: &["pc", "prefix-consistency", "prefix-consistent"],
         called: &[called("Elle", ":prefix"), called("Cerone et al.", "prefix consistency")],
-        definition: "All observers see transactions arrive in one order, and each sees a beginning of it, a \
-                     snapshot, that holds what its session did before. Two transactions may still both start \
-                     from the same snapshot and overwrite the same key.",
+        definition: "All transactions see the others in one commit order, and each sees a prefix of it, a \
+                     snapshot, that includes everything its session did before. Two transactions may still \
+                     start from the same snapshot and overwrite the same key.",
         engine: Solver,
         axioms: &[
             phi("PHI(t2, t3): (co? ; (so | wr))(t2, t3)"),
@@ -573,8 +582,8 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
         ],
         examples: &[Example {
             notation: "T1: w(x,1)  T2: w(y,2)  T3: r(x,1) r(y,0)  T4: r(x,0) r(y,2)",
-            story: "T3 has seen T1 and not T2, T4 has seen T2 and not T1: for the one T1 came first, for \
-                    the other T2.",
+            story: "T3 has seen T1 and not T2; T4 has seen T2 and not T1. For T3, T1 committed first; for \
+                    T4, T2 did.",
             holds: &[UpdateSerializable, ParallelSnapshot],
             violated: &[AdyaPl299, Prefix, AdyaPlSi],
         }],
@@ -590,7 +599,7 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
             called("Elle", ":parallel-snapshot-isolation"),
             called("Adya", "PL-2+ with sessions: no G-single"),
         ],
-        definition: "As causal, and of two transactions that write the same key one has seen the other, so \
+        definition: "As causal, and of two transactions that write the same key, one has seen the other, so \
                      no update is lost. Replicas may apply independent transactions in different orders.",
         engine: Solver,
         axioms: &[
@@ -600,19 +609,21 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
         examples: &[
             Example {
                 notation: "T1: r(x,0) w(x,1)  T2: r(x,0) w(x,2)",
-                story: "T1 and T2 both update x from the value 0; whoever is second overwrites what it never saw.",
+                story: "T1 and T2 both update x from the value 0; the second overwrites a version it has not \
+                        seen.",
                 holds: &[MonotonicView, Prefix],
                 violated: &[CursorStability],
             },
             Example {
                 notation: "T1: w(x,1) ; T2: r(x,0)",
-                story: "A session does not see what it wrote. Adya's levels know no sessions and put T2 before T1.",
+                story: "A session does not see its own write. Adya's levels ignore session order and put T2 \
+                        before T1.",
                 holds: &[ReadCommitted, AdyaPl3],
                 violated: &[ReadAtomic],
             },
             Example {
                 notation: "T1: w(x,1)  T2: r(x,1) w(y,2)  T3: r(y,2) r(x,0)",
-                story: "T3 finds what T2 wrote and not what T2 had read.",
+                story: "T3 sees what T2 wrote and misses what T2 had read.",
                 holds: &[UpdateAtomic],
                 violated: &[MonotonicView, AdyaPl299, Causal],
             },
@@ -627,18 +638,18 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: AdyaPlSi,
         name: "adya-pl-si",
-        about: "snapshot isolation; sessions do not count",
+        about: "snapshot isolation; session order is ignored",
         aliases: &["pl-si", "adya-snapshot-isolation"],
         called: &[called("Elle", ":snapshot-isolation, :PL-SI"), called("Elnikety et al.", "generalized SI")],
-        definition: "A transaction reads from a snapshot, a beginning of the one commit order, and commits only if \
-                     nobody after the snapshot wrote a key it writes. This is snapshot-isolation of this \
-                     catalogue without the order of sessions: the snapshot may be older than what the same \
-                     session did before.",
+        definition: "A transaction reads from a snapshot, a prefix of one commit order, and commits only if \
+                     no transaction after the snapshot has written a key it writes. This is \
+                     snapshot-isolation of this catalogue without session order: the snapshot may miss \
+                     earlier transactions of the same session.",
         engine: Solver,
         axioms: &[graph("adya-pl-2, and acyclic((wr | ww) ; rw?): no G-SI, no G-nonadjacent")],
         examples: &[Example {
             notation: "T1: w(x,1)  T2: w(y,2)  T3: r(x,1) r(y,0)  T4: r(x,0) r(y,2)",
-            story: "T3 and T4 see T1 and T2 arrive in opposite orders.",
+            story: "T3 and T4 see T1 and T2 commit in opposite orders.",
             holds: &[UpdateSerializable, ParallelSnapshot],
             violated: &[AdyaPl299, Prefix, AdyaPlSi],
         }],
@@ -657,9 +668,9 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
             ),
             called("Adya", "PL-SI, there without sessions"),
         ],
-        definition: "A transaction reads from a snapshot, a beginning of the one commit order that holds \
-                     what its session did before, and commits only if nobody after the snapshot wrote a key \
-                     it writes. What it only read may have changed.",
+        definition: "A transaction reads from a snapshot, a prefix of one commit order that includes \
+                     everything its session did before, and commits only if no transaction after the \
+                     snapshot has written a key it writes. Keys that it only read may have changed.",
         engine: Solver,
         axioms: &[
             phi("PHI(t2, t3): that of prefix, or t4 writes a key that t3 writes, co?(t2, t4) and co(t4, t3)"),
@@ -675,20 +686,20 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
             },
             Example {
                 notation: "T1: w(x,1)  T2: w(y,2)  T3: r(x,1) r(y,0)  T4: r(x,0) r(y,2)",
-                story: "T3 and T4 see T1 and T2 arrive in opposite orders.",
+                story: "T3 and T4 see T1 and T2 commit in opposite orders.",
                 holds: &[UpdateSerializable, ParallelSnapshot],
                 violated: &[AdyaPl299, Prefix, AdyaPlSi],
             },
             Example {
                 notation: "T1: r(x,0) w(x,1)  T2: r(y,0) w(x,2)  T3: w(y,3)  T4: r(y,3) r(x,0)",
-                story: "Neither of the levels below alone objects. T2 must have seen T1, which wrote x \
-                        first, and not T3; T4 saw T3 and not T1.",
+                story: "Neither prefix nor parallel-snapshot-isolation alone forbids this. T2 must have seen \
+                        T1, which wrote x first, and did not see T3; T4 saw T3 and not T1.",
                 holds: &[Prefix, ParallelSnapshot],
                 violated: &[AdyaPl299, UpdateSerializable, AdyaPlSi],
             },
             Example {
                 notation: "T1: w(x,1) ; T2: r(x,0)",
-                story: "The snapshot of T2 is older than its own session.",
+                story: "The snapshot of T2 misses an earlier write of its own session.",
                 holds: &[ReadCommitted, AdyaPl3],
                 violated: &[ReadAtomic],
             },
@@ -712,28 +723,28 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: AdyaPl3,
         name: "adya-pl-3",
-        about: "serializable; sessions do not count",
+        about: "serializable; session order is ignored",
         aliases: &["pl-3", "adya-serializable", "conflict-serializable"],
         called: &[
             called("Elle", ":serializable, :PL-3"),
             called("ANSI SQL, as Adya reads it", "SERIALIZABLE"),
         ],
-        definition: "Transactions might have run one after the other, each seeing all that went before it. This is \
-                     serializable of this catalogue without the order of sessions: a transaction may come \
-                     before others that its session ran earlier. It differs from adya-pl-2.99 in the \
-                     anti-dependencies of predicates (ranges).",
+        definition: "The result is the same as if the transactions had run one after the other, each seeing \
+                     all earlier ones. This is serializable of this catalogue without session order: a \
+                     transaction may come before earlier transactions of its own session. It differs from \
+                     adya-pl-2.99 in that the anti-dependencies of predicates (ranges) count too.",
         engine: Solver,
         axioms: &[graph("adya-pl-2, and acyclic(wr | ww | rw), predicates included: no G2")],
         examples: &[
             Example {
                 notation: "T1: r(x,0) w(y,1)  T2: r(y,0) w(x,2)",
-                story: "Each reads what the other overwrites, so each would have to come first.",
+                story: "Each reads a version that the other overwrites, so each would have to come first.",
                 holds: &[Snapshot],
                 violated: &[AdyaPl299, UpdateSerializable],
             },
             Example {
                 notation: "T1: w(x,1)  T2: w(y,2)  T3: r(x,1) r(y,0)  T4: r(x,0) r(y,2)",
-                story: "T3 and T4 see T1 and T2 arrive in opposite orders.",
+                story: "T3 and T4 see T1 and T2 commit in opposite orders.",
                 holds: &[UpdateSerializable, ParallelSnapshot],
                 violated: &[AdyaPl299, Prefix, AdyaPlSi],
             },
@@ -750,8 +761,9 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
             called("Elle", ":strong-session-serializable (its :serializable leaves sessions out)"),
             called("Adya", "PL-3, there without sessions"),
         ],
-        definition: "Transactions might have run one after the other, each seeing all that went before it, in \
-                     an order that keeps that of every session. The order need not be that of the clock.",
+        definition: "The result is the same as if the transactions had run one after the other, each seeing \
+                     all earlier ones, in an order that keeps session order. The order need not be the \
+                     real-time order.",
         engine: Solver,
         axioms: &[
             phi("PHI(t2, t3): co(t2, t3)"),
@@ -761,14 +773,14 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
         examples: &[
             Example {
                 notation: "T1@0-2: r(x,0) r(y,0) w(x,1)  T2@1-3: r(x,0) r(y,0) w(y,2)",
-                story: "Two doctors each see that both are on call, and each goes home. Whoever is second \
-                        in a serial order would have seen the first leave.",
+                story: "Two doctors each see that both are on call, and each goes off call. In a serial \
+                        order, the second would have seen the first leave.",
                 holds: &[StrictSnapshot],
                 violated: &[AdyaPl299, UpdateSerializable],
             },
             Example {
                 notation: "T1: w(y,1) ; T2: r(x,0)  T3: r(y,0) w(x,2)",
-                story: "T3 missed T1 and so comes before it; T2 missed T3 and so comes before T3, and yet it \
+                story: "T3 missed T1, so it comes before T1; T2 missed T3, so it comes before T3; yet T2 \
                         follows T1 in its session.",
                 holds: &[Snapshot, AdyaPl3],
                 violated: &[Serializable],
@@ -793,14 +805,14 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: StrictSnapshot,
         name: "strict-snapshot-isolation",
-        about: "snapshot isolation in the order of the clock",
+        about: "snapshot isolation in real-time order",
         aliases: &["ssi", "strict-snapshot", "strict-si", "strong-snapshot-isolation", "strong-si"],
         called: &[
             called("Elle", ":strong-snapshot-isolation"),
             called("PostgreSQL", "not its SSI: serializable snapshot isolation is a way to be serializable"),
         ],
-        definition: "Snapshot isolation in which a snapshot holds every transaction that had returned before \
-                     its own was invoked: no stale snapshots.",
+        definition: "Snapshot isolation in which a snapshot includes every transaction that had returned \
+                     before the reading transaction was invoked: snapshots are never stale.",
         engine: Solver,
         axioms: &[
             vis("snapshot-isolation, and t is visible to s when t returned before s was invoked"),
@@ -811,7 +823,7 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
         ],
         examples: &[Example {
             notation: "T1@0-1: w(x,1)  T2@2-3: r(x,0)",
-            story: "T1 had returned before T2 began, in another session, and T2 does not see it.",
+            story: "T1 had returned before T2 was invoked in another session, and T2 does not see it.",
             holds: &[StrongPl2, Serializable],
             violated: &[StrictSnapshot],
         }],
@@ -821,7 +833,7 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
     Row {
         level: StrictSerializable,
         name: "strict-serializable",
-        about: "serializable in the order of the clock",
+        about: "serializable in real-time order",
         aliases: &[
             "sser",
             "strict-serializability",
@@ -833,9 +845,9 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
             called("Elle", ":strict-serializable and :strong-serializable"),
             called("Spanner", "external consistency"),
         ],
-        definition: "Transactions might have run one after the other in an order that agrees with the clock: \
-                     who begins after another has returned comes after it. With transactions of one \
-                     operation this is linearizability.",
+        definition: "The result is the same as if the transactions had run one after the other, in an order \
+                     that agrees with real-time order: if T1 returned before T2 was invoked, T1 precedes T2. \
+                     With transactions of one operation this is linearizability.",
         engine: Solver,
         axioms: &[
             phi("that of serializable, and t is co-before s when t returned before s was invoked"),
@@ -847,8 +859,8 @@ pub(super) static ROWS: [Row; Level::ALL.len()] = [
         examples: &[
             Example {
                 notation: "T1@0-5: r(x,0) w(y,1)  T2@1-2: w(x,2)  T3@3-4: r(y,0)",
-                story: "T1 missed T2, which had returned before T3 began, and T3 missed T1. Serial orders \
-                        put T3 first; the clock puts it after T2.",
+                story: "T1 missed T2, which had returned before T3 was invoked, and T3 missed T1. A serial \
+                        order must put T3 first; real-time order puts it after T2.",
                 holds: &[Serializable, StrictSnapshot],
                 violated: &[StrictSerializable],
             },

@@ -1,12 +1,12 @@
 //! The versions of all keys.
 //!
-//! Recent versions stand in one queue in commit order, each linked to the one before it of the same key.
-//! A version that every transaction now running or yet to come will see is *folded*: it leaves the queue
-//! and becomes the base of its key, in place of the base before. Since versions leave in commit order, the
-//! base is always the newest folded version. So memory is bounded by the keys and the horizon, not by the
-//! length of the run, and a read touches one link, the warm end of the queue, and perhaps one base.
+//! Recent versions are in one queue in commit order. Each links to the previous version of the same key. A
+//! version is *folded* when all running and future transactions see it: it leaves the queue and replaces the
+//! base of its key. Versions leave in commit order, so the base is always the newest folded version. So
+//! memory is bounded by the number of keys and the horizon, not by the length of the run. A read touches one
+//! link, the recent end of the queue, and perhaps one base.
 //!
-//! Invariant: the base of a key is visible to everybody.
+//! Invariant: the base of a key is visible to every transaction.
 
 use std::collections::VecDeque;
 
@@ -14,10 +14,10 @@ use isoscope_history::{Key, Value};
 
 use super::visible::Visible;
 
-/// What a key held after a commit.
+/// The content of a key after a commit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Version {
-    /// The commit that made it; 0 for the initial state.
+    /// The commit that created it; 0 for the initial state.
     pub(super) commit: u32,
     /// The register, or the length of the list.
     pub(super) value: Value,
@@ -27,24 +27,24 @@ pub(super) struct Version {
 struct Recent {
     version: Version,
     key: Key,
-    /// The place of the key's version before, counted as in [`Versions::newest`].
+    /// The number of the key's previous version, counted as in [`Versions::newest`].
     before: u32,
 }
 
-/// The versions of all keys; see the module.
+/// The versions of all keys; see the module documentation.
 #[derive(Debug)]
 pub(super) struct Versions {
     base: Vec<Version>,
     recent: VecDeque<Recent>,
-    /// How many versions were folded. Version number `n`, counting from 1, is folded when `n <= folded`.
+    /// The number of folded versions. Version `n`, counting from 1, is folded if `n <= folded`.
     folded: u32,
-    /// The number of each key's newest version; 0 when it has only the initial one.
+    /// The number of each key's newest version; 0 if it has only the initial one.
     newest: Vec<u32>,
-    /// The length of the queue at which folding is worth trying.
+    /// The length of the queue at which to try folding.
     fold_at: usize,
 }
 
-/// Folding fewer versions at once than this would not pay.
+/// The minimal number of versions that makes folding worthwhile.
 const FOLD: usize = 1024;
 
 impl Versions {
@@ -66,7 +66,7 @@ impl Versions {
         assert!(key.index() < self.newest.len(), "{key:?} is none of the store's {} keys", self.newest.len());
     }
 
-    /// The newest version of a key that is visible.
+    /// The newest visible version of a key.
     #[inline]
     pub(super) fn read(&self, key: Key, visible: Visible) -> Version {
         let mut number = self.newest[key.index()];
@@ -81,7 +81,7 @@ impl Versions {
         base
     }
 
-    /// The commit that made a key's newest version.
+    /// The commit that created a key's newest version.
     #[inline]
     pub(super) fn last_commit(&self, key: Key) -> u32 {
         match self.recent_at(self.newest[key.index()]) {
@@ -96,7 +96,7 @@ impl Versions {
         Some(&self.recent[place as usize])
     }
 
-    /// Adds a version, whose commit is no older than any other's.
+    /// Adds a version. Its commit must not be older than any other.
     #[inline]
     pub(super) fn push(&mut self, key: Key, version: Version) {
         debug_assert!(self.recent.back().is_none_or(|last| last.version.commit <= version.commit));
@@ -112,7 +112,7 @@ impl Versions {
         self.recent.len() >= self.fold_at
     }
 
-    /// Folds the versions up to a commit that everybody sees.
+    /// Folds the versions up to a commit that every transaction sees.
     pub(super) fn fold(&mut self, seen_by_all: u32) {
         while let Some(oldest) = self.recent.front()
             && oldest.version.commit <= seen_by_all
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn folding_changes_no_read_that_sees_what_was_folded() {
+    fn folding_does_not_change_reads_that_see_the_folded_versions() {
         let mut versions = Versions::new(3);
         for commit in 1..=20 {
             versions.push(Key(commit % 2), version(commit));

@@ -1,27 +1,27 @@
-//! What a transaction sees: a set of commits.
+//! The set of commits that a transaction sees.
 //!
-//! Commits are numbered 1, 2, 3, ... in commit order; 0 stands for the initial state. A set of them is a
-//! prefix and, for the [`HORIZON`] commits after the prefix, one bit each. That is enough because the store
-//! never lets anybody lag by more than the horizon: a vector clock of which every entry lags by at most 128
-//! commits is exactly such a prefix and such bits, and joining two of them is a shift and an `or`.
+//! Commits are numbered 1, 2, 3, ... in commit order; 0 is the initial state. A set is a prefix and one bit
+//! for each of the [`HORIZON`] commits after the prefix. This is enough because the store never lets a
+//! transaction lag by more than the horizon: a vector clock whose entries all lag by at most 128 commits is
+//! exactly such a prefix with such bits. Joining two sets is a shift and an `or`.
 //!
 //! Levels from prefix up use the prefix alone.
 
-/// How many commits a transaction may lag behind.
+/// The number of commits that a transaction may lag behind.
 pub(super) const HORIZON: u32 = u128::BITS;
 
-/// The newest commit that everybody sees who begins when `now` is the last commit.
+/// The newest commit that every transaction sees that begins when `now` is the last commit.
 #[inline]
 pub(super) fn horizon(now: u32) -> u32 {
     now.saturating_sub(HORIZON)
 }
 
-/// A set of commits; see the module.
+/// A set of commits; see the module documentation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Visible {
     /// All commits up to this one are in the set.
     pub(super) floor: u32,
-    /// Bit `i` says whether commit `floor + 1 + i` is.
+    /// Bit `i` is set if commit `floor + 1 + i` is in the set.
     above: u128,
 }
 
@@ -32,7 +32,7 @@ impl Visible {
         Visible { floor, above: 0 }
     }
 
-    /// All commits up to `floor`, and of those from there to `now` the ones `bits` chooses.
+    /// All commits up to `floor`, and of the commits from there to `now` those that `bits` selects.
     pub(super) fn chosen(floor: u32, now: u32, bits: u128) -> Visible {
         let span = now - floor;
         debug_assert!(span <= HORIZON);
@@ -48,7 +48,7 @@ impl Visible {
         }
     }
 
-    /// The set and all commits up to `floor`.
+    /// The set, extended by all commits up to `floor`.
     pub(super) fn raised(self, floor: u32) -> Visible {
         match floor.checked_sub(self.floor) {
             None => self,
@@ -56,7 +56,7 @@ impl Visible {
         }
     }
 
-    /// The set and one more commit, which must lie within the horizon.
+    /// The set, extended by one commit, which must lie within the horizon.
     pub(super) fn with(self, commit: u32) -> Visible {
         match commit.checked_sub(self.floor + 1) {
             None => self,
@@ -67,7 +67,7 @@ impl Visible {
         }
     }
 
-    /// Both sets, and all commits up to the higher of the two floors.
+    /// The union of both sets and of all commits up to the higher floor.
     pub(super) fn joined(self, other: Visible) -> Visible {
         let floor = self.floor.max(other.floor);
         Visible { floor, above: self.raised(floor).above | other.raised(floor).above }
@@ -88,7 +88,7 @@ mod tests {
         (1..=limit).filter(|&commit| set.sees(commit)).collect()
     }
 
-    /// A set on a floor, and the same as a plain set of numbers up to [`LIMIT`].
+    /// A set above a floor, and the same as a plain set of numbers up to [`LIMIT`].
     fn build(floor: u32, more: &[u32]) -> (Visible, BTreeSet<u32>) {
         let set = more.iter().fold(Visible::prefix(floor), |set, &place| set.with(floor + place));
         let plain = (1..=floor).chain(more.iter().map(|place| floor + place)).collect();

@@ -1,10 +1,10 @@
-//! Framework 1 of levels.md, transcribed: a history satisfies a level when some total order `co` of its
-//! transactions contains `so` and `wr` and, for all `t1`, `t2` that write `x` and `t3` that reads `x` from
-//! `t1`, PHI(t2, t3) implies co(t2, t1). All orders are tried; nothing here is meant to be fast.
+//! A transcription of docs/levels.md, "Commit orders": a history satisfies a level if some total order `co`
+//! of its transactions contains `so` and `wr` and, for all `t1`, `t2` that write `x` and `t3` that reads `x`
+//! from `t1`, PHI(t2, t3) implies co(t2, t1). All orders are tried. Speed does not matter here.
 //!
-//! Transaction 0 is the initial one. Values must be unique by key. A list read counts as a read from the
-//! writer of its last element, and the order of elements must agree with `co`: those in the list in their
-//! order, those that are missing after its last.
+//! Transaction 0 is the initial state. Values must be unique per key. A list read counts as a read from the
+//! writer of its last element. The order of elements must agree with `co`: first the elements of the list in
+//! their order, then the missing elements.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,7 +12,7 @@ use isoscope_history::{Datum, History, Key, OpKind, Outcome, Txn, Value};
 use isoscope_levels::Level;
 use isoscope_workload::Store;
 
-/// What a transaction read from others: key and writer, in program order.
+/// The reads of a transaction from others: key and writer, in program order.
 pub(crate) type Reads = Vec<(u32, usize)>;
 
 /// The committed transactions of a history, by number, and the relations between them.
@@ -24,7 +24,7 @@ pub(crate) struct Abstract {
     pub(crate) direct: Vec<Vec<bool>>,
     /// `(so | wr)+`.
     pub(crate) causal: Vec<Vec<bool>>,
-    /// Whatever else `co` must contain.
+    /// Additional edges that `co` must contain.
     given: Vec<(usize, usize)>,
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn satisfies(history: &History, level: Level) -> bool {
     abstracted(history).is_some_and(|a| a.has_order(level))
 }
 
-/// Whether a history is serializable in an order that agrees with real time.
+/// Whether a history is serializable in an order that agrees with real-time order.
 pub(crate) fn strictly_serializable(history: &History) -> bool {
     let Some(mut a) = abstracted(history) else { return false };
     let events = history.events().expect("every run records events");
@@ -48,7 +48,7 @@ pub(crate) fn strictly_serializable(history: &History) -> bool {
     a.has_order(Level::Serializable)
 }
 
-/// The committed transactions and the unknown ones somebody read from, with their numbers.
+/// The committed transactions and those of unknown outcome that another one reads from, with their numbers.
 pub(crate) fn committed(history: &History) -> (Vec<Txn>, HashMap<Txn, usize>) {
     let reads_of_another = |reader, writer| {
         history.ops_of(reader).filter(|op| reader != writer && op.kind.is_read()).any(|read| {
@@ -79,8 +79,8 @@ fn contents(history: &History, value: Value) -> Vec<Value> {
     }
 }
 
-/// The relations of a history; `None` when a read is wrong at every level: not one's own last write, or of
-/// nobody's committed last write.
+/// The relations of a history; `None` if a read is wrong at every level: it does not return the transaction's
+/// own last write, or returns a value that is not the final write of a committed transaction.
 pub(crate) fn abstracted(history: &History) -> Option<Abstract> {
     let (kept, numbers) = committed(history);
     let mut a = Abstract { reads: vec![Reads::new()], writes: vec![HashSet::new()], ..Abstract::default() };
@@ -132,7 +132,7 @@ pub(crate) fn abstracted(history: &History) -> Option<Abstract> {
     Some(a)
 }
 
-/// Whether a list holds the appends of each transaction in their order, without a gap.
+/// Whether a list contains the appends of each transaction in program order, without a gap.
 fn keeps_program_order(history: &History, key: Key, elements: &[Value]) -> bool {
     history.txns().all(|txn| {
         let appends = history.ops_of(txn).filter(|op| op.kind.is_write() && op.key == key);
@@ -143,7 +143,7 @@ fn keeps_program_order(history: &History, key: Key, elements: &[Value]) -> bool 
 }
 
 impl Abstract {
-    /// The order of elements in lists is part of `co`.
+    /// Adds the order of elements in lists to `co`.
     fn order_elements(&mut self, history: &History, writer: &HashMap<(u32, Value), (usize, bool)>) {
         for op in history.txns().flat_map(|txn| history.ops_of(txn)).filter(|op| op.kind == OpKind::ReadList)
         {
@@ -179,7 +179,7 @@ impl Abstract {
         self.extend(&mut vec![0], level)
     }
 
-    /// Tries all ways to extend an order that holds all predecessors of its members.
+    /// Tries all extensions of an order that contains all predecessors of its members.
     fn extend(&self, order: &mut Vec<usize>, level: Level) -> bool {
         let n = self.reads.len();
         if order.len() == n {
@@ -237,15 +237,15 @@ impl Abstract {
             Level::Prefix => prefix(),
             Level::Snapshot => prefix() || conflict(),
             Level::Serializable => co(t2, t3),
-            _ => unreachable!("Framework 1 defines no other level"),
+            _ => unreachable!("no other level has an axiom on commit orders"),
         }
     }
 }
 
-/// Histories of levels.md and of the literature, with the strongest level that holds (none when not even
-/// read committed does).
+/// Histories of docs/levels.md and of the literature, with the strongest level that holds (`None` if even
+/// read committed is violated).
 #[test]
-fn the_reference_knows_the_classics() {
+fn the_reference_decides_well_known_histories() {
     use isoscope_history::notation::parse;
     for (text, strongest) in [
         ("T1: w(x,1)  T2: r(x,1)", Some(Level::Serializable)),
@@ -271,7 +271,7 @@ fn the_reference_knows_the_classics() {
     }
 }
 
-/// What the catalogue claims of its examples is what the axioms say.
+/// The claims of the catalogue about its examples agree with the axioms.
 #[test]
 fn the_examples_of_the_catalogue_get_their_verdicts() {
     use isoscope_history::notation::parse;

@@ -38,9 +38,9 @@ fn each_anomaly_alone_and_after_a_serializable_run() {
     }
 }
 
-/// Two anomalies on the same sessions: a level holds that forbids neither, whatever their order.
+/// Two anomalies on the same sessions: a level holds exactly if it forbids neither, in either order.
 #[test]
-fn anomalies_do_not_disturb_one_another() {
+fn anomalies_do_not_interfere() {
     for first in Injection::ANOMALIES {
         for second in Injection::ANOMALIES {
             let history = injected(&base(Shape::Register, 2, 0), &[(first, 1), (second, 1)]);
@@ -60,9 +60,9 @@ fn an_anomaly_prints_as_its_notation() {
     assert_eq!(notation::print(&history), "init=nil  T1@0-2: a(2,1) a(2,2)  T2@1-3: r(2,[1])");
 }
 
-/// The injected transactions use keys and values of their own, one session each, and overlap.
+/// The injected transactions use their own keys and values, one session each, and overlap.
 #[test]
-fn anomalies_stand_at_the_end_of_their_sessions() {
+fn anomalies_are_at_the_end_of_their_sessions() {
     let spec = Spec { sessions: 2, txns_per_session: 50, ..Spec::default() };
     let history = injected(&spec, &[(Anomaly::LongFork, 3), (Anomaly::AbortedRead, 2)]);
     let stats = Stats::of(&history);
@@ -84,7 +84,7 @@ fn anomalies_stand_at_the_end_of_their_sessions() {
 }
 
 #[test]
-fn every_anomaly_is_well_written() {
+fn every_injectable_example_has_the_required_form() {
     for anomaly in Injection::ANOMALIES {
         let history = notation::parse(anomaly.examples()[0].notation).unwrap();
         assert_eq!(history.session_count(), history.txn_count(), "{}: one session each", anomaly.name());

@@ -1,4 +1,4 @@
-//! The workload crate against its promises: what a run satisfies, what it violates, and what it looks like.
+//! Tests of the workload crate: the levels that a run satisfies and violates, and the shape of its history.
 
 mod axioms;
 mod injections;

@@ -1,4 +1,5 @@
-//! What runs look like: sizes, shares, lists, names, errors, and that a seed means one history forever.
+//! Tests of the shape of runs: sizes, shares, lists, names, errors, and that a seed always gives the same
+//! history.
 
 use std::collections::HashMap;
 
@@ -15,7 +16,7 @@ fn middling() -> Spec {
     Spec { sessions: 20, txns_per_session: 100, ops_per_txn: 10, seed: 5, ..Spec::default() }
 }
 
-/// How often each key name was used.
+/// The number of operations on each key name.
 fn uses(history: &History) -> HashMap<u32, usize> {
     let mut uses = HashMap::new();
     for op in history.txns().flat_map(|txn| history.ops_of(txn)) {
@@ -29,7 +30,7 @@ fn assert_near(actual: f64, expected: f64, tolerance: f64) {
 }
 
 #[test]
-fn a_run_has_the_size_it_was_asked_for() {
+fn a_run_has_the_requested_size() {
     let history = must_run(&middling());
     let stats = Stats::of(&history);
     assert_eq!((stats.sessions, stats.transactions, stats.operations), (20, 2000, 20_000));
@@ -54,7 +55,7 @@ fn reads_first(history: &History, txn: isoscope_history::Txn) -> bool {
 }
 
 #[test]
-fn transactions_of_read_modify_writes_read_every_key_before_they_write_it() {
+fn read_modify_write_transactions_read_every_key_before_they_write_it() {
     for (shape, level) in
         [Shape::Register, Shape::ListAppend].into_iter().flat_map(|s| Store::LEVELS.map(|l| (s, l)))
     {
@@ -86,7 +87,7 @@ fn sessions_overlap_and_events_are_numbered_without_gaps() {
         assert!(txns.clone().all(|t| events.start[t as usize] < events.end[t as usize]));
         assert!(txns.clone().skip(1).all(|t| events.end[t as usize - 1] < events.start[t as usize]));
     }
-    // Names count in the order of invocation, from 1.
+    // Names count from 1 in the order of invocation.
     let mut by_start: Vec<_> = history.txns().collect();
     by_start.sort_by_key(|txn| events.start[txn.index()]);
     assert!(by_start.iter().zip(1..).all(|(&txn, n)| history.txn_name(txn).as_small() == Some(n)));
@@ -101,7 +102,7 @@ fn keys_follow_their_distribution() {
     assert!(uniform.len() == 100 && uniform.values().all(|&n| (120..=280).contains(&n)), "{uniform:?}");
 
     let zipf = with(Distribution::Zipfian { theta: 1.0 });
-    // The harmonic number of 100 is 5.187: key 0 takes 20,000 / 5.187, key 9 a tenth of that.
+    // The harmonic number of 100 is 5.187: key 0 gets 20,000 / 5.187 operations, key 9 a tenth of that.
     assert_near(zipf[&0] as f64, 3856.0, 250.0);
     assert_near(zipf[&9] as f64, 385.6, 80.0);
     let flat = with(Distribution::Zipfian { theta: 0.0 });
@@ -165,8 +166,8 @@ fn outcomes_follow_their_rates() {
     }
 }
 
-/// Any two reads of a list are prefixes of one another, once the elements of the reader itself are taken
-/// off where it did not commit; and what a transaction appends to one list stands together.
+/// Of any two reads of a list one is a prefix of the other, after the reader's own elements are removed if
+/// the reader did not commit. The elements that a transaction appends to one list are adjacent.
 #[test]
 fn lists_are_prefixes_of_one_another() {
     for level in Store::LEVELS {
@@ -205,12 +206,12 @@ fn lists_are_prefixes_of_one_another() {
             let runs = writers.len();
             writers.sort_unstable();
             writers.dedup();
-            assert_eq!(writers.len(), runs, "{level}: a transaction's elements are apart");
+            assert_eq!(writers.len(), runs, "{level}: a transaction's elements are not adjacent");
         }
     }
 }
 
-/// The store lags, but not for ever: towards the end nobody reads initial values any more.
+/// The store lags, but not forever: towards the end no read returns an initial value.
 #[test]
 fn reads_lag_within_the_horizon() {
     for level in Store::LEVELS {
@@ -234,7 +235,7 @@ fn a_run_is_a_function_of_its_spec() {
     }
 }
 
-/// These never change: a seed somebody noted down must give the history they saw.
+/// These never change: a recorded seed must give the same history again.
 #[test]
 fn golden_runs() {
     let small = Spec {
@@ -288,7 +289,7 @@ fn golden_runs() {
     assert_eq!(fnv(&notation::print(&must_run(&long))), 0xc957_7291_916c_0dc7);
 }
 
-/// The hash of Fowler, Noll and Vo, which needs no library that might change.
+/// The FNV hash, written out here so that it does not depend on a library.
 fn fnv(text: &str) -> u64 {
     text.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
@@ -303,7 +304,7 @@ fn progress_ends_at_the_total() {
 }
 
 #[test]
-fn specs_that_make_no_sense_are_refused() {
+fn invalid_specs_are_rejected() {
     let ok = Spec::default;
     let zipf = |theta| Distribution::Zipfian { theta };
     let duplication = |keys, domain, theta| Some(Duplication { keys, domain, theta });

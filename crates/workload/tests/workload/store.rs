@@ -1,4 +1,4 @@
-//! The store driven by hand: transactions that overlap, conflicts, own writes.
+//! Direct tests of the store: overlapping transactions, conflicts, own writes.
 
 use isoscope_history::{Builder, History, Key, Outcome, Session, Value, notation};
 use isoscope_levels::Level;
@@ -15,7 +15,7 @@ fn value(n: u32) -> Value {
     Value::small(n.into()).expect("small")
 }
 
-/// An operation as it went.
+/// An executed operation.
 enum Done {
     Read(Key, Value),
     Write(Key, Value),
@@ -23,7 +23,7 @@ enum Done {
     Append(Key, Value),
 }
 
-/// A session that runs transactions whose steps interleave with those of others.
+/// A session whose transactions interleave step by step with those of others.
 #[derive(Default)]
 struct Client {
     running: Option<Transaction>,
@@ -31,7 +31,7 @@ struct Client {
     ended: Vec<(Vec<Done>, Outcome)>,
 }
 
-/// Random clients, each step of which is an operation: transactions overlap in every way.
+/// Random clients that execute one operation per step, so that transactions overlap in every way.
 struct Drive {
     store: Store,
     shape: Shape,
@@ -133,7 +133,7 @@ impl Drive {
     }
 }
 
-/// Whatever overlaps, what commits satisfies the level.
+/// Transactions that commit satisfy the level, however they overlap.
 #[test]
 fn overlapping_transactions_satisfy_the_level() {
     for level in Store::LEVELS {
@@ -150,7 +150,7 @@ fn overlapping_transactions_satisfy_the_level() {
     }
 }
 
-/// Many commits go by while one transaction runs: its versions are kept, and it still reads one state.
+/// Many commits happen while one transaction runs. Its versions are kept, and it still reads one state.
 #[test]
 fn a_long_transaction_keeps_its_versions() {
     for level in [Level::ReadAtomic, Level::Causal, Level::Prefix, Level::Snapshot, Level::Serializable] {
@@ -211,7 +211,7 @@ fn write_skew_commits_under_snapshot_only() {
 }
 
 #[test]
-fn a_list_read_after_an_append_must_come_true() {
+fn a_list_read_after_an_append_must_match_the_committed_list() {
     for level in Store::LEVELS {
         let mut store = Store::new(level, 2, 2, 1);
         let mut one = store.begin(Session(0), &[X]);

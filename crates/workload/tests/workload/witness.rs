@@ -1,8 +1,9 @@
-//! Long runs, too long to try all orders: the order in which transactions took effect is itself the
-//! witness that Framework 1 asks for. These are the runs in which versions are folded and the horizon cuts.
+//! Long runs, with too many transactions to try all orders. The order in which transactions took effect is
+//! itself the witness that docs/levels.md, "Commit orders", requires. In these runs versions are folded and
+//! the horizon matters.
 //!
-//! A transaction of a run takes effect when it returns. One that only reads may stand earlier: as early as
-//! what it read and its session allow.
+//! A transaction of a run takes effect when it returns. A read-only transaction may be placed earlier: as
+//! early as its reads and its session allow.
 
 use isoscope_history::{History, Txn};
 use isoscope_levels::Level;
@@ -10,7 +11,7 @@ use isoscope_workload::{Distribution, Shape, Spec, Store, run};
 
 use crate::axioms::{Abstract, abstracted, committed};
 
-/// The place of every transaction in the order of taking effect.
+/// The position of every transaction in the order of taking effect.
 fn places(history: &History, a: &Abstract) -> Vec<usize> {
     let (_, numbers) = committed(history);
     let ends = &history.events().expect("every run records events").end;
@@ -30,15 +31,15 @@ fn places(history: &History, a: &Abstract) -> Vec<usize> {
         }
         order.push((commits[number], reads_only, number));
     }
-    // The sort is stable: readers at one place keep the order of their return.
+    // The sort is stable: readers at one position keep the order of their returns.
     order.sort_by_key(|&(commit, reads_only, _)| (commit, reads_only));
     let mut places = vec![0; order.len()];
     order.iter().enumerate().for_each(|(place, &(_, _, number))| places[number] = place);
     places
 }
 
-/// The axiom of a level under the order given by `place`, with `co*;(so | wr)` and the conflict rule of
-/// snapshot isolation as what they are under a total order: to be no later than the last such transaction.
+/// The axiom of a level under the order given by `place`. Under a total order, `co*;(so | wr)` and the
+/// conflict rule of snapshot isolation mean: not later than the last such transaction.
 fn holds(a: &Abstract, level: Level, place: &[usize]) -> bool {
     let n = a.reads.len();
     let last = |of: &dyn Fn(usize) -> bool| (0..n).filter(|&t| of(t)).map(|t| place[t]).max();
@@ -62,8 +63,8 @@ fn holds(a: &Abstract, level: Level, place: &[usize]) -> bool {
         })
 }
 
-/// Every level on long runs; and the order of one level is no witness of the next, or the test could not
-/// tell them apart.
+/// Tests every level on long runs. The order of one level must not be a witness of the next level; otherwise
+/// the test could not distinguish them.
 #[test]
 fn long_runs_satisfy_the_level_in_their_commit_order() {
     for level in Store::LEVELS {

@@ -1,8 +1,8 @@
-//! What databases answer: values, rows, counts and failures, in the same words for every vendor.
+//! What databases answer: values, rows, counts and failures, with the same names for every vendor.
 
 use std::fmt;
 
-/// Whose database it is. What its isolation levels are called and what they promise depends on this.
+/// The vendor of a database. It determines the names of the isolation levels and what they promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Vendor {
     /// PostgreSQL.
@@ -18,7 +18,7 @@ pub enum Vendor {
 }
 
 impl Vendor {
-    /// The name people know it by.
+    /// The product name.
     pub const fn name(self) -> &'static str {
         match self {
             Vendor::Postgres => "PostgreSQL",
@@ -36,18 +36,18 @@ impl fmt::Display for Vendor {
     }
 }
 
-/// A value in SQL.
+/// An SQL value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scalar {
-    /// No value.
+    /// NULL.
     Null,
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
     /// An integer.
     Int(i64),
     /// A floating-point number.
     Float(f64),
-    /// A text; also a number that is exact and no integer, a date, and whatever else has a spelling.
+    /// A text. Exact decimals, dates and all other types are represented by their text form.
     Text(String),
 }
 
@@ -63,23 +63,23 @@ impl From<&str> for Scalar {
     }
 }
 
-/// What a database answers.
+/// The result of a statement that succeeded.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// Rows of columns. A query that finds nothing answers with no rows.
+    /// The rows of a query, possibly none.
     Rows(Vec<Vec<Scalar>>),
-    /// How many rows a statement found to change, changed or not.
+    /// The number of rows that a statement matched, whether or not their values changed.
     Count(u64),
 }
 
-/// Why a database did not do what it was told.
+/// The failure of a statement, of a commit, or of a connection attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// What it means for the transaction.
     pub class: Class,
-    /// The database's code for it: an SQLSTATE, or an error number.
+    /// The database's error code: an SQLSTATE, or an error number.
     pub code: Option<String>,
-    /// The database's words.
+    /// The database's error message.
     pub message: String,
 }
 
@@ -97,24 +97,24 @@ impl std::error::Error for Failure {}
 /// What a failure means for the transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Class {
-    /// The database could not keep its isolation level otherwise; an ordinary thing, worth another try.
+    /// The database refused the statement or commit to preserve its isolation level. Retryable.
     Serialization,
-    /// Transactions waited for each other, and this one was chosen to end it; as ordinary.
+    /// The transaction was the victim of a deadlock. Retryable.
     Deadlock,
-    /// It waited too long for a lock; as ordinary.
+    /// The wait for a lock exceeded its limit. Retryable.
     LockTimeout,
-    /// A lock was taken and the database did not wait for it, as SQLite does where waiting could be a deadlock; as
-    /// ordinary. Nothing was done, and a transaction that was to commit is rolled back.
+    /// Another transaction holds a lock and the database did not wait for it, as SQLite does where waiting could be a
+    /// deadlock. Retryable. The statement had no effect; a transaction whose commit fails like this is rolled back.
     Busy,
-    /// The database had rolled the transaction back before it was told this.
+    /// The database had already rolled back the transaction.
     RolledBack,
-    /// The statement broke a rule of the schema, such as a key that must be unique.
+    /// The statement violated a constraint, such as a unique key.
     Constraint,
-    /// The connection is gone.
+    /// The connection is lost.
     Connection,
     /// Access is denied: a wrong password, a missing privilege.
     Denied,
-    /// Anything else: bad SQL, a full disk, a limit.
+    /// Anything else: invalid SQL, a full disk, a limit.
     Other,
 }
 
@@ -132,7 +132,7 @@ impl Class {
         Class::Other,
     ];
 
-    /// The word for it, in histories and logs.
+    /// The name of the class in histories and logs.
     pub const fn name(self) -> &'static str {
         match self {
             Class::Serialization => "serialization",
@@ -147,14 +147,14 @@ impl Class {
         }
     }
 
-    /// Whether the same transaction may well succeed when it is tried again.
+    /// Whether the same transaction may succeed when it is retried.
     pub const fn is_ordinary(self) -> bool {
         matches!(self, Class::Serialization | Class::Deadlock | Class::LockTimeout | Class::Busy)
     }
 
-    /// Whether a commit that fails like this has certainly not happened, because the database promises to roll back. After
-    /// any other failure the transaction may have committed, or may still: a Galera node that lost its cluster answers
-    /// COMMIT with an error, and the other nodes apply it all the same.
+    /// Whether a commit that fails with this class certainly did not happen, because the database promises to roll back.
+    /// After any other failure the transaction may have committed, or may commit later: a Galera node that lost its
+    /// cluster answers COMMIT with an error, and the other nodes apply the transaction anyway.
     pub const fn promises_rollback(self) -> bool {
         match self {
             Class::Serialization | Class::Deadlock | Class::Constraint | Class::Busy | Class::RolledBack => {

@@ -16,39 +16,39 @@
 //! # Ok::<(), isoscope_log::LogError>(())
 //! ```
 //!
-//! A history says which values were read and written; a log says what was asked of the database and what it answered,
-//! so that an auditor who knows SQL can tell whether the answers were right. Both name sessions and transactions
-//! alike. `schema/log.schema.json` says the same to machines, `docs/log.md` to people.
+//! A history contains the values that were read and written. A log contains the SQL statements and their answers, so
+//! that an auditor can check the answers against the semantics of SQL. Both use the same names for sessions and
+//! transactions. `schema/log.schema.json` is the JSON schema, `docs/log.md` the manual.
 //!
-//! **The header** is the first line: what was recorded and how, and the statements that made the tables. `seed` is `null`
-//! where no seed was used.
+//! **The header** is the first line: what was recorded and how, and the statements that created the tables. `seed` is
+//! `null` if no seed was used.
 //!
-//! **A statement** is every other line. Lines of sessions may interleave, as a recorder streams them; the lines of a
-//! session are in the order in which it sent them.
+//! **Every other line is a statement.** Lines of different sessions may interleave, because the recorder streams them. The
+//! lines of one session are in the order in which it sent the statements.
 //!
 //! | field | |
 //! |---|---|
-//! | `session`, `txn` | the names that the history uses; the rows at the beginning come from the session `"loader"` |
-//! | `number` | the statement's place in its transaction, from 0 |
+//! | `session`, `txn` | the names in the history; the session `"loader"` inserted the initial rows |
+//! | `number` | the position of the statement in its transaction, from 0 |
 //! | `sql` | the text, with a `?` for each parameter |
-//! | `params` | what stands for the question marks; none when it is left out |
-//! | `rows` | the rows that were answered, each a list of columns, or |
-//! | `count` | how many rows the statement found to change (0 for one that is not about rows), or |
-//! | `error` | why it failed: `class` (a word of [`Class`](crate::Class)), `code`, `message` |
+//! | `params` | the parameters; omitted if there are none |
+//! | `rows` | the rows of the answer, each a list of columns, or |
+//! | `count` | the number of rows that the statement matched (0 if it does not concern rows), or |
+//! | `error` | why it failed: `class` (a name of [`Class`](crate::Class)), `code`, `message` |
 //! | `times` | when it was sent and answered, in nanoseconds since the recording began |
 //! | `outcome` | on the statement that ends a transaction: `"committed"`, `"aborted"` or `"unknown"` |
-//! | `timestamps` | beside the outcome: when it began and committed by the database's clock, each perhaps `null` |
+//! | `timestamps` | with the outcome: begin and commit of the transaction by the database's clock; each may be `null` |
 //!
 //! `BEGIN`, `COMMIT` and `ROLLBACK` are statements like any other. A transaction without an outcome did not commit: its
-//! connection died before it was told to, or the recording ended.
+//! connection was lost before `COMMIT` was sent, or the recording ended.
 //!
-//! **Values** are JSON's scalars. Integers are those of 64 bits; a number with a point or an exponent is a
-//! floating-point number, and one that is not finite is `{"float":"7ff0000000000000"}`, its bits. Exact decimals, dates
-//! and bytes are texts, as in [`Scalar`].
+//! **Values** are JSON scalars. Integers have 64 bits. A number with a point or an exponent is a floating-point number; if
+//! it is not finite, it is written as its bits, `{"float":"7ff0000000000000"}`. Exact decimals, dates and bytes are texts,
+//! as in [`Scalar`].
 //!
-//! **Damage.** A last line that is cut off, as by a crash of the recorder, is left out with a warning; all else that is
-//! wrong is an error. Fields that are not understood are ignored with a warning, so that version 1 can grow; another
-//! version is an error.
+//! **Damage.** If the last line is truncated, for example by a crash of the recorder, the reader skips it with a warning.
+//! It ignores unknown fields with a warning, so that version 1 can be extended. Everything else that is invalid is an
+//! error, and so is another version.
 
 mod answer;
 mod read;
@@ -65,15 +65,15 @@ use isoscope_history::Outcome;
 /// The version of the format.
 pub const VERSION: u64 = 1;
 
-/// The name of the session that makes the rows everything begins with.
+/// The name of the session that inserts the initial rows.
 pub const LOADER: &str = "loader";
 
 /// What was recorded, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogHeader {
-    /// What the database says of itself, such as `PostgreSQL 15.18`.
+    /// Product and version of the database, such as `PostgreSQL 15.18`.
     pub database: String,
-    /// Whose it is.
+    /// The vendor.
     pub vendor: Vendor,
     /// The isolation level, by the database's own name.
     pub isolation: String,
@@ -81,7 +81,7 @@ pub struct LogHeader {
     pub workload: String,
     /// The seed, if there was one.
     pub seed: Option<u64>,
-    /// The statements that made the tables.
+    /// The statements that created the tables.
     pub schema: Vec<String>,
 }
 
@@ -92,38 +92,38 @@ pub struct Event {
     pub sql: String,
     /// Its parameters.
     pub params: Vec<Scalar>,
-    /// What came back.
+    /// The answer.
     pub answer: Result<Answer, Failure>,
     /// When it was sent.
     pub sent: Instant,
-    /// When the answer was there.
+    /// When the answer arrived.
     pub answered: Instant,
 }
 
-/// A statement with its answer, as a log has it.
+/// A line of a log: a statement with its answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
     /// The session's name.
     pub session: Scalar,
     /// The transaction's name.
     pub txn: Scalar,
-    /// The statement's place in its transaction, from 0.
+    /// The position of the statement in its transaction, from 0.
     pub number: u32,
     /// The text.
     pub sql: String,
     /// Its parameters.
     pub params: Vec<Scalar>,
-    /// What came back.
+    /// The answer.
     pub answer: Result<Answer, Failure>,
     /// When it was sent, in nanoseconds since the recording began.
     pub sent: u64,
-    /// When the answer was there.
+    /// When the answer arrived.
     pub answered: u64,
-    /// How the transaction ended, if it ended here.
+    /// How the transaction ended, if this statement ended it.
     pub ending: Option<Ending>,
 }
 
-/// When a transaction began and committed by the database's own clock, in nanoseconds, where it tells.
+/// When a transaction began and committed by the database's own clock, in nanoseconds, if the database reports it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamps {
     /// When it began.
@@ -135,9 +135,9 @@ pub struct Stamps {
 /// How a transaction ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ending {
-    /// Whether it happened.
+    /// Committed, aborted or unknown.
     pub outcome: Outcome,
-    /// The database's own times.
+    /// The database's own timestamps.
     pub stamps: Stamps,
 }
 
@@ -148,14 +148,14 @@ pub struct Log {
     pub header: LogHeader,
     /// The statements, in the order of the lines.
     pub entries: Vec<Entry>,
-    /// What the reader assumed or left out.
+    /// What the reader ignored.
     pub warnings: Vec<Warning>,
 }
 
 const VENDORS: [Vendor; 5] =
     [Vendor::Postgres, Vendor::MySql, Vendor::MariaDb, Vendor::Sqlite, Vendor::Memory];
 
-/// The word for a vendor in a header.
+/// The name of a vendor in a header.
 const fn vendor_word(vendor: Vendor) -> &'static str {
     match vendor {
         Vendor::Postgres => "postgres",

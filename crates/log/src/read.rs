@@ -1,8 +1,7 @@
-//! Reading a log, a line at a time.
+//! The reader: parses a log line by line.
 //!
-//! Lines are parsed into what they mean as they are scanned, so that an error has its line and column and no tree of
-//! JSON is built. Memory is bounded by the longest line, which is bounded by [`LONGEST_LINE`], until somebody keeps
-//! the entries.
+//! Each line is deserialized directly into its [`Entry`], without a JSON tree, so that an error has its line and column.
+//! [`Reader`] keeps one line in memory, and a line is at most [`LONGEST_LINE`] bytes long.
 
 use std::fmt;
 use std::io::{self, BufRead, Read as _};
@@ -22,13 +21,13 @@ const LONGEST_LINE: u64 = 1 << 30;
 /// Why a log cannot be read.
 #[derive(Debug)]
 pub enum LogError {
-    /// The input failed.
+    /// Reading the input failed.
     Io(io::Error),
-    /// A line is not what the format asks for.
+    /// A line does not conform to the format.
     Wrong {
         /// The line, from 1.
         line: u64,
-        /// The byte of the line at which this became clear, from 1.
+        /// The byte of the line at which the error was found, from 1.
         column: usize,
         /// What is wrong.
         message: String,
@@ -59,7 +58,7 @@ impl From<io::Error> for LogError {
     }
 }
 
-/// Something that was ignored.
+/// A part of the input that was ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     /// The line, from 1.
@@ -84,7 +83,7 @@ pub struct Reader<R> {
     lines: Lines<R>,
     header: LogHeader,
     warnings: Vec<Warning>,
-    /// The fields that were ignored so far: each is reported once.
+    /// The fields ignored so far. Each is reported once.
     ignored: Vec<String>,
 }
 
@@ -93,7 +92,7 @@ impl<R: BufRead> Reader<R> {
     pub fn new(input: R) -> Result<Reader<R>, LogError> {
         let mut lines = Lines { input, number: 0, bytes: Vec::new() };
         if !lines.advance()? {
-            let message = "an empty file; a log begins with a header".to_owned();
+            let message = "the file is empty; a log begins with a header".to_owned();
             return Err(LogError::Wrong { line: 1, column: 1, message });
         }
         let Fields { known: header, unknown } =
@@ -108,7 +107,7 @@ impl<R: BufRead> Reader<R> {
         &self.header
     }
 
-    /// What was ignored so far.
+    /// The warnings so far.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
@@ -124,7 +123,7 @@ impl<R: BufRead> Reader<R> {
                 Ok(Some(known))
             }
             Err(error) if error.is_eof() && !self.lines.is_whole() => {
-                let message = "the last line is cut off and left out".to_owned();
+                let message = "the last line is truncated; it was skipped".to_owned();
                 self.warnings.push(Warning { line: self.lines.number, message });
                 Ok(None)
             }
@@ -137,7 +136,7 @@ impl<R: BufRead> Reader<R> {
             if self.ignored.contains(&field) {
                 continue;
             }
-            let message = format!("the field {field:?} is not understood and ignored");
+            let message = format!("unknown field {field:?}; it was ignored");
             self.warnings.push(Warning { line: self.lines.number, message });
             self.ignored.push(field);
         }
@@ -153,19 +152,19 @@ struct Lines<R> {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// Goes to the next line; false at the end.
+    /// Reads the next line. Returns false at the end of the input.
     fn advance(&mut self) -> Result<bool, LogError> {
         self.bytes.clear();
         self.number += 1;
         let read = (&mut self.input).take(LONGEST_LINE).read_until(b'\n', &mut self.bytes)?;
         if read as u64 == LONGEST_LINE && !self.is_whole() {
-            let message = format!("a line of more than {LONGEST_LINE} bytes");
+            let message = format!("the line is longer than {LONGEST_LINE} bytes");
             return Err(LogError::Wrong { line: self.number, column: 1, message });
         }
         Ok(read > 0)
     }
 
-    /// Whether the line has its end.
+    /// Whether the line ends with a newline.
     fn is_whole(&self) -> bool {
         self.bytes.ends_with(b"\n")
     }
@@ -175,13 +174,13 @@ impl<R: BufRead> Lines<R> {
         let message = error.to_string();
         let place = format!(" at line {} column {}", error.line(), error.column());
         let message = message.strip_suffix(&place).unwrap_or(&message).to_owned();
-        // The end of a line is no line of its own.
+        // An error at the newline is reported on line 2; here it belongs to the end of this line.
         let column = if error.line() > 1 { self.bytes.len() } else { error.column().max(1) };
         LogError::Wrong { line: self.number, column, message }
     }
 }
 
-/// What a line says, and the fields that mean nothing to this version.
+/// The content of a line, and the names of the fields that this version does not know.
 struct Fields<T> {
     known: T,
     unknown: Vec<String>,
@@ -209,8 +208,8 @@ impl<'de> Visitor<'de> for HeaderVisitor {
         let mut unknown = Vec::new();
         while let Some(name) = map.next_key::<String>()? {
             match name.as_str() {
-                "isoscope" => kind = Some(expect(&map.next_value()?, "log", "not a log")?),
-                "version" => version = Some(expect(&map.next_value()?, VERSION, "another version")?),
+                "isoscope" => kind = Some(expect(&map.next_value()?, "log", "this is not a log")?),
+                "version" => version = Some(expect(&map.next_value()?, VERSION, "unsupported version")?),
                 "database" => database = Some(map.next_value()?),
                 "vendor" => vendor = Some(vendor_of(&map.next_value::<String>()?)?),
                 "isolation" => isolation = Some(map.next_value()?),
@@ -237,7 +236,7 @@ impl<'de> Visitor<'de> for HeaderVisitor {
     }
 }
 
-/// Checks a field that can only be one thing.
+/// Checks a field that has only one valid value.
 fn expect<E: de::Error>(found: &Spelled, wanted: impl Into<Spelled>, otherwise: &str) -> Result<(), E> {
     let wanted = wanted.into();
     if *found == wanted {
@@ -246,7 +245,7 @@ fn expect<E: de::Error>(found: &Spelled, wanted: impl Into<Spelled>, otherwise: 
     Err(E::custom(format!("{otherwise}: expected {wanted}, found {found}")))
 }
 
-/// A text or a whole number.
+/// A text or an unsigned integer.
 #[derive(Deserialize, PartialEq)]
 #[serde(untagged)]
 enum Spelled {
@@ -308,7 +307,7 @@ impl<'de> Visitor<'de> for EntryVisitor {
                 "sql" => sql = Some(map.next_value()?),
                 "params" => params = plain(map.next_value()?),
                 "rows" | "count" | "error" if answer.is_some() => {
-                    return Err(de::Error::custom("two answers to one statement"));
+                    return Err(de::Error::custom("a statement has only one of rows, count and error"));
                 }
                 "rows" => {
                     let rows = map.next_value::<Vec<Vec<Cell>>>()?;
@@ -332,7 +331,7 @@ impl<'de> Visitor<'de> for EntryVisitor {
             number: number.ok_or_else(|| de::Error::missing_field("number"))?,
             sql: sql.ok_or_else(|| de::Error::missing_field("sql"))?,
             params,
-            answer: answer.ok_or_else(|| de::Error::custom("no answer: rows, count or error"))?,
+            answer: answer.ok_or_else(|| de::Error::custom("missing answer: rows, count or error"))?,
             sent,
             answered,
             ending: ending(outcome, stamps)?,
@@ -373,7 +372,7 @@ impl ErrorField {
         let ErrorField { class: word, code, message } = self;
         match Class::ALL.into_iter().find(|class| class.name() == word) {
             Some(class) => Ok(Failure { class, code, message }),
-            None => Err(E::custom(format!("no such class of errors: {word:?}"))),
+            None => Err(E::custom(format!("unknown error class {word:?}"))),
         }
     }
 }
@@ -413,7 +412,7 @@ impl<'de> Visitor<'de> for CellVisitor {
     }
 
     fn visit_u64<E: de::Error>(self, n: u64) -> Result<Scalar, E> {
-        let n = i64::try_from(n).map_err(|_| E::custom("an integer beyond 64 bits"))?;
+        let n = i64::try_from(n).map_err(|_| E::custom("the integer exceeds the signed 64-bit range"))?;
         Ok(Scalar::Int(n))
     }
 

@@ -1,7 +1,7 @@
-//! Writing a log, a line at a time, at the end of a buffer that the caller owns and reuses.
+//! The writer: appends lines to a buffer that the caller owns and reuses.
 //!
-//! Session threads write lines while they record, so nothing is built first: every piece goes to the buffer as it is
-//! met, and the buffer is the only thing that grows. A line is one `\n` and that at its end.
+//! Session threads write lines while they record, so writing allocates nothing but the growth of that buffer. A line
+//! contains exactly one `\n`, at its end.
 
 use std::io::Write as _;
 use std::time::Instant;
@@ -10,14 +10,14 @@ use isoscope_history::Outcome;
 
 use crate::{Answer, Ending, Event, Failure, LOADER, LogHeader, Scalar, Stamps, VERSION, vendor_word};
 
-/// Where a statement stands.
+/// The position of a statement in the recording.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
     /// The session's name, as in the history.
     pub session: &'a Scalar,
     /// The transaction's name, as in the history.
     pub txn: &'a Scalar,
-    /// The statement's place in its transaction, from 0.
+    /// The position of the statement in its transaction, from 0.
     pub number: u32,
     /// When the recording began.
     pub epoch: Instant,
@@ -47,12 +47,12 @@ pub fn write_event(out: &mut Vec<u8>, place: &Place<'_>, event: &Event) {
     line(out, place, event, None);
 }
 
-/// Writes the statement that ends its transaction: a commit, a rollback, or the one at which the connection died.
+/// Writes the statement that ends its transaction: a commit, a rollback, or the one during which the connection was lost.
 pub fn write_ending(out: &mut Vec<u8>, place: &Place<'_>, event: &Event, ending: Ending) {
     line(out, place, event, Some(ending));
 }
 
-/// Writes all statements of a transaction, the last of which ended it.
+/// Writes all statements of a transaction. The last one ended it.
 pub fn write_txn(
     out: &mut Vec<u8>,
     session: &Scalar,
@@ -67,8 +67,7 @@ pub fn write_txn(
     }
 }
 
-/// Writes the statements by which a workload was loaded, as the one transaction of the loader. The last of them is its
-/// commit.
+/// Writes the statements that loaded a workload, as the only transaction of the loader. The last one is its commit.
 pub fn write_load(out: &mut Vec<u8>, epoch: Instant, events: &[Event]) {
     let committed = Ending { outcome: Outcome::Committed, stamps: Stamps::default() };
     write_txn(out, &Scalar::from(LOADER), &Scalar::from("load"), epoch, events, committed);
@@ -129,7 +128,7 @@ fn scalar(out: &mut Vec<u8>, scalar: &Scalar) {
         Scalar::Null => out.extend_from_slice(b"null"),
         Scalar::Bool(truth) => display(out, truth),
         Scalar::Int(n) => display(out, n),
-        // The shortest spelling that reads back as the same number; it has a point or an exponent.
+        // `Debug` gives the shortest form that reads back as the same number, always with a point or an exponent.
         Scalar::Float(x) if x.is_finite() => display(out, format_args!("{x:?}")),
         Scalar::Float(x) => display(out, format_args!("{{\"float\":\"{:016x}\"}}", x.to_bits())),
         Scalar::Text(words) => text(out, words),
@@ -159,7 +158,7 @@ fn display(out: &mut Vec<u8>, what: impl std::fmt::Display) {
     let _ = write!(out, "{what}");
 }
 
-/// A text in quotes. What needs no escape is copied in one piece.
+/// Writes a text in quotes. Runs of bytes without escapes are copied at once.
 fn text(out: &mut Vec<u8>, words: &str) {
     out.push(b'"');
     let bytes = words.as_bytes();

@@ -1,5 +1,5 @@
-//! The log: whatever is written is read again, and whatever is wrong is said where it is.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
+//! The log: written logs read back unchanged, and errors have their line and column.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::time::{Duration, Instant};
 
@@ -42,7 +42,7 @@ fn write(header: &LogHeader, entries: &[Entry]) -> Vec<u8> {
     out
 }
 
-/// What is written about an entry, in bits: not-a-number equals itself here.
+/// A log as text, with floating-point numbers as bits so that NaN equals itself.
 fn spelled(log: &Log) -> String {
     let bits = |scalar: &Scalar| match scalar {
         Scalar::Float(x) => format!("float {:x}", x.to_bits()),
@@ -61,7 +61,7 @@ fn spelled(log: &Log) -> String {
     out
 }
 
-/// How many lines have their end.
+/// The number of lines that end with a newline.
 fn lines_of(bytes: &[u8]) -> usize {
     bytes.split(|&b| b == b'\n').count() - 1
 }
@@ -146,7 +146,7 @@ fn headers() -> impl Strategy<Value = LogHeader> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(header in headers(), entries in prop::collection::vec(entries(), 0..6)) {
+    fn a_written_log_reads_back_unchanged(header in headers(), entries in prop::collection::vec(entries(), 0..6)) {
         let bytes = write(&header, &entries);
         prop_assert_eq!(lines_of(&bytes), entries.len() + 1);
         let log = read(&bytes[..]).unwrap();
@@ -154,14 +154,14 @@ proptest! {
     }
 
     #[test]
-    fn a_log_that_is_cut_off_keeps_all_whole_lines(entries in prop::collection::vec(entries(), 1..4), cut in any::<prop::sample::Index>()) {
+    fn a_truncated_log_keeps_all_complete_lines(entries in prop::collection::vec(entries(), 1..4), cut in any::<prop::sample::Index>()) {
         let bytes = write(&header(), &entries);
         let first = bytes.iter().position(|&b| b == b'\n').unwrap() + 1;
         let cut = first + cut.index(bytes.len() - first);
         let log = read(&bytes[..cut]).unwrap();
         let whole = lines_of(&bytes[..cut]) - 1;
         let at_an_end = bytes[cut - 1] == b'\n';
-        // A line that lacks nothing but its end is a line.
+        // A line that lacks only its newline is complete.
         let lacks_its_end = !at_an_end && bytes[cut] == b'\n';
         prop_assert_eq!(log.entries.len(), whole + usize::from(lacks_its_end));
         prop_assert_eq!(log.warnings.len(), usize::from(!at_an_end && !lacks_its_end));
@@ -170,7 +170,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = read(&bytes[..]);
         let _ = read(&[write(&header(), &[]), bytes].concat()[..]);
     }
@@ -186,15 +186,19 @@ fn wrong(text: &str) -> (u64, usize, String) {
 }
 
 #[test]
-fn what_is_wrong_is_said_where_it_is() {
+fn errors_have_their_line_and_column() {
     let cases = [
         (r#"{"session":1,"txn":1,"number":0,"sql":5,"count":0,"times":[0,1]}"#, 39, "invalid type: integer"),
-        (r#"{"session":1,"txn":1,"number":0,"sql":"","times":[0,1]}"#, 55, "no answer: rows, count or error"),
+        (
+            r#"{"session":1,"txn":1,"number":0,"sql":"","times":[0,1]}"#,
+            55,
+            "missing answer: rows, count or error",
+        ),
         (r#"{"session":1,"txn":1,"number":0,"sql":"","count":0}"#, 51, "missing field `times`"),
-        (r#"{"session":1,"count":0,"rows":[]}"#, 29, "two answers"),
-        (r#"{"session":1,"error":{"class":"sad","message":""}}"#, 50, "no such class of errors: \"sad\""),
+        (r#"{"session":1,"count":0,"rows":[]}"#, 29, "a statement has only one of rows, count and error"),
+        (r#"{"session":1,"error":{"class":"sad","message":""}}"#, 50, "unknown error class \"sad\""),
         (r#"{"session":1,"outcome":"perhaps"}"#, 33, "unknown variant `perhaps`"),
-        (r#"{"session":9223372036854775808}"#, 30, "an integer beyond 64 bits"),
+        (r#"{"session":9223372036854775808}"#, 30, "the integer exceeds the signed 64-bit range"),
         (r#"{"session":{"float":"7ff"}}"#, 26, "expected {\"float\":\"..\"}"),
         (r#"{"session":[1]}"#, 12, "invalid type: sequence, expected a scalar"),
         ("[]", 1, "invalid type: sequence, expected a statement"),
@@ -212,13 +216,13 @@ fn what_is_wrong_is_said_where_it_is() {
 }
 
 #[test]
-fn what_is_no_log_is_refused() {
-    assert_eq!(wrong("").2, "an empty file; a log begins with a header");
+fn other_files_are_refused() {
+    assert_eq!(wrong("").2, "the file is empty; a log begins with a header");
     let history = HEADER.replace("\"log\"", "\"history\"");
-    assert_eq!(wrong(&history).2, "not a log: expected \"log\", found \"history\"");
+    assert_eq!(wrong(&history).2, "this is not a log: expected \"log\", found \"history\"");
     let later = HEADER.replace("\"version\":1", "\"version\":2");
-    assert_eq!(wrong(&later).2, "another version: expected 1, found 2");
-    assert!(wrong(&HEADER[..40]).2.starts_with("EOF"), "a header that is cut off is no header");
+    assert_eq!(wrong(&later).2, "unsupported version: expected 1, found 2");
+    assert!(wrong(&HEADER[..40]).2.starts_with("EOF"), "a truncated header is an error");
     assert_eq!(wrong("{}\n").2, "missing field `isoscope`");
     let vendor = HEADER.replace("sqlite", "dbase");
     assert!(wrong(&vendor).2.starts_with("unknown variant `dbase`"));
@@ -231,7 +235,7 @@ fn unknown_fields_are_ignored_with_one_warning_each() {
     assert_eq!(log.entries.len(), 2);
     assert_eq!(log.warnings.len(), 1);
     assert_eq!(log.warnings[0].line, 2);
-    assert_eq!(log.warnings[0].message, "the field \"plan\" is not understood and ignored");
+    assert_eq!(log.warnings[0].message, "unknown field \"plan\"; it was ignored");
 }
 
 #[test]
@@ -256,7 +260,7 @@ fn a_load_is_one_transaction_of_the_loader() {
 
 /// The reader knows exactly the fields of the schema, and the writer writes all of them.
 #[test]
-fn the_schema_names_what_is_read_and_written() {
+fn the_schema_matches_reader_and_writer() {
     let schema: serde_json::Value = serde_json::from_str(include_str!("../schema/log.schema.json")).unwrap();
     let entry = Entry {
         session: Scalar::Int(1),
@@ -300,9 +304,9 @@ fn the_schema_names_what_is_read_and_written() {
     assert_eq!(error["class"]["enum"].as_array().unwrap()[..], classes);
 }
 
-/// The example of the document is a log, and is what the document says it is.
+/// The example in docs/log.md is a valid log with the content that the document describes.
 #[test]
-fn the_document_has_a_log() {
+fn the_documented_example_is_a_log() {
     let document = include_str!("../../../docs/log.md");
     let example = document.split("```jsonl\n").nth(1).unwrap().split("```").next().unwrap();
     let log = read(example.as_bytes()).unwrap();

@@ -3,23 +3,25 @@
 use crate::database::{ConnectionId, Failure, Stamps};
 use crate::record::Record;
 
-/// One session of a workload. What it asks for depends on the number and the attempt alone, and on what it was answered
-/// inside the same transaction; never on earlier transactions, other sessions or the clock.
+/// One session of a workload.
+///
+/// Invariant: its statements depend only on the number and the attempt of the transaction and on the answers inside it,
+/// never on earlier transactions, other sessions or the clock.
 pub trait Client: Send {
-    /// The server's number for its connection, if there is a server.
+    /// The server's id for its connection, if there is a server.
     fn connection(&self) -> Option<ConnectionId>;
 
-    /// Begins transaction `number` of the session, for the `attempt`th time counted from 0, and runs all its statements
-    /// but the commit. Whatever it did is noted in the record, also when it fails. `Ok(false)` means that the
-    /// transaction itself wants to be rolled back, as an overdraft does.
+    /// Begins transaction `number` of the session and runs all its statements except the commit. `attempt` counts from 0.
+    /// The record contains what was done, even after a failure. `Ok(false)` means that the transaction asks to be rolled
+    /// back, for example because of a low balance.
     fn execute(&mut self, number: u64, attempt: u32, record: &mut Record) -> Result<bool, Failure>;
 
-    /// Commits the transaction. Failures mean what they mean for a [`Connection`](crate::Connection::commit).
+    /// Commits the transaction. Failures have the same meaning as in [`Connection::commit`](crate::Connection::commit).
     fn commit(&mut self) -> Result<Stamps, Failure>;
 
-    /// Ends the transaction without effect.
+    /// Rolls back the transaction.
     fn rollback(&mut self) -> Result<(), Failure>;
 
-    /// Replaces a connection that is gone.
+    /// Replaces a lost connection.
     fn reconnect(&mut self) -> Result<(), Failure>;
 }

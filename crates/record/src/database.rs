@@ -1,11 +1,10 @@
-//! Databases: what isoscope asks of one, and what it may answer.
+//! The interface to databases.
 //!
-//! Statements are SQL with `?` for parameters, whatever the database's own notation; the text is the same for all
-//! databases unless their SQL differs. A failure carries its [`Class`], which is all that a run needs to know to go
-//! on; the database's own code and words are kept for people.
+//! Statements are SQL with `?` for parameters, whatever the database's own notation is. The text is the same for all
+//! databases unless their SQL differs. A failure has a [`Class`], which is all that a run needs to decide how to continue.
+//! The database's own error code and message are for people.
 //!
-//! One file a database. None of them retries, interprets or caches anything: what a connection is told goes to the
-//! database, what the database answers comes back.
+//! There is one file per driver. A driver does not retry or interpret statements, and does not cache answers.
 
 pub(crate) mod mysql;
 pub(crate) mod postgres;
@@ -20,7 +19,7 @@ use crate::isolation::Isolation;
 pub struct Statement<'a> {
     /// The text.
     pub sql: &'a str,
-    /// What stands for its question marks, in order.
+    /// The parameters, in order.
     pub params: &'a [Scalar],
 }
 
@@ -31,65 +30,65 @@ impl<'a> Statement<'a> {
     }
 }
 
-/// The server's number for a connection.
+/// The server's id for a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ConnectionId(pub i64);
 
 /// A database that can be recorded from, at one isolation level.
 pub trait Database: Send + Sync {
-    /// Whose it is.
+    /// The vendor.
     fn vendor(&self) -> Vendor;
 
-    /// What it says of itself, such as `PostgreSQL 15.18`.
+    /// Product and version, such as `PostgreSQL 15.18`.
     fn version(&self) -> &str;
 
-    /// The isolation level that its transactions run at, as the vendor documents it under the server's settings;
-    /// `None` where the vendor is ourselves.
+    /// The isolation level of its transactions, as the vendor documents it for the server's settings; `None` for databases
+    /// that are not in the table of [`isolations`](crate::isolations).
     fn isolation(&self) -> Option<&'static Isolation> {
         None
     }
 
-    /// Opens a connection for a session, whose transactions run at the isolation level.
+    /// Opens a connection for a session. Its transactions run at the isolation level.
     fn connect(&self) -> Result<Box<dyn Connection>, Failure>;
 
-    /// Opens a connection to look at and end others; `None` when the database has no such thing.
+    /// Opens a connection to observe and kill others; `None` if the database does not support that.
     fn control(&self) -> Result<Option<Box<dyn Control>>, Failure>;
 }
 
 /// One connection. It runs one transaction at a time.
 pub trait Connection: Send {
-    /// The server's number for it; `None` when there is no server.
+    /// The server's id for it; `None` if there is no server.
     fn id(&self) -> Option<ConnectionId>;
 
     /// Begins a transaction.
     fn begin(&mut self) -> Result<(), Failure>;
 
-    /// Runs a statement, inside the transaction that was begun or on its own.
+    /// Runs a statement, inside the open transaction or else as a transaction of its own.
     fn execute(&mut self, statement: Statement<'_>) -> Result<Answer, Failure>;
 
-    /// Commits. When this fails, [`Class::promises_rollback`] tells whether the transaction certainly did not happen;
-    /// otherwise its outcome is unknown.
+    /// Commits. If this fails, the transaction is aborted if [`Class::promises_rollback`], and otherwise its outcome is
+    /// unknown.
     fn commit(&mut self) -> Result<Stamps, Failure>;
 
-    /// Ends the transaction without effect.
+    /// Rolls back the transaction.
     fn rollback(&mut self) -> Result<(), Failure>;
 }
 
-/// A look at connections from outside.
+/// Observes and kills other connections.
 pub trait Control: Send {
-    /// Whether a connection waits for a lock that another one has.
+    /// Whether a connection waits for a lock that another one holds.
     fn is_waiting(&mut self, connection: ConnectionId) -> Result<bool, Failure>;
 
-    /// Ends a connection, wherever its transaction is.
+    /// Kills a connection, whatever the state of its transaction. It is not an error if the connection is already closed.
     fn kill(&mut self, connection: ConnectionId) -> Result<(), Failure>;
 }
 
-/// A message on one line, as reports want it.
+/// The message on one line.
 pub(crate) fn one_line(message: &str) -> String {
     message.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Bytes as text; those that are none, in hexadecimal digits.
+/// Bytes as text; bytes that are not UTF-8, in hexadecimal digits.
 pub(crate) fn text(bytes: &[u8]) -> String {
     std::str::from_utf8(bytes).map_or_else(|_| format!("\\x{}", hex(bytes)), str::to_owned)
 }

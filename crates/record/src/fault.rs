@@ -1,8 +1,7 @@
-//! Faults: what goes wrong in a data centre, made to happen while sessions run.
+//! Fault injection while sessions run: killed connections, paused and crashed servers.
 //!
-//! Each fault strikes again and again, after a random time of about its interval. Connections are ended through the
-//! database, at whatever point their transactions are; servers are stopped or crashed only if isoscope itself
-//! started them.
+//! Each fault recurs after a random time around its interval. Connections are killed through the database, at any point
+//! of their transactions. Servers are paused or crashed only if isoscope itself started them.
 
 use std::time::{Duration, Instant};
 
@@ -12,23 +11,23 @@ use crate::database::{Control, Failure, Vendor};
 use crate::monitor::Monitor;
 use crate::server::{Server, ServerError};
 
-/// A fault and how often it strikes, about.
+/// A fault and how often to inject it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// What happens.
+    /// The kind.
     pub kind: FaultKind,
-    /// How long it is between two strikes, on average.
+    /// The average time between two injections.
     pub interval: Duration,
 }
 
-/// What can go wrong.
+/// The kinds of faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
-    /// A session's connection is ended.
+    /// The connection of a session is killed.
     Kill,
-    /// The server stops for a while, and goes on.
+    /// The server is paused for a while.
     Pause,
-    /// The server crashes, and is started again.
+    /// The server crashes and is restarted.
     Restart,
 }
 
@@ -45,7 +44,7 @@ impl FaultKind {
         }
     }
 
-    /// The faults that a database can have; `is_started` is whether isoscope started its server.
+    /// The faults that can be injected into a database; `is_started` is whether isoscope started its server.
     pub const fn possible(vendor: Vendor, is_started: bool) -> &'static [FaultKind] {
         match vendor {
             Vendor::Sqlite | Vendor::Memory => &[],
@@ -56,11 +55,11 @@ impl FaultKind {
 }
 
 impl Fault {
-    /// The fault of a name.
+    /// The fault with this name.
     pub fn parse(name: &str, interval: Duration) -> Result<Fault, String> {
         let kind = FaultKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
             format!(
-                "there is no fault `{name}`; there are {}",
+                "unknown fault `{name}`; the faults are {}",
                 FaultKind::ALL.map(FaultKind::name).join(", ")
             )
         })?;
@@ -68,14 +67,14 @@ impl Fault {
     }
 }
 
-/// How long a paused server stands still.
+/// How long a server is paused.
 const PAUSE: Duration = Duration::from_millis(300);
-/// How often to look whether the run is over.
+/// How often to check whether the run is over.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// What faults are done to.
+/// The target of faults.
 pub(crate) struct Victim<'a> {
-    /// Opens a connection that can end others.
+    /// Opens a connection that can kill others.
     pub(crate) control: &'a (dyn Fn() -> Result<Option<Box<dyn Control>>, Failure> + Sync),
     /// The server, if isoscope started it.
     pub(crate) server: Option<&'a mut Server>,
@@ -84,7 +83,7 @@ pub(crate) struct Victim<'a> {
 }
 
 impl Victim<'_> {
-    /// Makes faults happen until `is_over`. Returns how often each struck, in the order they were given.
+    /// Injects faults until `is_over`. Returns the number of injections of each fault, in the order of `faults`.
     pub(crate) fn harass(
         &mut self,
         faults: &[Fault],
@@ -107,7 +106,7 @@ impl Victim<'_> {
         Ok(strikes)
     }
 
-    /// Whether there was anything to strike.
+    /// Injects a fault. Returns false if there was no target for it.
     fn strike(
         &mut self,
         kind: FaultKind,
@@ -130,24 +129,24 @@ impl Victim<'_> {
         Ok(true)
     }
 
-    /// Ends the connection of some session, if it has one.
+    /// Kills the connection of a random session, if it has one.
     fn kill(&self, control: &mut Option<Box<dyn Control>>, dice: &mut Dice) -> bool {
         let session = dice.below(self.monitor.sessions().max(1) as u32);
         let Some(connection) = self.monitor.connection(session as usize) else { return false };
         if control.is_none() {
-            // A server that is down just now has nothing to kill either.
+            // If the server is down, there is no connection to kill.
             *control = (self.control)().unwrap_or(None);
         }
         let killed = control.as_mut().is_some_and(|open| open.kill(connection).is_ok());
         if !killed {
-            // The connection was gone already, or the one that was to end it is.
+            // Either the victim or the control connection was already lost. Reconnect the latter next time.
             *control = None;
         }
         killed
     }
 }
 
-/// When a fault strikes next: after half to one and a half of its interval.
+/// The time of the next injection: after 0.5 to 1.5 times the interval.
 fn soon(fault: Fault, dice: &mut Dice) -> Instant {
     Instant::now() + fault.interval.mul_f64(0.5 + dice.unit())
 }

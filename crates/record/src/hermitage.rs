@@ -1,12 +1,11 @@
-//! Hermitage: what each isolation level of a database prevents, found by trying.
+//! Hermitage: which anomalies each isolation level of a database prevents, found by experiment.
 //!
-//! One scenario an anomaly, each a [script] that would bring it about if nothing stood in the way; the
-//! scripts are in `scenarios/` and written from the definitions. Kleppmann's Hermitage did this first, by hand, and its
-//! published results are what ours are compared with (`docs/hermitage.md`); the anomalies are those of Adya (*Weak
-//! Consistency*, 1999, chapters 3 and 4) and of Bailis et al. (*Highly Available Transactions*, 2014, appendix A).
+//! There is one scenario per anomaly. It is a [script] that provokes the anomaly unless the database prevents it. The
+//! scripts are in `scenarios/` and written from the definitions: Adya (*Weak Consistency*, 1999, chapters 3 and 4) and
+//! Bailis et al. (*Highly Available Transactions*, 2014, appendix A). The idea is Kleppmann's Hermitage; `docs/hermitage.md`
+//! compares our results with its published ones.
 //!
-//! A scenario that goes through without the anomaly does not prove that the level excludes it, only that it did this
-//! time; one that shows it proves that the level does not.
+//! If the anomaly happens, the level allows it. If it does not happen, that proves nothing beyond this interleaving.
 
 use std::fmt;
 
@@ -14,10 +13,10 @@ use crate::database::{Class, Database, Failure, Vendor};
 use crate::isolation::isolations;
 use crate::script::{self, Options, Prevention, Script, ScriptError, Transcript, Verdict};
 
-/// One anomaly and the script that would bring it about.
+/// An anomaly and the script that provokes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scenario {
-    /// What the literature calls it.
+    /// The anomaly's name in the literature.
     pub code: &'static str,
     /// The script.
     pub text: &'static str,
@@ -47,7 +46,7 @@ pub static SCENARIOS: &[Scenario] = scenarios![
     "G2-two-edges" "g2-two-edges",
 ];
 
-/// What else a snapshot prevents, if all reads come from it: also those of one's own updates.
+/// Anomalies that snapshots prevent if all reads use them, including the reads of the transaction's own updates.
 pub static SNAPSHOTS: &[Scenario] = scenarios![
     "P2" "p2",
     "own-update" "own-update",
@@ -56,30 +55,30 @@ pub static SNAPSHOTS: &[Scenario] = scenarios![
 ];
 
 impl Scenario {
-    /// The script, ready to run.
+    /// The parsed script.
     pub fn script(&self) -> Result<Script, ScriptError> {
         script::parse(self.text)
     }
 }
 
-/// What came of one scenario at one level.
+/// The result of one scenario at one level.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
     /// The scenario's code.
     pub code: &'static str,
     /// The isolation level.
     pub level: String,
-    /// How many cells were done before this one.
+    /// The index of this cell in the order of execution.
     pub number: usize,
-    /// How many cells there are.
+    /// The number of cells.
     pub total: usize,
-    /// What became of the anomaly.
+    /// Whether the anomaly happened.
     pub outcome: Outcome,
-    /// All that happened.
+    /// The transcript of the script.
     pub transcript: Transcript,
 }
 
-/// What became of an anomaly at a level.
+/// Whether an anomaly happened at a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// It happened.
@@ -89,7 +88,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Whether it did not happen.
+    /// Whether the anomaly did not happen.
     pub const fn is_prevented(self) -> bool {
         matches!(self, Outcome::Prevented(_))
     }
@@ -113,32 +112,32 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// What each level prevents.
+/// The results of all scenarios at all levels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// Whose database it is.
+    /// The vendor of the database.
     pub vendor: Vendor,
-    /// What it says of itself.
+    /// Product and version of the database.
     pub version: String,
-    /// The isolation levels, a column each.
+    /// The isolation levels, one per column.
     pub levels: Vec<String>,
-    /// The scenarios, a row each.
+    /// The scenarios, one per row.
     pub rows: Vec<Row>,
 }
 
-/// What each level does about one anomaly.
+/// The results of one scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// What the literature calls it.
+    /// The anomaly's name in the literature.
     pub code: &'static str,
-    /// What it is called in words.
+    /// The anomaly's name in words.
     pub name: String,
-    /// What each level does about it.
+    /// One result per level.
     pub cells: Vec<Cell>,
 }
 
 impl Table {
-    /// What a level does about an anomaly.
+    /// The result of a scenario at a level.
     pub fn outcome(&self, code: &str, level: &str) -> Option<Outcome> {
         let column = self.levels.iter().position(|known| known == level)?;
         let row = self.rows.iter().find(|row| row.code == code)?;
@@ -146,17 +145,17 @@ impl Table {
     }
 }
 
-/// The isolation levels that a database has names for, weaker ones first.
+/// The names of the isolation levels of a database, weaker ones first.
 pub fn levels(vendor: Vendor) -> Vec<&'static str> {
     let mut names: Vec<&str> = isolations(vendor).iter().map(|row| row.name).collect();
-    // The same name is there twice where a setting of the server matters; the server has it or not.
+    // A name that depends on a server setting appears twice. The server has only one of the two.
     names.dedup();
     names
 }
 
-/// Runs scenarios at every level. `open` opens the database at a level; `on_cell` hears of every result.
+/// Runs scenarios at every level. `open` opens the database at a level; `on_cell` is called with every result.
 ///
-/// It fails when the database cannot be opened, and when a scenario cannot be carried out on it.
+/// It fails if the database cannot be opened, or if a scenario cannot be executed on it.
 pub fn hermitage<E: From<Failure>>(
     scenarios: &[Scenario],
     levels: &[&str],
@@ -210,7 +209,7 @@ fn attempt(
         Some(Verdict::Happened) => Outcome::Allowed,
         Some(Verdict::Prevented(how)) => Outcome::Prevented(*how),
         Some(Verdict::Undecided(failure)) => return Err(place(failure)),
-        None => return Err(other(format!("{code} does not say when its anomaly happened"))),
+        None => return Err(other(format!("the script of {code} has no section `anomaly when:`"))),
     };
     Ok((outcome, transcript))
 }
@@ -219,7 +218,7 @@ fn other(message: String) -> Failure {
     Failure { class: Class::Other, code: None, message }
 }
 
-/// The rows under the levels.
+/// A header of levels, then one line per row.
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let code = self.rows.iter().map(|row| row.code.len()).max().unwrap_or(0);

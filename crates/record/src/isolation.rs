@@ -1,13 +1,13 @@
-//! Isolation levels as each database names them, and what its documentation promises under that name.
+//! The isolation levels of each database, and what its documentation promises for them.
 //!
-//! Databases share the names of the SQL standard and little else. A row says, for one name of one database, which level
-//! of the catalogue its documentation amounts to, why, and where that is written; `isoscope test` checks that level
-//! and no other. It is the documentation's promise, not what was observed: a database that breaks it has a bug.
+//! Databases use the level names of the SQL standard with different meanings. For each level of each database, a row has
+//! the level of the catalogue that the documentation promises, the reason, and the source. `isoscope test` checks exactly
+//! that level. The row is the documented promise, not an observation: a database that violates it has a bug.
 //!
-//! A promise may depend on the statements. *Registers* are plain reads, and writes of values that the client computed;
-//! *computed* writes read in the database, as `SET v = v + 1` and appending to a list do. Where a database takes plain
-//! reads from a snapshot but lets computed writes read past it, the second promise is the weaker one. *Rows* are those that
-//! come and go by INSERT and DELETE, where a key's absence counts as a value.
+//! A promise may depend on the statements. *Registers* are plain reads, and writes of values that the client computed.
+//! *Computed* writes read in the database, like `SET v = v + 1` and appending to a list. If plain reads use a snapshot but
+//! computed writes bypass it, the promise for computed writes is weaker. *Rows* are rows that INSERT and DELETE add and
+//! remove; the absence of a key counts as a value.
 
 use std::fmt;
 
@@ -18,31 +18,31 @@ use crate::Vendor;
 /// One isolation level of one database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Isolation {
-    /// Whose it is.
+    /// The vendor of the database.
     pub vendor: Vendor,
     /// Its name in isoscope: the database's own, in lower case with hyphens.
     pub name: &'static str,
     /// Its name in SQL.
     pub sql: &'static str,
-    /// The server's setting under which this row is the one that counts; `None` for the row without it.
+    /// The server setting that selects this row; `None` for the row without it.
     pub setting: Option<&'static str>,
-    /// Whether it is what the database does unless it is told otherwise.
+    /// Whether it is the database's default.
     pub is_default: bool,
-    /// What is promised to plain reads and to writes of values that the client computed.
+    /// The promise for plain reads and for writes of values that the client computed.
     pub registers: Level,
-    /// What is promised when statements compute what they write from what they find.
+    /// The promise for statements that compute what they write from what they read.
     pub computed: Level,
-    /// What is promised when rows are inserted and deleted.
+    /// The promise for inserted and deleted rows.
     pub rows: Level,
-    /// What the name is usually taken to mean, by the standard and Adya's reading of it.
+    /// What the name suggests, according to the SQL standard and Adya's interpretation of it.
     pub name_suggests: Level,
-    /// Why the documentation amounts to that.
+    /// Why the documentation promises these levels.
     pub why: &'static str,
-    /// The document and section that say so.
+    /// The document and section.
     pub source: Source,
 }
 
-/// Where a promise is written.
+/// The source of a promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source {
     /// The document.
@@ -58,7 +58,7 @@ impl fmt::Display for Source {
 }
 
 impl Isolation {
-    /// The statement that sets it for a session, where the database has one.
+    /// The statement that sets it for a session, if the database has one.
     pub fn set_session(&self) -> Option<String> {
         match self.vendor {
             Vendor::Postgres => {
@@ -72,7 +72,7 @@ impl Isolation {
     }
 }
 
-/// A name that no isolation level of the database has.
+/// The database has no isolation level with this name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownIsolation {
     /// The database.
@@ -96,7 +96,7 @@ impl fmt::Display for UnknownIsolation {
 
 impl std::error::Error for UnknownIsolation {}
 
-/// The isolation levels of a database, weaker ones first; the same name twice where a setting matters.
+/// The isolation levels of a database, weaker ones first. A name that depends on a setting appears twice.
 pub fn isolations(vendor: Vendor) -> &'static [Isolation] {
     match vendor {
         Vendor::Postgres => &POSTGRES,
@@ -107,8 +107,8 @@ pub fn isolations(vendor: Vendor) -> &'static [Isolation] {
     }
 }
 
-/// The isolation level that a database knows by a name; of several rows of that name the one without a setting. Case
-/// does not matter, nor whether words are joined by spaces, hyphens or underscores; initials will do.
+/// The isolation level with this name in the database; if there are several rows, the one without a setting. Case does not
+/// matter. Words may be joined by spaces, hyphens or underscores. Initials are accepted too.
 pub fn isolation(vendor: Vendor, name: &str) -> Result<&'static Isolation, UnknownIsolation> {
     let plain: String = name
         .trim()
@@ -121,12 +121,12 @@ pub fn isolation(vendor: Vendor, name: &str) -> Result<&'static Isolation, Unkno
         .ok_or_else(|| UnknownIsolation { vendor, name: name.to_owned() })
 }
 
-/// What a database does unless it is told otherwise; `None` where it always has to be told.
+/// The default isolation level of a database; `None` if it has none.
 pub fn default_isolation(vendor: Vendor) -> Option<&'static Isolation> {
     isolations(vendor).iter().find(|row| row.is_default)
 }
 
-/// The row of the same name that counts under a setting of the server, which is spelled as in [`Isolation::setting`].
+/// The row of the same name for a server setting, which is spelled as in [`Isolation::setting`].
 pub fn under_setting(row: &'static Isolation, setting: &str) -> &'static Isolation {
     isolations(row.vendor)
         .iter()
@@ -141,10 +141,10 @@ fn initials(name: &str) -> String {
     }
 }
 
-/// The setting of MariaDB that makes `repeatable read` snapshot isolation.
+/// The MariaDB setting that makes `repeatable read` snapshot isolation.
 pub(crate) const SNAPSHOT_ISOLATION: &str = "innodb_snapshot_isolation=ON";
 
-/// A name of the SQL standard, and what it is usually taken to mean.
+/// A level name of the SQL standard, and what it suggests.
 struct Standard {
     name: &'static str,
     sql: &'static str,
@@ -200,9 +200,9 @@ static POSTGRES: [Isolation; 4] = [
             Vendor::Postgres,
             &COMMITTED,
             Level::ReadCommitted,
-            "Each statement sees what was committed when it began, in a snapshot later than that of the statement \
-             before it, so no read goes back behind an earlier one; an update that finds its row changed goes on with \
-             the row's newest version.",
+            "Each statement sees a snapshot of what was committed when it began. The snapshot of a later statement \
+             is newer, so no read returns an older state than an earlier read. An update that finds its row changed \
+             continues with the newest version of the row.",
             postgres_manual("Read Committed Isolation Level"),
         )
     },
@@ -212,10 +212,10 @@ static POSTGRES: [Isolation; 4] = [
             Vendor::Postgres,
             &REPEATABLE,
             Level::Snapshot,
-            "All statements see one snapshot, and a transaction that would change a row changed since then is rolled \
-             back: the documentation itself calls it snapshot isolation. Write skew remains possible, which the name \
-             does not suggest. What is said of changed rows is not said of INSERT: it succeeds where the key was deleted \
-             since the snapshot.",
+            "All statements see one snapshot, and a transaction that would change a row changed since then is \
+             rolled back; the documentation itself calls this snapshot isolation. Write skew is possible, although \
+             the name suggests otherwise. The promise covers changed rows but not INSERT, which succeeds if the key \
+             was deleted since the snapshot.",
             postgres_manual("Repeatable Read Isolation Level"),
         )
     },
@@ -223,8 +223,8 @@ static POSTGRES: [Isolation; 4] = [
         Vendor::Postgres,
         &SERIALIZABLE,
         Level::Serializable,
-        "The effect is that of running the transactions one at a time in some order; those that would break it are \
-         rolled back.",
+        "The effect is the same as running the transactions one at a time in some order. Transactions that would \
+         violate this are rolled back.",
         postgres_manual("Serializable Isolation Level"),
     ),
 ];
@@ -237,16 +237,16 @@ const fn mariadb_manual(section: &'static str) -> Source {
     Source { document: "MariaDB Server documentation", section }
 }
 
-const INNODB_UNCOMMITTED: &str = "Reads take no locks and may return what was never committed; writes hold their \
-     row locks to the end, so those of two transactions are not interleaved.";
-const INNODB_COMMITTED: &str = "Each consistent read has a fresh snapshot of what is committed, so no read goes back \
-     behind an earlier one; statements that write see the newest committed rows.";
-const INNODB_REPEATABLE: &str = "All plain reads come from the snapshot of the first one, but statements that write, and \
-     locking reads, see the newest committed rows, and nothing checks that these are the ones that were read: updates may \
-     be lost. What such a statement changed is visible to later plain reads, with what others had put there, \
-     while all else still comes from the old snapshot.";
-const INNODB_SERIALIZABLE: &str = "Plain reads inside a transaction take shared locks as if FOR SHARE stood there, and all \
-     locks, also those on gaps, are held to the end.";
+const INNODB_UNCOMMITTED: &str = "Reads take no locks and may return data that is never committed. Writes hold \
+     their row locks until the transaction ends, so the writes of two transactions do not interleave.";
+const INNODB_COMMITTED: &str = "Each consistent read uses a new snapshot of the committed data, so no read returns \
+     an older state than an earlier read. Statements that write see the newest committed rows.";
+const INNODB_REPEATABLE: &str = "All plain reads use the snapshot of the first one. Statements that write, and \
+     locking reads, see the newest committed rows instead, and the database does not check that these are the \
+     versions that were read: updates can be lost. Later plain reads see the rows that such a statement changed, \
+     including earlier changes by other transactions, while all other rows still come from the old snapshot.";
+const INNODB_SERIALIZABLE: &str = "Plain reads inside a transaction take shared locks, as with FOR SHARE. All \
+     locks, including gap locks, are held until the transaction ends.";
 
 const fn innodb_repeatable(vendor: Vendor, source: Source) -> Isolation {
     Isolation {
@@ -304,8 +304,9 @@ static MARIADB: [Isolation; 5] = [
             Vendor::MariaDb,
             &REPEATABLE,
             Level::Snapshot,
-            "All plain reads come from the snapshot of the first one, and a statement that would lock a row changed since \
-             then fails and rolls the transaction back. Off by default before MariaDB 11.6.2, on since.",
+            "All plain reads use the snapshot of the first one. A statement that would lock a row changed since \
+             then fails and rolls back the transaction. The setting is off by default before MariaDB 11.6.2 and on \
+             since then.",
             mariadb_manual("InnoDB System Variables: innodb_snapshot_isolation"),
         )
     },
@@ -324,7 +325,8 @@ static SQLITE: [Isolation; 1] = [Isolation {
         Vendor::Sqlite,
         &SERIALIZABLE,
         Level::Serializable,
-        "There is one writer at a time, and a transaction that read from an old snapshot cannot become the writer.",
+        "Only one transaction writes at a time, and a transaction that has read an old snapshot cannot become the \
+         writer.",
         Source {
             document: "SQLite documentation, Isolation In SQLite",
             section: "Isolation Between Database Connections",

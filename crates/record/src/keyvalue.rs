@@ -1,7 +1,7 @@
 //! Key-value workloads: transactions of single operations on registers or lists, on any database.
 //!
-//! A [`Plan`] says what every transaction of every session does; a [`KeyValue`] does it. SQL databases do it by
-//! statements on a table ([`Tables`]), the in-memory store directly ([`MemoryStore`]).
+//! A [`Plan`] determines the operations of every transaction of every session; a [`KeyValue`] executes them. [`Tables`]
+//! executes them as SQL statements on a table, [`MemoryStore`] directly.
 
 mod memory;
 mod plan;
@@ -16,9 +16,9 @@ use crate::database::Stamps;
 use crate::database::{ConnectionId, Failure};
 use crate::record::{Record, Seen, Step};
 
-/// One connection to something that keeps values under keys.
+/// A connection to a key-value store.
 pub trait KeyValue: Send {
-    /// The server's number for the connection, if there is a server.
+    /// The server's id for the connection, if there is a server.
     fn connection(&self) -> Option<ConnectionId>;
 
     /// Begins a transaction that will run these steps.
@@ -30,10 +30,10 @@ pub trait KeyValue: Send {
     /// Commits.
     fn commit(&mut self) -> Result<Stamps, Failure>;
 
-    /// Ends the transaction without effect.
+    /// Rolls back the transaction.
     fn rollback(&mut self) -> Result<(), Failure>;
 
-    /// Replaces a connection that is gone.
+    /// Replaces a lost connection.
     fn reconnect(&mut self) -> Result<(), Failure>;
 }
 
@@ -46,7 +46,7 @@ pub struct KeyValueClient<'p> {
 }
 
 impl<'p> KeyValueClient<'p> {
-    /// A session that does its part of a plan.
+    /// A session that executes its part of a plan.
     pub fn new(plan: &'p Plan, session: u32, store: Box<dyn KeyValue + 'p>) -> KeyValueClient<'p> {
         KeyValueClient { plan, session, store, steps: Vec::new() }
     }
@@ -64,7 +64,7 @@ impl Client for KeyValueClient<'_> {
             match self.store.run(&step, record) {
                 Ok(seen) => record.step(step, seen),
                 Err(failure) => {
-                    // A write that failed may have left something behind that another session reads.
+                    // Another session may still read the value of a failed write, so the history must have it.
                     let is_read = matches!(step, Step::Read(_) | Step::ReadList(_) | Step::Range(..));
                     if !is_read {
                         record.step(step, Seen::Done);

@@ -1,17 +1,16 @@
-//! Recording: drives a workload against a database and writes down what every client saw.
+//! Recording: runs a workload against a database and writes a history of what every client observed.
 //!
 //! ```text
-//! Target (a URL) ──> Database ──> Connection, one a session ─┐
-//! plans from a seed ────────────> Client, one a session ─────┴─> run ──> Sink ──> history, log
+//! Target (a URL) ──> Database ──> Connection, one per session ─┐
+//! plans from a seed ────────────> Client, one per session ─────┴─> run ──> Sink ──> history, log
 //! ```
 //!
-//! A [`Database`] hands out [`Connection`]s at an isolation level it knows by its own name. A [`Client`] is one session:
-//! it runs transaction after transaction over its connection and notes in a [`Record`] what it asked and what it was
-//! answered. [`run()`] lets all clients run side by side, decides how each transaction ended, and streams records
-//! to the [`Sink`].
+//! A [`Database`] opens [`Connection`]s at one of its isolation levels. A [`Client`] is one session: it runs one transaction
+//! after another on its connection and adds its statements and their answers to a [`Record`]. [`run()`] runs all clients
+//! concurrently, decides the outcome of each transaction, and streams the records to the [`Sink`].
 //!
-//! What a client does depends on the seed alone, never on the clock or on other sessions; what it is answered is the
-//! database's affair.
+//! The seed alone determines the statements of a client, apart from the answers inside the same transaction. They never
+//! depend on the clock or on other sessions.
 
 mod client;
 mod database;

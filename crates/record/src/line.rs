@@ -1,4 +1,4 @@
-//! A transaction as a line of the native history format (`isoscope-formats`, `native.rs`), straight into bytes.
+//! The lines of the native history format (`isoscope-formats`, `native.rs`), written directly as bytes.
 
 use std::io::Write as _;
 
@@ -8,20 +8,20 @@ use crate::database::Stamps;
 use crate::database::{Failure, Scalar};
 use crate::record::{Seen, Step};
 
-/// What the header of a history says.
+/// The header of a history.
 #[derive(Clone, Debug)]
 pub struct Header {
-    /// What keys hold before anything was written; `None` is nothing.
+    /// The initial value of keys; `None` if they are absent.
     pub initial: Option<i64>,
-    /// Keys that begin with another value.
+    /// Keys with another initial value.
     pub initials: Vec<(Scalar, i64)>,
-    /// What was run, for people.
+    /// A description of the workload, for people.
     pub workload: serde_json::Value,
-    /// What it ran against, for people.
+    /// A description of the database, for people.
     pub recorder: serde_json::Value,
 }
 
-/// Appends the header's line. It says that marks follow.
+/// Appends the header's line. It announces that marks follow.
 pub fn write_header(out: &mut Vec<u8>, header: &Header) {
     out.extend_from_slice(b"{\"isoscope\":\"history\",\"version\":1,\"marks\":true,\"initial\":");
     write_optional(out, header.initial);
@@ -36,13 +36,13 @@ pub fn write_header(out: &mut Vec<u8>, header: &Header) {
 /// How far a history is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
-    /// Every transaction that was invoked before this time, in nanoseconds of the recording, stands above.
+    /// Every transaction invoked before this time, in nanoseconds of the recording, is above this line.
     Time(u64),
-    /// Every transaction stands above.
+    /// Every transaction is above this line.
     End,
 }
 
-/// Appends a mark's line. To a reader that does not know marks it is an empty transaction.
+/// Appends a mark's line. A reader that does not know marks takes it for an empty transaction.
 pub(crate) fn write_mark(out: &mut Vec<u8>, mark: Mark) {
     out.extend_from_slice(b"{\"session\":null,\"ops\":[],\"mark\":");
     // Writing to a vector cannot fail.
@@ -65,8 +65,8 @@ pub(crate) struct Ended<'a> {
     pub(crate) failure: Option<&'a Failure>,
 }
 
-/// Appends a transaction's line. One of unknown outcome never returned, as far as the history is concerned: it may
-/// still take effect.
+/// Appends a transaction's line. If the outcome is unknown, the line has no return time, because the transaction may still
+/// take effect.
 pub(crate) fn write_txn(out: &mut Vec<u8>, txn: &Ended<'_>) {
     out.extend_from_slice(b"{\"session\":");
     write_scalar(out, txn.session);
@@ -193,8 +193,8 @@ fn write_scalar(out: &mut Vec<u8>, scalar: &Scalar) {
     }
 }
 
-/// Appends a text as JSON spells it.
+/// Appends a text as a JSON string.
 fn write_text(out: &mut Vec<u8>, text: &str) {
-    // A text is always JSON, and a vector always takes it.
+    // Serializing a string to a vector cannot fail.
     let _ = serde_json::to_writer(out, text);
 }

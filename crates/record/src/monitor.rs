@@ -1,4 +1,4 @@
-//! What a run looks like from outside while it goes on: counters that all sessions add to, and the word to stop.
+//! The state of a run that other threads can see: counters that all sessions update, and the request to stop.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -8,9 +8,9 @@ use isoscope_history::Outcome;
 
 use crate::database::{Class, ConnectionId, Failure};
 
-/// Latencies are counted by powers of two of a microsecond.
+/// Latencies are counted in buckets of powers of two of a microsecond.
 const BUCKETS: usize = 40;
-/// No connection has this number.
+/// Not a valid connection id.
 const NO_CONNECTION: i64 = -1;
 
 /// The counters of a run, and how to stop it.
@@ -25,14 +25,14 @@ pub struct Monitor {
     operations: AtomicU64,
     reconnects: AtomicU64,
     latencies: [AtomicU64; BUCKETS],
-    /// For each session, the server's number for its connection.
+    /// For each session, the server's id for its connection.
     connections: Vec<AtomicI64>,
-    /// The first failure that is not of an ordinary kind, nor that of a connection.
+    /// The first failure that is neither retryable nor a lost connection.
     odd: OnceLock<Failure>,
 }
 
 impl Monitor {
-    /// The monitor of so many sessions.
+    /// A monitor for this number of sessions.
     pub fn new(sessions: usize) -> Monitor {
         Monitor {
             stop: AtomicBool::new(false),
@@ -49,23 +49,23 @@ impl Monitor {
         }
     }
 
-    /// Tells all sessions to stop after the transaction they are at.
+    /// Asks all sessions to stop after their current transaction.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Whether sessions are to stop.
+    /// Whether sessions were asked to stop.
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// The connection a session has now.
+    /// The current connection of a session.
     pub fn connection(&self, session: usize) -> Option<ConnectionId> {
         let id = self.connections.get(session)?.load(Ordering::Relaxed);
         (id != NO_CONNECTION).then_some(ConnectionId(id))
     }
 
-    /// How many sessions there are.
+    /// The number of sessions.
     pub fn sessions(&self) -> usize {
         self.connections.len()
     }
@@ -82,12 +82,12 @@ impl Monitor {
         add(&self.retried, 1);
     }
 
-    /// The first failure that somebody should know of: neither of an ordinary kind nor that of a connection.
+    /// The first failure that is neither retryable nor a lost connection.
     pub fn odd(&self) -> Option<&Failure> {
         self.odd.get()
     }
 
-    /// Counts a transaction that ended, by a failure if it failed.
+    /// Counts a transaction that ended, with its failure if it failed.
     pub(crate) fn ended(
         &self,
         outcome: Outcome,
@@ -111,7 +111,7 @@ impl Monitor {
         }
     }
 
-    /// The figures as they are now.
+    /// The current figures.
     pub fn figures(&self) -> Figures {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let mut latencies = [0; BUCKETS];
@@ -131,22 +131,22 @@ impl Monitor {
     }
 }
 
-/// What was done so far.
+/// The figures of a run so far.
 #[derive(Clone, Debug)]
 pub struct Figures {
     /// Transactions that committed.
     pub committed: u64,
-    /// Transactions that wanted to be rolled back.
+    /// Transactions that rolled themselves back.
     pub rolled_back: u64,
-    /// Transactions of unknown outcome.
+    /// Transactions with an unknown outcome.
     pub unknown: u64,
-    /// Attempts that repeat a transaction that failed.
+    /// Retries.
     pub retried: u64,
     /// Transactions that failed, by the class of the failure.
     pub failed: [(Class, u64); Class::ALL.len()],
-    /// Operations of all of them.
+    /// Operations of all transactions.
     pub operations: u64,
-    /// Connections that had to be replaced.
+    /// Connections that were replaced.
     pub reconnects: u64,
     latencies: [u64; BUCKETS],
 }
@@ -157,12 +157,12 @@ impl Figures {
         self.committed + self.aborted() + self.unknown
     }
 
-    /// Transactions that did not happen.
+    /// Transactions that aborted.
     pub fn aborted(&self) -> u64 {
         self.rolled_back + self.failed.iter().map(|(_, count)| count).sum::<u64>()
     }
 
-    /// A time that this share of all transactions took at most, up to a factor of two.
+    /// The latency that this fraction of all transactions did not exceed, accurate to a factor of two.
     pub fn latency(&self, share: f64) -> Duration {
         let all: u64 = self.latencies.iter().sum();
         let mut seen = 0;

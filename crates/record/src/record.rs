@@ -1,5 +1,5 @@
-//! What one transaction did, while it is being done: the statements with their answers, for the log, and the operations
-//! on keys that follow from them, for the history.
+//! The record of one running transaction: its statements with their answers, for the log, and the operations on keys that
+//! follow from them, for the history.
 
 use std::time::Instant;
 
@@ -20,20 +20,21 @@ pub enum Step {
     Append(Scalar, i64),
     /// Creates a key.
     Insert(Scalar, i64),
-    /// Removes a key that is there. One that was not there is not written: what a DELETE found instead is [`Seen`].
+    /// Removes a key that exists. If a DELETE finds that the key is absent, it is not a write; see [`Record::step`].
     Delete(Scalar),
     /// Reads all keys from the first to the second.
     Range(Scalar, Scalar),
 }
 
-/// What an operation was answered.
+/// The result of an operation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Seen {
-    /// Nothing: it wrote.
+    /// It wrote.
     Done,
-    /// Nothing, and it did not write: it found no row, by a look that other reads need not agree with.
+    /// It did not write, because it matched no row, and it does not see the same rows as plain reads. So it is not a read
+    /// either.
     Missed,
-    /// The value of a register; `None` if the key is not there.
+    /// The value of a register; `None` if the key is absent.
     Value(Option<i64>),
     /// The elements of a list.
     List(Vec<i64>),
@@ -41,31 +42,31 @@ pub enum Seen {
     Rows(Vec<(Scalar, i64)>),
 }
 
-/// What one transaction did so far.
+/// The operations and statements of one transaction so far.
 #[derive(Debug, Default)]
 pub struct Record {
     /// The operations that were answered, in order.
     pub steps: Vec<(Step, Seen)>,
-    /// The statements, in order, if they are wanted.
+    /// The statements, in order, if `wants_events`.
     pub events: Vec<Event>,
-    /// Whether statements are wanted.
+    /// Whether to keep statements.
     pub wants_events: bool,
 }
 
 impl Record {
-    /// A record that keeps statements only when they are wanted.
+    /// A record that keeps statements if `wants_events`.
     pub fn new(wants_events: bool) -> Record {
         Record { wants_events, ..Record::default() }
     }
 
-    /// Forgets everything, for the next transaction.
+    /// Clears the record for the next transaction.
     pub fn clear(&mut self) {
         self.steps.clear();
         self.events.clear();
     }
 
-    /// Notes an operation and its answer. A statement that was to write and found no row is no write: it is a read of an absent
-    /// key if it looked where reads look, else nothing.
+    /// Adds an operation and its result. A statement that should have written but matched no row is not a write: it is a read
+    /// of an absent key if it sees the same rows as plain reads, and otherwise no operation.
     pub fn step(&mut self, step: Step, seen: Seen) {
         match (step, seen) {
             (_, Seen::Missed) => {}
@@ -74,7 +75,7 @@ impl Record {
         }
     }
 
-    /// Runs a statement by `execute` and, if statements are wanted, notes it with its answer.
+    /// Runs a statement with `execute` and, if statements are kept, adds it with its answer.
     pub fn statement(
         &mut self,
         statement: Statement<'_>,
@@ -83,7 +84,7 @@ impl Record {
         self.timed(statement, execute, Answer::clone)
     }
 
-    /// The same for statements that are not answered with rows or a count.
+    /// Like [`Record::statement`], for results that are not an [`Answer`].
     pub(crate) fn timed<T>(
         &mut self,
         statement: Statement<'_>,

@@ -1,5 +1,5 @@
-//! A recording from beginning to end: make the tables, let the sessions run, break what is to be broken, look whether
-//! the application's rules still hold, and clean up.
+//! A complete recording: creates the tables, runs the sessions, injects faults, checks the application's invariants, and
+//! cleans up.
 
 use std::fmt;
 use std::io;
@@ -25,76 +25,76 @@ use crate::server::{Server, ServerError};
 use crate::sink::{Output, Sink};
 use crate::workload::{self, Application};
 
-/// What to record from.
+/// The database to record from.
 pub enum Subject {
-    /// A database that speaks SQL.
+    /// An SQL database.
     Database(Arc<dyn Database>),
-    /// The in-memory store, at a level it knows, with bugs.
+    /// The in-memory store, at one of its levels, with injected bugs.
     Memory(Level, Vec<Bug>),
 }
 
-/// What sessions do.
+/// The workload to run.
 pub enum Workload {
-    /// Single operations on keys.
+    /// A key-value workload.
     KeyValue(Plan),
-    /// An application's transactions.
+    /// An application.
     Application(Arc<dyn Application>),
 }
 
 /// A recording; see the module.
 pub struct Recording {
-    /// What to record from.
+    /// The database.
     pub subject: Subject,
-    /// What sessions do.
+    /// The workload.
     pub workload: Workload,
-    /// How many sessions there are.
+    /// The number of sessions.
     pub sessions: u32,
-    /// What all statements depend on.
+    /// The seed that determines all statements.
     pub seed: u64,
     /// How long to run.
     pub limits: Limits,
-    /// What goes wrong meanwhile.
+    /// The faults to inject.
     pub faults: Vec<Fault>,
     /// The server, if isoscope started it.
     pub server: Option<Server>,
-    /// Whether the tables stay.
+    /// Whether to keep the tables at the end.
     pub keep_tables: bool,
 }
 
-/// What a database promises about a recording, and where that is written.
+/// The level that a database promises for a recording, and its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Promise {
     /// The level of the catalogue.
     pub level: Level,
-    /// The row it comes from; `None` where the store is our own.
+    /// The row it comes from; `None` for the in-memory store.
     pub isolation: Option<&'static Isolation>,
 }
 
-/// What came of a recording.
+/// The result of a recording.
 #[derive(Debug)]
 pub struct Summary {
     /// How long the sessions ran.
     pub elapsed: Duration,
-    /// Rules of the application that are broken, a sentence each.
+    /// The violated invariants of the application, one sentence each.
     pub broken: Vec<String>,
-    /// How often each fault struck.
+    /// How often each fault was injected.
     pub strikes: Vec<(FaultKind, u64)>,
-    /// What went wrong. What was recorded before is in the files all the same.
+    /// The errors. What was recorded before them is in the files.
     pub trouble: Vec<Trouble>,
 }
 
-/// What can go wrong with a recording.
+/// An error of a recording.
 #[derive(Debug)]
 pub enum Trouble {
-    /// The database said no before the sessions began.
+    /// The database failed before the sessions began.
     Setup(Failure),
-    /// A session met something that no other try would mend.
+    /// A session met a failure that a retry cannot resolve.
     Run(Failure),
-    /// A fault could not be made to happen.
+    /// A fault could not be injected.
     Fault(ServerError),
     /// A file could not be written.
     Output(io::Error),
-    /// The tables could not be looked at or removed at the end.
+    /// The invariants could not be checked, or the tables not removed.
     End(Failure),
 }
 
@@ -102,9 +102,9 @@ impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Trouble::Setup(failure) => write!(f, "cannot prepare the database: {failure}"),
-            Trouble::Run(failure) => write!(f, "the run was cut short: {failure}"),
-            Trouble::Fault(error) => write!(f, "a fault could not be made to happen: {error}"),
-            Trouble::Output(error) => write!(f, "cannot write what was recorded: {error}"),
+            Trouble::Run(failure) => write!(f, "the run ended early: {failure}"),
+            Trouble::Fault(error) => write!(f, "cannot inject a fault: {error}"),
+            Trouble::Output(error) => write!(f, "cannot write the recording: {error}"),
             Trouble::End(failure) => write!(f, "cannot clean up: {failure}"),
         }
     }
@@ -113,7 +113,7 @@ impl fmt::Display for Trouble {
 impl std::error::Error for Trouble {}
 
 impl Recording {
-    /// What the database's documentation promises for this workload.
+    /// The level that the database's documentation promises for this workload.
     pub fn promise(&self) -> Option<Promise> {
         let isolation = match &self.subject {
             Subject::Memory(level, _) => return Some(Promise { level: *level, isolation: None }),
@@ -127,7 +127,7 @@ impl Recording {
         Some(Promise { level, isolation: Some(isolation) })
     }
 
-    /// What the database says of itself.
+    /// Product and version of the database.
     pub fn version(&self) -> &str {
         match &self.subject {
             Subject::Database(database) => database.version(),
@@ -173,7 +173,7 @@ impl Recording {
         summary
     }
 
-    /// Makes the tables, writes the headers, and connects the sessions.
+    /// Creates the tables, writes the headers, and connects the sessions.
     fn prepare(&self, sink: &Sink) -> Result<Vec<Box<dyn Client + '_>>, Failure> {
         let mut load = Record::new(sink.has_log());
         match (&self.subject, &self.workload) {
@@ -221,7 +221,7 @@ impl Recording {
                 class: crate::Class::Other,
                 code: None,
                 message: format!(
-                    "{} knows no SQL, which the workload {} needs",
+                    "{} does not support SQL, which the workload {} needs",
                     Vendor::Memory,
                     application.name()
                 ),
@@ -229,7 +229,7 @@ impl Recording {
         }
     }
 
-    /// Lets the sessions run, and meanwhile breaks what is to be broken.
+    /// Runs the sessions and injects faults at the same time.
     fn drive(
         &self,
         clients: Vec<Box<dyn Client + '_>>,
@@ -265,7 +265,7 @@ impl Recording {
         });
     }
 
-    /// Looks at the tables and removes them.
+    /// Checks the invariants and removes the tables.
     fn clean_up(&self, summary: &mut Summary) {
         let Subject::Database(database) = &self.subject else { return };
         if summary.trouble.iter().any(|trouble| matches!(trouble, Trouble::Setup(_))) {

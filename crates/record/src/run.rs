@@ -1,17 +1,18 @@
-//! Running: every session in a thread of its own, transaction after transaction, until all is done or time is up.
+//! Runs the sessions, each in its own thread, until all transactions are done or the time is up.
 //!
-//! How a transaction ended, from what its client was answered:
+//! The answers to the client determine the outcome of a transaction:
 //!
-//! - a failure before the commit was sent: it aborted;
-//! - the commit answered: it committed;
-//! - the commit failed, and the database promises a rollback for that failure ([`Class::promises_rollback`]): it aborted;
-//! - the commit failed otherwise: its outcome is unknown. The server may still be at it, so what the client does next is not
-//!   after it in any sense; the client goes on as a new session, as a crashed process does in Jepsen. A ROLLBACK
-//!   that succeeds afterwards frees the connection and proves nothing: databases accept it without a transaction.
+//! - A failure before the commit was sent: aborted.
+//! - The commit succeeded: committed.
+//! - The commit failed, and the database promises a rollback for that failure ([`Class::promises_rollback`]): aborted.
+//! - The commit failed otherwise: unknown. The server may still be executing it, so session order must not place the
+//!   client's next transaction after it. The client continues as a new session, as a crashed process does in Jepsen. A
+//!   ROLLBACK that succeeds afterwards frees the connection but proves nothing, because databases accept it without a
+//!   transaction.
 //!
-//! A transaction that fails for an ordinary reason (serialization, deadlock, locks) and aborted is tried again as often as
-//! asked. A connection that is gone, or that cannot roll back, is replaced: on MySQL the next BEGIN would commit what is
-//! still open. Failures that another try will not mend end the session, and the run.
+//! A transaction that aborted with a retryable failure (serialization, deadlock, locks) is retried, up to the limit. A
+//! connection that is lost or cannot roll back is replaced: on MySQL, the next BEGIN would commit the open transaction.
+//! A failure that a retry cannot resolve ends the session and the run.
 
 use std::sync::Mutex;
 use std::thread;
@@ -28,16 +29,16 @@ use crate::monitor::Monitor;
 use crate::record::Record;
 use crate::sink::{Lane, Sink};
 
-/// How long and how persistently to run.
+/// The limits of a run.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Transactions of each session, attempts that repeat one not counted; `None` is no limit.
+    /// Transactions per session, not counting retries; `None` is no limit.
     pub txns: Option<u64>,
     /// How long to run; `None` is no limit.
     pub duration: Option<Duration>,
-    /// How often a transaction is tried again.
+    /// How often a transaction is retried.
     pub retries: u32,
-    /// How long a client tries to replace a connection that is gone.
+    /// How long a client tries to replace a lost connection.
     pub patience: Duration,
 }
 
@@ -47,11 +48,11 @@ impl Default for Limits {
     }
 }
 
-/// Failures in a row that no try mended, after which a session gives up.
+/// The number of consecutive non-retryable failures after which a session gives up.
 const HOPELESS: u32 = 20;
 
-/// Lets clients run side by side until they are done, time is up, or the monitor says stop. Returns the failure that
-/// ended the run early, if one did; whatever was recorded is in the sink in any case.
+/// Runs clients concurrently until they are done, the time is up, or the monitor stops them. Returns the failure that ended
+/// the run early, if any. The sink has everything that was recorded in any case.
 pub fn run(
     clients: Vec<Box<dyn Client + '_>>,
     limits: &Limits,
@@ -96,16 +97,16 @@ pub fn run(
 struct End {
     outcome: Outcome,
     stamps: Stamps,
-    /// Why it did not commit, unless it wanted to be rolled back.
+    /// Why it did not commit, unless it rolled itself back.
     failure: Option<Failure>,
-    /// Whether the connection could not be brought to the end of the transaction and must be replaced.
+    /// Whether the transaction may still be open on the connection, which must then be replaced.
     is_stuck: bool,
 }
 
 struct Session<'a> {
     number: u64,
     sessions: u64,
-    /// How often it became a new session.
+    /// How often the client continued as a new session.
     lives: u64,
     client: Box<dyn Client + 'a>,
     record: Record,
@@ -114,9 +115,9 @@ struct Session<'a> {
     monitor: &'a Monitor,
     epoch: Instant,
     began: Instant,
-    /// Failures in a row that no try mended.
+    /// Consecutive non-retryable failures.
     hopeless: u32,
-    /// Ordinary failures in a row.
+    /// Consecutive retryable failures.
     unlucky: u32,
 }
 
@@ -142,7 +143,7 @@ impl Session<'_> {
                 } else {
                     self.recover(failure)?;
                 }
-                // What may have committed is not tried again.
+                // A transaction that may have committed must not be retried.
                 if !failure.class.is_ordinary() || end.outcome == Outcome::Unknown {
                     break;
                 }
@@ -214,7 +215,7 @@ impl Session<'_> {
         }
     }
 
-    /// Makes the client ready for its next transaction, or says why it never will be.
+    /// Prepares the client for its next transaction. Fails if the session cannot continue.
     fn recover(&mut self, failure: &Failure) -> Result<(), Failure> {
         match failure.class {
             Class::Serialization | Class::Deadlock | Class::LockTimeout | Class::Busy => {
@@ -232,8 +233,8 @@ impl Session<'_> {
         }
     }
 
-    /// Gives whoever was in the way time to finish, more of it each time: some databases refuse at once, and a client
-    /// that only tries again would be done with all its transactions before the other is with one.
+    /// Waits for conflicting transactions to finish, longer each time. Some databases refuse immediately, and without a
+    /// pause a client would use up all its transactions before the conflicting one ends.
     fn give_way(&mut self) {
         const LEAST: Duration = Duration::from_micros(50);
         const DOUBLINGS: u32 = 8;
@@ -242,9 +243,9 @@ impl Session<'_> {
     }
 
     fn reconnect(&mut self) -> Result<(), Failure> {
-        /// Between two tries.
+        /// The pause between two attempts.
         const PAUSE: Duration = Duration::from_millis(50);
-        /// A server that is away this long when time is up is not just coming back.
+        /// A server unreachable for this long when the time is up is an error, not a restart in progress.
         const GONE: Duration = Duration::from_secs(5);
         self.monitor.connected(self.number as usize, None);
         let since = Instant::now();
@@ -267,7 +268,7 @@ impl Session<'_> {
     }
 }
 
-/// What a transaction is called: by its number, and by its attempt if it is not the first.
+/// The name of a transaction: its number, with the attempt if that is not the first.
 fn name(number: u64, attempt: u32) -> Scalar {
     match attempt {
         0 => Scalar::Int(number.cast_signed()),
@@ -275,7 +276,7 @@ fn name(number: u64, attempt: u32) -> Scalar {
     }
 }
 
-/// Ends a transaction, and notes that in the record.
+/// Ends a transaction, and adds the statement to the record.
 fn end<T>(record: &mut Record, sql: &str, end: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     record.timed(Statement::plain(sql), |_| end(), |_| Answer::Count(0))
 }

@@ -1,12 +1,12 @@
-//! Temporary directories, which are removed even when a process could not do it.
+//! Temporary directories that are removed even if their process is killed.
 //!
-//! A directory goes when its [`Scratch`] is dropped. A process that is killed leaves it behind, so making one first removes
-//! those of processes that are gone, and ends the servers that still run in them. A file in the directory tells: its owner
-//! keeps it locked, and the operating system releases the lock when the owner ends, however that comes about. (The number of the
-//! owner's process would not do: numbers are used again, and other containers have others.)
+//! Dropping a [`Scratch`] removes its directory. A process that is killed leaves its directory behind. Creating a `Scratch`
+//! therefore first removes the directories of dead processes and kills the servers that still run in them. Each directory
+//! has a file that its owner keeps locked; the operating system releases the lock when the owner ends for any reason. (A
+//! process id would not do: ids are reused, and differ between containers.)
 //!
-//! Invariant: the file has its name only once it is locked. A directory without such a file, or with one of another user, is left
-//! alone.
+//! Invariant: the file gets its final name only after it is locked. A directory without such a file, or with one that
+//! belongs to another user, is never removed.
 
 use std::env;
 use std::fs::{self, File};
@@ -41,7 +41,7 @@ impl Scratch {
         let directory = TempDir::with_prefix_in(PREFIX, parent)?;
         let draft = directory.path().join("isoscope.new");
         let lock = File::create(&draft)?;
-        // Not every file system has locks. Without one the directory is not known as ours, and other processes leave it.
+        // Not every file system supports locks. Without a locked file, other processes never remove the directory.
         if lock.lock().is_ok() {
             fs::rename(&draft, directory.path().join(LOCK))?;
         }
@@ -53,7 +53,7 @@ impl Scratch {
     }
 }
 
-/// Removes the directories of processes that are gone. What cannot be removed is left for the next time.
+/// Removes the directories of dead processes. Failures are ignored; the next call tries again.
 fn sweep(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let is_ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
@@ -70,7 +70,7 @@ fn sweep(parent: &Path) {
     }
 }
 
-/// The locked file of a directory whose owner is gone.
+/// Locks the file of a directory whose owner is dead.
 fn abandoned(directory: &Path) -> Option<File> {
     let path = directory.join(LOCK);
     let metadata = fs::symlink_metadata(&path).ok()?;
@@ -91,10 +91,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_dead_left_behind_is_removed_and_nothing_else() {
+    fn only_directories_of_dead_processes_are_removed() {
         let parent = TempDir::new().unwrap();
         let living = Scratch::inside(parent.path()).unwrap();
-        // A directory whose owner was killed: its lock is free. Its server still runs, and somebody looks around there.
+        // The owner of this directory was killed, so its lock is free. A server and an unrelated process still run in it.
         let dead = parent.path().join("isoscope-dead");
         fs::create_dir_all(dead.join("data")).unwrap();
         fs::write(dead.join(LOCK), "").unwrap();
@@ -111,11 +111,11 @@ mod tests {
                 .unwrap()
         };
         let (mut server, mut visitor) = (run(&program), run(Path::new("cat")));
-        // The shell is called as the program once that has begun.
+        // The process has the name of the script only after `exec`.
         while !fs::read_to_string(format!("/proc/{}/comm", server.id())).unwrap().starts_with("postgres") {
             thread::sleep(Duration::from_millis(5));
         }
-        // Directories that say nothing of their owner, and others.
+        // A directory without a lock file, and one without our prefix.
         for name in ["isoscope-other", "something"] {
             fs::create_dir(parent.path().join(name)).unwrap();
         }

@@ -1,12 +1,12 @@
-//! Scripts: a few sessions, interleaved step by step, and what it means that an anomaly happened.
+//! Scripts: a few sessions interleaved step by step, and the condition under which an anomaly happened.
 //!
-//! A recorded run finds what chance brings about. A script brings it about: every statement is sent at its turn, by the
-//! session it belongs to, and whether one waits for another is seen rather than guessed. So the same script has the same
-//! result every time, on every database that speaks its SQL.
+//! A recorded run finds anomalies by chance. A script provokes one: it sends the statements in a fixed order, each in its
+//! session, and asks the database whether a statement waits for a lock. The same script therefore has the same result
+//! every time, on every database that understands its SQL.
 //!
 //! ```text
 //! name: lost update
-//! about: Both read 10 and write back what they made of it; the second never saw the first.
+//! about: Both transactions read 10 and write a value computed from it. The second overwrites the first without having seen it.
 //!
 //! setup:
 //!   CREATE TABLE item (id INTEGER PRIMARY KEY, value INTEGER NOT NULL)
@@ -26,48 +26,48 @@
 //!   T1.read = 10 and T2.read = 10 and T1 committed and T2 committed
 //! ```
 //!
-//! # The format
+//! # Format
 //!
-//! A line that begins at the margin opens a section; indented lines belong to it. A line that is indented deeper than the
-//! first of its section continues the line above. Lines whose first character is `#`, and blank lines, are left out.
+//! A line without indentation starts a section; the indented lines below belong to it. A line that is indented deeper than
+//! the first line of its section continues the line above. Blank lines, and lines whose first character is `#`, are ignored.
 //!
-//! | section | what it holds |
+//! | section | content |
 //! |---|---|
-//! | `name:` | what the script is called |
-//! | `about:` | what it shows |
-//! | `setup:` | statements, run before the steps, each on its own |
-//! | `steps:` | `session: statement`, or `session.label: statement`, each perhaps with `=> what is expected` |
+//! | `name:` | the name of the script |
+//! | `about:` | a description |
+//! | `setup:` | statements that run before the steps, each in its own transaction |
+//! | `steps:` | `session: statement` or `session.label: statement`, each optionally followed by `=> expectation` |
 //! | `anomaly when:` | a condition |
-//! | `teardown:` | statements, run at the end, however that came about |
+//! | `teardown:` | statements that run at the end, even if not all steps could be run |
 //!
-//! Tables that `setup` creates are dropped at the end without being asked, and no others: a script that finds a table of
-//! that name already there fails and leaves it alone.
+//! The tables that `setup` creates are dropped at the end, and no others. If a table of that name already exists, the
+//! script fails and does not touch the table.
 //!
-//! `BEGIN`, `COMMIT` and `ROLLBACK` are the session's transaction; a statement outside is a transaction by itself. The
-//! isolation level is the database's affair and stands in no script.
+//! `BEGIN`, `COMMIT` and `ROLLBACK` delimit the transactions of a session; a statement outside them is a transaction of its
+//! own. The isolation level is that of the [`Database`] and is not part of the script.
 //!
-//! **What is expected** of a step is `waits`, `fails`, `fails with deadlock` (or another [class](crate::Class::name)), an
-//! answer, or `waits, then` one of the last three. An answer is rows: `10` is one row of one column, `10, 20` are two,
-//! `(1, 10), (2, 20)` are two of two columns, `none` is no row. The answer of a statement that changes rows is their
-//! number. Values are integers, numbers, `'texts'`, `null`, `true` and `false`. What was expected and did not come is
-//! noted in the transcript and stops nothing.
+//! **An expectation** is `waits`, `fails`, `fails with deadlock` (or another [class](crate::Class::name)), an answer, or
+//! `waits, then` one of the last three. An answer is a list of rows: `10` is one row of one column, `10, 20` are two
+//! rows, `(1, 10), (2, 20)` are two rows of two columns, `none` is no row. The answer of a statement that changes rows is
+//! their number. Values are integers, decimal numbers, `'texts'`, `null`, `true` and `false`. The transcript marks
+//! expectations that were not met; the run continues.
 //!
-//! **A condition** is made of `and`, `or`, `not` and parentheses from
+//! **A condition** combines these with `and`, `or`, `not` and parentheses:
 //!
-//! - `T1.read = 10`, and with `!=`, `<`, `<=`, `>`, `>=`, `contains`; on either side an answer, by its label, or rows. Rows
-//!   are equal when they are the same in any order. The order of values is for single numbers. About a step that has
-//!   no answer every comparison is false.
+//! - `T1.read = 10`, also with `!=`, `<`, `<=`, `>`, `>=`, `contains`. Each side is an answer, by its label, or rows. Rows
+//!   are equal if they are the same in any order. `<` and the like apply to single numbers only. If a step has no answer,
+//!   every comparison with it is false.
 //! - `T1.read answered`, `waited`, `failed`, `failed with deadlock`, `skipped`.
 //! - `T1 committed`, `T1 rolled back`, `T1 failed`, `T1 failed with serialization`: how the session's last transaction
-//!   ended. *Rolled back* is by its own will.
+//!   ended. *Rolled back* means by the session's own `ROLLBACK`.
 //!
-//! # How it runs
+//! # Execution
 //!
-//! Each session has a connection and a thread. A step is sent when the one before is answered, or is seen to wait for a
-//! lock. The later steps of a session that waits are kept back until it is answered; they follow at once then, before
-//! the script goes on. When every open transaction waits, nobody but the database can end it, and so it is awaited.
-//! When a step fails, its transaction is rolled back, and what is left of it is skipped. Transactions still open at the
-//! end are rolled back.
+//! Each session has a connection and a thread. A step is sent when the previous step has been answered or waits for a
+//! lock. While a session waits, its later steps are held back; they run as soon as it is answered, before the script
+//! continues. If every open transaction waits, only the database can release them, and the runner waits for it. If a step
+//! fails, its transaction is rolled back and its remaining steps are skipped. Transactions still open at the end are
+//! rolled back.
 
 mod condition;
 mod parse;
@@ -86,32 +86,32 @@ pub use parse::{MAX_BYTES, parse};
 pub use run::Options;
 pub use transcript::{Ending, Prevention, StepDone, StepResult, Transcript, Verdict};
 
-/// A script, ready to run. [`parse`] makes it, and sees to it that what refers to something finds it.
+/// A script, ready to run. [`parse`] creates it and checks that every reference to a session or label is valid.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Script {
-    /// What it is called; empty if it has no name.
+    /// The name; may be empty.
     pub name: String,
-    /// What it shows; empty if it does not say.
+    /// The description; may be empty.
     pub about: String,
     /// Statements before the steps.
     pub setup: Vec<String>,
     /// The names of the sessions, in the order in which they first appear.
     pub sessions: Vec<String>,
-    /// The steps, in the order in which they are sent. Steps refer to sessions by their place.
+    /// The steps, in the order in which they are sent.
     pub steps: Vec<Step>,
-    /// What it means that the anomaly happened, if the script says.
+    /// The condition under which the anomaly happened, if the script has one.
     pub anomaly: Option<Condition>,
     /// Statements after the steps.
     pub teardown: Vec<String>,
 }
 
 impl Script {
-    /// Runs the script. `on_step` hears of every step when it is answered, begins to wait, fails or is skipped.
+    /// Runs the script. `on_step` is called for every step when it is answered, begins to wait, fails or is skipped.
     ///
-    /// It fails when the script could not be carried out: no connection, a bad setup, a limit. That a step fails is none
-    /// of this; it stands in the transcript. What the script made in the database is gone afterwards in any case, as far
-    /// as the database lets it.
+    /// It fails if the script could not be executed: no connection, a failed setup, an exceeded limit. The failure of a step
+    /// is not an error; it is part of the transcript. In all cases the tables that the script created are dropped, as far as
+    /// the database allows it.
     pub fn run(
         &self,
         database: &dyn Database,
@@ -122,8 +122,8 @@ impl Script {
     }
 }
 
-/// The limits to open a database with for scripts. Waits are the scripts' affair, so locks are given time; but who
-/// waits in SQLite waits in vain, since nobody can see it and nobody else moves.
+/// The limits to open a database with for scripts. Scripts provoke waits, so the lock limit is long. In SQLite it is zero:
+/// the runner cannot see that a session waits there, and no other session would run until the wait ends.
 pub fn connection_limits(vendor: Vendor) -> crate::Options {
     let lock_limit = if vendor == Vendor::Sqlite { Duration::ZERO } else { Duration::from_secs(20) };
     crate::Options { lock_limit, ..crate::Options::default() }
@@ -133,15 +133,15 @@ pub fn connection_limits(vendor: Vendor) -> crate::Options {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Step {
-    /// Which session, by its place in [`Script::sessions`].
+    /// The index of the session in [`Script::sessions`].
     pub session: usize,
-    /// What its answer is called, if it has a name.
+    /// The label of its answer.
     pub label: Option<String>,
     /// What the session does.
     pub action: Action,
-    /// What is expected to come of it, if anything.
+    /// The expected result.
     pub expected: Option<Expected>,
-    /// The line it stands on, counted from 1.
+    /// The line in the script, from 1.
     pub line: u32,
 }
 
@@ -152,14 +152,14 @@ pub enum Action {
     Begin,
     /// Commits it.
     Commit,
-    /// Ends it without effect.
+    /// Rolls it back.
     Rollback,
     /// Runs a statement.
     Statement(String),
 }
 
 impl Action {
-    /// Whether the transaction ends here.
+    /// Whether the action ends a transaction.
     pub const fn is_end(&self) -> bool {
         matches!(self, Action::Commit | Action::Rollback)
     }
@@ -176,34 +176,34 @@ impl fmt::Display for Action {
     }
 }
 
-/// What is expected to come of a step.
+/// The expectation of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expected {
-    /// Whether it has to wait.
+    /// Whether the step has to wait.
     pub waits: bool,
-    /// What comes then; `None` if that does not matter.
+    /// The expected result; `None` if any result will do.
     pub then: Option<ExpectedResult>,
 }
 
-/// The end that a step is expected to come to.
+/// The expected result of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExpectedResult {
     /// An answer.
     Rows(Vec<Vec<Scalar>>),
-    /// A failure, perhaps of a certain class.
+    /// A failure, of the given class if there is one.
     Fails(Option<Class>),
 }
 
-/// What is wrong with a script, and where.
+/// A syntax error in a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptError {
-    /// The line, counted from 1.
+    /// The line, from 1.
     pub line: u32,
-    /// The column, counted from 1, in characters.
+    /// The column in characters, from 1.
     pub column: u32,
     /// What is wrong, or what was expected and what was found.
     pub message: String,
-    /// What to do about it, if there is something to say.
+    /// How to fix it.
     pub help: Option<String>,
 }
 

@@ -1,13 +1,12 @@
-//! Private servers: a PostgreSQL or MariaDB of one's own, from installed binaries, in a temporary directory, for as long
-//! as it is needed.
+//! Private servers: PostgreSQL or MariaDB from installed binaries, in a temporary directory.
 //!
-//! A server listens on 127.0.0.1 only, at a port nobody uses, and asks for a password that is made up for it: others on
-//! the machine cannot enter. PostgreSQL refuses to run as root and is then run as the user `postgres`, else `nobody`.
-//! It is not in the process group of its terminal, so ^C does not reach it; [`Server`] stops it when it is dropped. If we are
-//! killed, a watcher process stops it and removes its directory; should that be killed too, the next start does.
+//! A server listens only on 127.0.0.1, on a free port, and requires a random password, so that other users of the machine
+//! cannot connect. PostgreSQL refuses to run as root; as root, we run it as the user `postgres`, or else `nobody`. The server
+//! is not in the terminal's process group, so ^C does not reach it. Dropping the [`Server`] stops it. If our process is
+//! killed, a watcher process stops the server and removes its directory; if the watcher is killed too, the next start does.
 //!
-//! Servers are told not to wait for the disk. A process that is killed loses nothing by that, since what it wrote is with
-//! the operating system; only a machine that stops does. So [`Server::restart`] is a crash like any other.
+//! Servers run without fsync. A killed server loses nothing by that, because the operating system has its writes; data is
+//! lost only if the machine stops. So [`Server::restart`] is equivalent to a crash.
 
 mod install;
 pub(crate) mod process;
@@ -31,16 +30,16 @@ use install::Program;
 use process::Owner;
 use watcher::Watcher;
 
-/// How long a server may take to start or to get its directory ready; machines are busy and disks slow.
+/// How long a server may take to start or to initialize its directory. It is long because machines may be busy.
 const START_LIMIT: Duration = Duration::from_secs(90);
 
 /// How long a server may take to stop before it is killed.
 const STOP_LIMIT: Duration = Duration::from_secs(15);
 
-/// How many ports are tried when someone else was quicker.
+/// How many ports to try if another process takes the port first.
 const PORTS: u32 = 5;
 
-/// Which server.
+/// The kind of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerKind {
     /// PostgreSQL.
@@ -50,7 +49,7 @@ pub enum ServerKind {
 }
 
 impl ServerKind {
-    /// The name people know it by.
+    /// The product name.
     pub const fn name(self) -> &'static str {
         match self {
             ServerKind::Postgres => "PostgreSQL",
@@ -58,7 +57,7 @@ impl ServerKind {
         }
     }
 
-    /// Reads the name of a server, as in `--start postgres`.
+    /// Parses the name of a server, as in `--start postgres`.
     pub fn parse(name: &str) -> Option<ServerKind> {
         match name.to_ascii_lowercase().as_str() {
             "postgres" | "postgresql" | "pg" => Some(ServerKind::Postgres),
@@ -68,30 +67,30 @@ impl ServerKind {
     }
 }
 
-/// Why there is no server.
+/// Why a server could not be started or controlled.
 #[derive(Debug)]
 pub enum ServerError {
     /// It is not installed.
     Missing {
-        /// Which server.
+        /// The kind.
         kind: ServerKind,
-        /// The program that was looked for.
+        /// The program that was not found.
         program: &'static str,
     },
     /// A setting is not of the form `name=value`.
     Setting(String),
-    /// Something that the operating system was asked for failed.
+    /// A system call failed.
     Io {
-        /// What was being done.
+        /// The attempted action.
         doing: String,
-        /// What went wrong.
+        /// The error.
         error: io::Error,
     },
-    /// A program of the server's failed or did not get ready in time.
+    /// A program of the server failed or was not ready in time.
     Failed {
         /// What happened.
         what: String,
-        /// The last lines it wrote.
+        /// The last lines of its log.
         log: String,
     },
 }
@@ -106,13 +105,13 @@ impl fmt::Display for ServerError {
                         "`mariadb-server`, or `mariadb-server-core` and `mariadb-client-core`"
                     }
                 };
-                write!(f, "{} is not installed here: there is no `{program}`. ", kind.name())?;
-                write!(f, "On Debian and Ubuntu it is in the package {packages}")
+                write!(f, "{} is not installed: cannot find `{program}`. ", kind.name())?;
+                write!(f, "On Debian and Ubuntu, install {packages}")
             }
-            ServerError::Setting(setting) => write!(f, "`{setting}` is no setting: write `name=value`"),
+            ServerError::Setting(setting) => write!(f, "invalid setting `{setting}`; write `name=value`"),
             ServerError::Io { doing, error } => write!(f, "{doing}: {error}"),
             ServerError::Failed { what, log } if log.is_empty() => f.write_str(what),
-            ServerError::Failed { what, log } => write!(f, "{what}; the last it wrote:\n{log}"),
+            ServerError::Failed { what, log } => write!(f, "{what}; the end of its log:\n{log}"),
         }
     }
 }
@@ -124,7 +123,7 @@ fn io_error(doing: impl Into<String>) -> impl FnOnce(io::Error) -> ServerError {
     move |error| ServerError::Io { doing, error }
 }
 
-/// A server that was started here.
+/// A private server.
 #[derive(Debug)]
 pub struct Server {
     kind: ServerKind,
@@ -133,27 +132,27 @@ pub struct Server {
     settings: Vec<(String, String)>,
     password: String,
     port: u16,
-    /// `None` when it was stopped.
+    /// `None` after it was stopped.
     child: Option<Child>,
     is_paused: bool,
-    /// Goes before the directory, which it removes.
+    /// Must be dropped before the directory, which it removes.
     watcher: Watcher,
     directory: Scratch,
 }
 
 impl Server {
-    /// How many connections a server takes unless a setting says otherwise.
+    /// The default maximum number of connections.
     pub const CONNECTIONS: u32 = 200;
 
-    /// Starts a server with its own settings, each `name=value`, and waits until it answers.
+    /// Starts a server with these settings, each `name=value`, and waits until it answers.
     pub fn start<S: AsRef<str>>(kind: ServerKind, settings: &[S]) -> Result<Server, ServerError> {
         let settings = settings.iter().map(|text| setting(text.as_ref())).collect::<Result<_, _>>()?;
         let program = Program::find(kind)?;
-        let directory = Scratch::new().map_err(io_error("no temporary directory"))?;
+        let directory = Scratch::new().map_err(io_error("creating a temporary directory"))?;
         let owner = Owner::of(kind);
-        owner.give(directory.path()).map_err(io_error("giving a directory to the server"))?;
+        owner.give(directory.path()).map_err(io_error("changing the owner of a directory"))?;
         let watcher = Watcher::start(kind, directory.path()).map_err(io_error("starting a watcher"))?;
-        let password = password().map_err(io_error("making up a password"))?;
+        let password = password().map_err(io_error("generating a password"))?;
         let mut server = Server {
             kind,
             program,
@@ -171,12 +170,12 @@ impl Server {
         Ok(server)
     }
 
-    /// Which server it is.
+    /// Its kind.
     pub fn kind(&self) -> ServerKind {
         self.kind
     }
 
-    /// The URL of its database, password and all.
+    /// The URL of its database, including the password.
     pub fn url(&self) -> String {
         let Server { password, port, .. } = self;
         match self.kind {
@@ -185,26 +184,26 @@ impl Server {
         }
     }
 
-    /// The number of its process; `None` when it was stopped.
+    /// Its process id; `None` after it was stopped.
     pub fn pid(&self) -> Option<u32> {
         self.child.as_ref().map(Child::id)
     }
 
-    /// The directory that goes when the server does.
+    /// Its directory, which is removed with the server.
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }
 
-    /// Stops all its processes where they are, until [`Server::resume`]: connections stay and nobody answers.
+    /// Pauses all its processes until [`Server::resume`]. Connections stay open and are not answered.
     pub fn pause(&mut self) -> Result<(), ServerError> {
         let Some(pid) = self.pid() else { return Ok(()) };
         self.is_paused = true;
-        // The first process makes the others, so it must not make more while they are being counted.
+        // Pause the main process first, so that it starts no more children while they are listed.
         process::pause(&[pid]).map_err(io_error("pausing the server"))?;
         process::pause(&process::children(pid)).map_err(io_error("pausing the server"))
     }
 
-    /// Lets a paused server go on.
+    /// Resumes a paused server.
     pub fn resume(&mut self) -> Result<(), ServerError> {
         let Some(pid) = self.pid() else { return Ok(()) };
         for child in process::children(pid).into_iter().chain([pid]) {
@@ -214,17 +213,17 @@ impl Server {
         Ok(())
     }
 
-    /// Kills it as a crash would, and starts it again on the same data and the same port.
+    /// Kills it, as a crash does, and starts it again with the same data and port.
     pub fn restart(&mut self) -> Result<(), ServerError> {
         self.kill();
         self.launch()?;
         match self.ready()? {
             Started::Ready => Ok(()),
-            Started::PortTaken => Err(self.failed("the port was taken while the server was down")),
+            Started::PortTaken => Err(self.failed("another process took the port while the server was down")),
         }
     }
 
-    /// Stops it in an orderly way, or by force if that takes too long.
+    /// Shuts it down, and kills it if that takes too long.
     pub fn stop(&mut self) -> Result<(), ServerError> {
         if self.is_paused {
             self.resume()?;
@@ -248,19 +247,19 @@ impl Server {
         Ok(())
     }
 
-    /// Ends all its processes at once.
+    /// Kills all its processes.
     fn kill(&mut self) {
         let Some(mut child) = self.child.take() else { return };
         self.is_paused = false;
         let children = process::children(child.id());
-        // That one of them has gone by itself is as good. The first goes first: it would make others.
+        // Kill the main process first, because it could start more children. Processes that have already ended are fine.
         let _ = child.kill();
         let _ = child.wait();
         self.watcher.watch(None);
         for pid in &children {
             let _ = process::send(*pid, Signal::KILL);
         }
-        // The next server must not meet them.
+        // They must have ended before the server is started again.
         let start = Instant::now();
         while children.iter().any(|pid| process::is_alive(*pid)) && start.elapsed() < STOP_LIMIT {
             thread::sleep(Duration::from_millis(5));
@@ -275,15 +274,15 @@ impl Server {
         self.directory.path().join("log")
     }
 
-    /// A file that only the server and we can read.
+    /// Writes a file that only the server and this process can read.
     fn write(&self, name: &str, text: &str) -> Result<PathBuf, ServerError> {
         let path = self.directory.path().join(name);
         fs::write(&path, text).map_err(io_error(format!("writing {}", path.display())))?;
-        self.owner.give(&path).map_err(io_error("giving a file to the server"))?;
+        self.owner.give(&path).map_err(io_error("changing the owner of a file"))?;
         Ok(path)
     }
 
-    /// A program as the server's user, with the log for what it says, away from the terminal.
+    /// A command that runs as the server's user, detached from the terminal, with its output in the log.
     fn command(&self, program: &Path) -> Result<Command, ServerError> {
         let log = self.log();
         let file = OpenOptions::new().create(true).append(true).open(&log);
@@ -292,13 +291,13 @@ impl Server {
         let mut command = Command::new(program);
         let directory = self.directory.path();
         command.current_dir(directory).stdin(Stdio::null()).stdout(file).stderr(twin);
-        // A MariaDB that starts removes the temporary tables of others from a directory that they share.
+        // A starting MariaDB removes the temporary tables of other servers that share its temporary directory.
         command.env("TMPDIR", directory);
         self.owner.runs(&mut command);
         Ok(command)
     }
 
-    /// Makes the directory of an empty database.
+    /// Creates the data directory of an empty database.
     fn prepare(&mut self) -> Result<(), ServerError> {
         let mut command = self.command(&self.program.install)?;
         match self.kind {
@@ -349,7 +348,7 @@ impl Server {
                 return Ok(());
             }
         }
-        Err(self.failed("no port stayed free"))
+        Err(self.failed("no free port found"))
     }
 
     fn launch(&mut self) -> Result<(), ServerError> {
@@ -370,13 +369,13 @@ impl Server {
         let connections = Server::CONNECTIONS.to_string();
         let ours = [
             ("fsync", "off"),
-            // The path of a socket must be short, and nobody needs it.
+            // The path of a socket must be short, and no socket is needed.
             ("unix_socket_directories", ""),
             ("track_commit_timestamp", "on"),
-            // Deadlocks are ordinary here, and a second is long.
+            // Workloads cause many deadlocks, and the default of 1 s is long.
             ("deadlock_timeout", "20ms"),
             ("max_connections", &connections),
-            // Failures are ordinary too, and clients are told of them; the log is for what ends the server.
+            // Workloads cause many failures, which clients get anyway. The log is for problems of the server.
             ("log_min_messages", "log"),
         ];
         let fixed = [("listen_addresses", "127.0.0.1"), ("port", &port)];
@@ -418,14 +417,14 @@ impl Server {
             };
             let Some(child) = &mut self.child else { return Err(self.failed(&error)) };
             let name = self.kind.name();
-            if let Some(status) = child.try_wait().map_err(io_error("looking after the server"))? {
+            if let Some(status) = child.try_wait().map_err(io_error("checking the server process"))? {
                 self.child = None;
                 self.watcher.watch(None);
                 let is_taken = self.log_tail().to_ascii_lowercase().contains("address already in use");
                 return if is_taken {
                     Ok(Started::PortTaken)
                 } else {
-                    Err(self.failed(&format!("{name} ended as soon as it was started ({status})")))
+                    Err(self.failed(&format!("{name} ended right after it was started ({status})")))
                 };
             }
             if start.elapsed() > START_LIMIT {
@@ -478,7 +477,8 @@ fn option(name: &str, path: &Path) -> std::ffi::OsString {
     text
 }
 
-/// Nobody enters but with the password. The server reads this each time it starts, a statement a line.
+/// Creates the only user, with the password, and removes all others. The server runs this at every start, one statement per
+/// line.
 fn mariadb_users(password: &str) -> String {
     format!(
         "DELETE FROM mysql.global_priv WHERE User <> 'mariadb.sys';\n\

@@ -1,20 +1,21 @@
-//! Where records go: files that grow while sessions run.
+//! The sink: the files of a recording, which grow while sessions run.
 //!
-//! Every session has a lane, a buffer of whole lines that only it fills. A thread empties all lanes into the files
-//! [four times a second](PERIOD), and a lane that fills up faster empties itself. Sessions never wait for the disk
-//! otherwise. The headers are written at once, before there are lanes.
+//! Every session has a lane, a buffer of complete lines that only this session fills. A thread writes all lanes to the files
+//! [four times a second](PERIOD). A lane that fills up faster is written by its session; otherwise sessions never wait
+//! for the disk. The headers are written immediately, before any lane.
 //!
-//! Sessions are written at different times, so a file that is cut off, as by `kill -9`, may hold a transaction without one that
-//! it read from. *Marks* say how far the history is complete. Every lane has a low-water mark, a time before which its
-//! session has no transaction left to push. A mark with time *c* is written after all lanes were emptied, and *c* is
-//! the least low-water mark from before they were: every transaction invoked before *c* stands above the mark. The last
-//! mark says that nothing is missing. `isoscope-formats`, `native.rs`, says what a reader makes of marks.
+//! Sessions are written at different times, so a truncated file, for example after `kill -9`, may contain a transaction
+//! without the transaction it read from. *Marks* record how far the history is complete. Every lane has a low-water mark:
+//! a time before which its session has no transaction left to push. A mark with time *c* is written after all lanes have
+//! been written, and *c* is the minimum of the low-water marks before that. Every transaction invoked before *c* is
+//! therefore above the mark. The last mark says that the file is complete. `isoscope-formats`, `native.rs`, defines how a
+//! reader uses marks.
 //!
-//! Invariants: the lines of one lane stand in the file in the order they were pushed, since a lane stays locked from
-//! being emptied until its bytes are in the file. The headers stand first. A mark never claims too much.
+//! Invariants: the lines of one lane are in the file in the order in which they were pushed, because a lane stays locked
+//! until its bytes are written. The headers come first. A mark never claims more than is true.
 //!
-//! A file that cannot be written to (the disk is full) fails the sink: the run learns it from [`Sink::failed`] and ends,
-//! what was written before stays, and [`Sink::finish`] says why.
+//! If a file cannot be written, for example because the disk is full, the sink fails: [`Sink::failed`] tells the run to end,
+//! what was written before is kept, and [`Sink::finish`] returns the error.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -25,14 +26,14 @@ use std::time::{Duration, Instant};
 
 use crate::line::{self, Mark};
 
-/// How often lanes are emptied.
+/// The interval between two writes of the lanes.
 const PERIOD: Duration = Duration::from_millis(250);
-/// A lane that holds more empties itself.
+/// The size in bytes above which a session writes its lane itself.
 const FULL: usize = 1 << 20;
-/// The low-water mark of a lane whose session pushes nothing any more.
+/// The low-water mark of a lane whose session has finished.
 const FINISHED: u64 = u64::MAX;
 
-/// Anything that lines can be written to.
+/// The destination of lines.
 pub type Output = Box<dyn Write + Send>;
 
 /// The files of a recording; see the module.
@@ -60,11 +61,11 @@ struct Files {
     marked: u64,
 }
 
-/// What a session has pushed and is not in the files yet.
+/// The lines that a session has pushed and that are not in the files yet.
 #[derive(Default)]
 struct Buffer {
     lines: Mutex<Lines>,
-    /// No transaction that was invoked before this, in nanoseconds of the recording, is still to be pushed.
+    /// No transaction invoked before this time, in nanoseconds of the recording, will be pushed any more.
     low: AtomicU64,
 }
 
@@ -78,12 +79,12 @@ pub struct Lines {
 }
 
 impl Sink {
-    /// A sink that writes to these files, where there are any.
+    /// A sink that writes to these files.
     pub fn new(history: Option<Output>, log: Option<Output>) -> Sink {
         Sink::with_period(history, log, PERIOD)
     }
 
-    /// The same, with another time between two marks.
+    /// Like [`Sink::new`], with another interval between two marks.
     pub fn with_period(history: Option<Output>, log: Option<Output>, period: Duration) -> Sink {
         let has_log = log.is_some();
         let shared = Arc::new(Shared {
@@ -102,12 +103,12 @@ impl Sink {
         Sink { epoch: Instant::now(), shared, flusher: Some(flusher), stop }
     }
 
-    /// When the recording began: the moment that times in its files count from.
+    /// When the recording began. All times in its files are relative to this.
     pub fn epoch(&self) -> Instant {
         self.epoch
     }
 
-    /// Writes the headers, before anything else.
+    /// Writes the headers. Call this before any lane pushes lines.
     pub fn begin(&self, append: impl FnOnce(&mut Lines)) {
         let mut lines = Lines::default();
         append(&mut lines);
@@ -122,17 +123,17 @@ impl Sink {
         Lane { buffer, shared: Arc::clone(&self.shared), epoch: self.epoch }
     }
 
-    /// Whether statements are wanted.
+    /// Whether there is a log.
     pub fn has_log(&self) -> bool {
         self.shared.has_log
     }
 
-    /// Whether a file could not be written to.
+    /// Whether writing to a file has failed.
     pub fn failed(&self) -> bool {
         self.shared.failed.load(Ordering::Relaxed)
     }
 
-    /// Writes what is left and closes the files. The history gets its last mark if all sessions have finished.
+    /// Writes the remaining lines and closes the files. The history gets its end mark if all sessions have finished.
     pub fn finish(mut self) -> io::Result<()> {
         self.end();
         if self.shared.low().is_none_or(|low| low == FINISHED) {
@@ -146,7 +147,7 @@ impl Sink {
 
     fn end(&mut self) {
         let Some(flusher) = self.flusher.take() else { return };
-        // If the flusher is not there any more, nothing receives this.
+        // This fails only if the flusher has already ended.
         let _ = self.stop.send(());
         let _ = flusher.join();
         self.shared.flush();
@@ -167,7 +168,7 @@ pub struct Lane {
 }
 
 impl Lane {
-    /// Appends lines, each whole and with its newline.
+    /// Appends lines, each complete and with its newline.
     pub fn push(&self, append: impl FnOnce(&mut Lines)) {
         let mut lines = lock(&self.buffer.lines);
         append(&mut lines);
@@ -176,32 +177,32 @@ impl Lane {
         }
     }
 
-    /// Promises that no transaction which was invoked before this moment will be pushed.
+    /// Promises that no transaction invoked before this moment will be pushed any more.
     pub fn reach(&self, moment: Instant) {
         let since = moment.saturating_duration_since(self.epoch).as_nanos() as u64;
         self.buffer.low.store(since, Ordering::Release);
     }
 
-    /// Promises that nothing will be pushed any more. A lane that is only dropped makes no promise: its session may
-    /// have panicked in the middle of a transaction.
+    /// Promises that nothing will be pushed any more. Dropping a lane promises nothing, because its session may have panicked
+    /// in the middle of a transaction.
     pub fn finish(self) {
         self.buffer.low.store(FINISHED, Ordering::Release);
     }
 
-    /// Whether statements are wanted.
+    /// Whether there is a log.
     pub fn has_log(&self) -> bool {
         self.shared.has_log
     }
 }
 
 impl Shared {
-    /// The least low-water mark; `None` without lanes.
+    /// The minimum of the low-water marks; `None` without lanes.
     fn low(&self) -> Option<u64> {
         lock(&self.lanes).iter().map(|buffer| buffer.low.load(Ordering::Acquire)).min()
     }
 
     fn flush(&self) {
-        // Read before the lanes are emptied: what a session pushed before it reached this is in its lane by now.
+        // Read this before writing the lanes: a session pushes its lines before it raises its low-water mark.
         let low = self.low();
         let lanes = lock(&self.lanes).clone();
         for lane in lanes {
@@ -217,7 +218,7 @@ impl Shared {
         }
     }
 
-    /// Writes a mark, if it says more than the last one.
+    /// Writes a mark if it is later than the last one.
     fn mark(&self, mark: Mark) {
         let mut bytes = Vec::new();
         line::write_mark(&mut bytes, mark);
@@ -259,7 +260,7 @@ impl Shared {
     }
 }
 
-/// Locks. A thread that panicked left whole lines behind, or none.
+/// Locks, ignoring poison: a thread that panicked has pushed complete lines or none.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -271,7 +272,7 @@ mod tests {
 
     use super::*;
 
-    /// A file that others can look into, with room for so many bytes.
+    /// A file in memory that the test can read, with a maximum size in bytes.
     #[derive(Clone)]
     struct Shown(Arc<Mutex<Vec<u8>>>, usize);
 
@@ -318,7 +319,7 @@ mod tests {
         assert_eq!(next, [100_000; 4]);
     }
 
-    /// A line of the history whose times are those of the recording, as long as asked for.
+    /// A line of the history with these times and this much padding.
     fn txn(session: usize, number: usize, times: [u128; 2], padding: usize) -> String {
         let [invoked, returned] = times;
         let note = "x".repeat(padding);
@@ -328,7 +329,7 @@ mod tests {
         )
     }
 
-    /// Sessions push lines of these lengths side by side. Returns the history and the log.
+    /// Concurrent sessions push lines of these lengths. Returns the history and the log.
     fn recorded(sessions: &[Vec<usize>]) -> [String; 2] {
         let (history, log) = (Shown(Arc::default(), usize::MAX), Shown(Arc::default(), usize::MAX));
         let outputs: [Option<Output>; 2] = [Some(Box::new(history.clone())), Some(Box::new(log.clone()))];
@@ -364,8 +365,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
 
-        /// Lanes that overflow again and again, side by side: the headers come first, nothing is lost, sessions keep
-        /// their order, no mark claims too much, and the history is read back whole.
+        /// Concurrent lanes overflow repeatedly: the headers come first, nothing is lost, sessions keep their order, no mark
+        /// claims too much, and the reader accepts the complete history.
         #[test]
         fn large_lanes_make_readable_files(
             sessions in prop::collection::vec(
@@ -386,7 +387,7 @@ mod tests {
                     mark = line["mark"].as_u64().unwrap_or(u64::MAX);
                     continue;
                 };
-                prop_assert!(line["times"][0].as_u64().unwrap() >= mark, "it was to stand above the mark");
+                prop_assert!(line["times"][0].as_u64().unwrap() >= mark, "it should be above the mark");
                 prop_assert_eq!(line["txn"].as_u64(), Some(next[session as usize]));
                 next[session as usize] += 1;
             }
@@ -400,7 +401,7 @@ mod tests {
         }
     }
 
-    /// A session that never said that it has finished may have been in the middle of something.
+    /// A session that has not finished may have been in the middle of a transaction.
     #[test]
     fn without_all_sessions_there_is_no_end_mark() {
         let shown = Shown(Arc::default(), usize::MAX);
@@ -416,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_keeps_what_fits_and_says_so() {
+    fn a_full_disk_is_an_error_and_keeps_what_was_written() {
         let shown = Shown(Arc::default(), 10);
         let sink = Sink::new(None, Some(Box::new(shown.clone())));
         let lane = sink.lane();

@@ -1,4 +1,4 @@
-//! Targets: which database, as users write it.
+//! Targets: the URLs of databases.
 //!
 //! ```text
 //! postgres://user:password@host:port/database?sslmode=require     also postgresql:, and host=... dbname=...
@@ -8,9 +8,8 @@
 //! memory:LEVEL?bug=...                                            the in-memory store
 //! ```
 //!
-//! Every part may be percent-encoded. What is not understood is an error that says where, never ignored: a parameter
-//! that silently does nothing would make a recorded run something else than its command line says. A password is never
-//! shown.
+//! Every part may be percent-encoded. Unknown parameters are errors, because a parameter that is silently ignored would make
+//! a run differ from what its command line says. Passwords are never shown.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -20,12 +19,12 @@ use crate::database::{mysql, postgres, sqlite};
 use crate::isolation::{self, UnknownIsolation};
 use crate::{Database, Failure, Vendor};
 
-/// A database as a user names it.
+/// A database as named by the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A PostgreSQL server.
     Postgres(Address),
-    /// A MySQL or MariaDB server; which of them, the server says.
+    /// A MySQL or MariaDB server. The server reports which of the two it is.
     MySql(Address),
     /// An SQLite file.
     Sqlite(File),
@@ -33,18 +32,18 @@ pub enum Target {
     Memory(Memory),
 }
 
-/// A server, and as whom to enter which of its databases.
+/// The address of a server, with the user and the database.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address {
     /// Where it listens.
     pub host: Host,
-    /// The port, also where the name of a socket has it.
+    /// The port. It is also part of the name of a PostgreSQL socket.
     pub port: u16,
-    /// The user, if one was named.
+    /// The user, if given.
     pub user: Option<String>,
-    /// The password.
+    /// The password, if given.
     pub password: Option<String>,
-    /// The database, if one was named.
+    /// The database, if given.
     pub database: Option<String>,
     /// The parameters.
     pub params: Params,
@@ -53,7 +52,7 @@ pub struct Address {
 /// Where a server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Host {
-    /// A name or an address in the network.
+    /// A host name or an IP address.
     Name(String),
     /// A Unix socket: for PostgreSQL the directory, for MySQL the socket.
     Socket(PathBuf),
@@ -71,7 +70,7 @@ pub struct File {
 /// The in-memory store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// The level it runs at, if one was named.
+    /// The level, if given.
     pub level: Option<String>,
     /// The parameters.
     pub params: Params,
@@ -82,27 +81,27 @@ pub struct Memory {
 pub struct Params(pub Vec<(String, String)>);
 
 impl Params {
-    /// The value of a parameter; the last one counts if it is there more than once.
+    /// The value of a parameter. If it is repeated, the last one counts.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// Refuses parameters that nobody knows.
+    /// Refuses unknown parameters.
     fn only(self, known: &[&str]) -> Result<Params, TargetError> {
         match self.0.iter().find(|(key, _)| !known.contains(&key.as_str())) {
             None => Ok(self),
             Some((key, _)) => Err(TargetError::new(format!(
-                "`{key}` is no parameter of this kind of database; there are `{}`",
+                "unknown parameter `{key}`; the parameters of this database are `{}`",
                 known.join("`, `")
             ))),
         }
     }
 
-    /// The value of a parameter that is one of a few words.
+    /// Checks that a parameter, if given, has one of these values.
     fn one_of(&self, name: &str, words: &[&str]) -> Result<(), TargetError> {
         match self.get(name) {
             Some(value) if !words.contains(&value) => Err(TargetError::new(format!(
-                "`{name}` is `{value}`, which is none of `{}`",
+                "invalid value `{value}` of `{name}`; use one of `{}`",
                 words.join("`, `")
             ))),
             _ => Ok(()),
@@ -110,17 +109,17 @@ impl Params {
     }
 }
 
-/// What every connection keeps to: limits, so that nothing waits forever, and what is asked for besides.
+/// The options of all connections. The limits ensure that nothing waits forever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// How long connecting may take.
     pub connect_limit: Duration,
-    /// How long a statement may wait for a lock. Databases round it up to what they can do; SQLite alone does not wait
-    /// at all when it is zero.
+    /// How long a statement may wait for a lock. Databases round it up to their resolution. Only SQLite does not wait at
+    /// all if it is zero.
     pub lock_limit: Duration,
-    /// How long a statement may take, and with a little to spare how long an answer is waited for.
+    /// How long a statement may take. The client waits slightly longer for the answer.
     pub statement_limit: Duration,
-    /// Whether the database is asked for its own times, where it has them.
+    /// Whether to read the database's own timestamps, if it has them.
     pub timestamps: bool,
 }
 
@@ -136,14 +135,14 @@ impl Default for Options {
 }
 
 impl Options {
-    /// How long to wait for an answer before the connection counts as gone. Servers keep the limit of a statement
-    /// themselves; this one is for those that cannot answer at all.
+    /// How long to wait for an answer before the connection counts as lost. Servers enforce the limit of a statement
+    /// themselves; this limit is for servers that do not answer at all.
     pub(crate) fn answer_limit(&self) -> Duration {
         self.statement_limit + Duration::from_secs(5)
     }
 }
 
-/// What is wrong with the name of a database.
+/// An invalid database URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetError {
     message: String,
@@ -166,13 +165,13 @@ impl std::error::Error for TargetError {}
 /// Why a database could not be opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OpenError {
-    /// The URL asks for something that cannot be.
+    /// The URL is invalid.
     Target(TargetError),
     /// The database has no isolation level of that name.
     Isolation(UnknownIsolation),
-    /// The database says no, or nothing.
+    /// The database refused, or did not answer.
     Failure(Failure),
-    /// The in-memory store is no [`Database`]: it has no SQL.
+    /// The in-memory store is not a [`Database`], because it does not support SQL.
     Memory,
 }
 
@@ -182,7 +181,7 @@ impl fmt::Display for OpenError {
             OpenError::Target(error) => error.fmt(f),
             OpenError::Isolation(error) => error.fmt(f),
             OpenError::Failure(error) => error.fmt(f),
-            OpenError::Memory => f.write_str("the in-memory store has no SQL and cannot be opened for it"),
+            OpenError::Memory => f.write_str("the in-memory store does not support SQL"),
         }
     }
 }
@@ -208,7 +207,7 @@ impl From<Failure> for OpenError {
 }
 
 impl Target {
-    /// Reads the name of a database.
+    /// Parses the name of a database.
     pub fn parse(text: &str) -> Result<Target, TargetError> {
         let text = text.trim();
         let scheme = text.split_once(':').filter(|(scheme, _)| is_scheme(scheme));
@@ -218,19 +217,17 @@ impl Target {
                 "mysql" | "mariadb" => Ok(Target::MySql(mysql_address(rest)?)),
                 "sqlite" | "sqlite3" | "file" => Ok(Target::Sqlite(sqlite_file(rest)?)),
                 "memory" => Ok(Target::Memory(memory(rest)?)),
-                other => Err(TargetError::new(format!("`{other}:` is no database isoscope knows; {KNOWN}"))),
+                other => Err(TargetError::new(format!("unknown kind of database `{other}:`; {KNOWN}"))),
             },
             None if is_database_file(text) => {
                 Ok(Target::Sqlite(File { path: Some(PathBuf::from(text)), params: Params::default() }))
             }
             None if looks_like_keywords(text) => Ok(Target::Postgres(keywords(text)?)),
-            None => {
-                Err(TargetError::new(format!("`{text}` does not say which kind of database it is; {KNOWN}")))
-            }
+            None => Err(TargetError::new(format!("cannot tell the kind of database from `{text}`; {KNOWN}"))),
         }
     }
 
-    /// Whose database it is. A server reached as MySQL may turn out to be MariaDB; [`Database::vendor`] knows then.
+    /// The vendor according to the URL. A MySQL URL may lead to a MariaDB server; [`Database::vendor`] is exact.
     pub fn vendor(&self) -> Vendor {
         match self {
             Target::Postgres(_) => Vendor::Postgres,
@@ -240,8 +237,7 @@ impl Target {
         }
     }
 
-    /// Opens the database, for transactions at an isolation level that has this name there; without a name, at the
-    /// one that the vendor documents as the default.
+    /// Opens the database for transactions at the isolation level of this name, or else at the vendor's documented default.
     pub fn open(&self, isolation: Option<&str>, options: &Options) -> Result<Box<dyn Database>, OpenError> {
         match self {
             Target::Postgres(address) => {
@@ -258,7 +254,7 @@ impl Target {
     }
 }
 
-/// The isolation level of a name, or the default.
+/// The isolation level with this name, or else the default.
 pub(crate) fn chosen(
     vendor: Vendor,
     name: Option<&str>,
@@ -321,7 +317,7 @@ fn sqlite_file(rest: &str) -> Result<File, TargetError> {
     let path = decode(path.strip_prefix("//").unwrap_or(path))?;
     if path == ":memory:" {
         return Err(TargetError::new(
-            "`sqlite::memory:` is a database of one connection, and every session needs one of its own: \
+            "`sqlite::memory:` supports only one connection, and every session needs its own; \
              write `sqlite:` for a temporary file",
         ));
     }
@@ -340,7 +336,7 @@ fn memory(rest: &str) -> Result<Memory, TargetError> {
 /// `//user:password@host:port/database?parameters`.
 fn address(rest: &str, scheme: &str, port: u16) -> Result<Address, TargetError> {
     let Some(rest) = rest.strip_prefix("//") else {
-        return Err(TargetError::new(format!("two slashes are missing after `{scheme}:`")));
+        return Err(TargetError::new(format!("expected `//` after `{scheme}:`")));
     };
     let (rest, params) = split_params(rest)?;
     let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
@@ -353,7 +349,7 @@ fn address(rest: &str, scheme: &str, port: u16) -> Result<Address, TargetError> 
     };
     let (host, port) = host_and_port(place, port)?;
     if database.contains('/') {
-        return Err(TargetError::new(format!("`{database}` has a slash, which no name of a database has")));
+        return Err(TargetError::new(format!("invalid database name `{database}`: it contains a slash")));
     }
     Ok(Address {
         host,
@@ -370,13 +366,12 @@ fn host_and_port(place: &str, default: u16) -> Result<(Host, u16), TargetError> 
         Some((host, rest)) => (host, rest.strip_prefix(':')),
         None => place.split_once(':').map_or((place, None), |(host, port)| (host, Some(port))),
     };
-    let port =
-        match port {
-            None | Some("") => default,
-            Some(port) => port.parse().ok().filter(|&port| port != 0).ok_or_else(|| {
-                TargetError::new(format!("`{port}` is no port: a number from 1 to 65535 is"))
-            })?,
-        };
+    let port = match port {
+        None | Some("") => default,
+        Some(port) => port.parse().ok().filter(|&port| port != 0).ok_or_else(|| {
+            TargetError::new(format!("invalid port `{port}`; use a number from 1 to 65535"))
+        })?,
+    };
     Ok((host_of(&decode(host)?), port))
 }
 
@@ -411,13 +406,13 @@ fn decode(text: &str) -> Result<String, TargetError> {
         let code = tail.get(..2).and_then(|code| std::str::from_utf8(code).ok());
         let Some(byte) = code.and_then(|code| u8::from_str_radix(code, 16).ok()) else {
             return Err(TargetError::new(
-                "a `%` is not followed by two hexadecimal digits; write `%25` for itself",
+                "expected two hexadecimal digits after `%`; write `%25` for a percent sign",
             ));
         };
         bytes.push(byte);
         rest = &tail[2..];
     }
-    String::from_utf8(bytes).map_err(|_| TargetError::new("percent-encoding that is no UTF-8"))
+    String::from_utf8(bytes).map_err(|_| TargetError::new("the percent-encoding is not valid UTF-8"))
 }
 
 /// PostgreSQL's other notation: `host=localhost dbname='my data'`.
@@ -449,7 +444,7 @@ fn keywords(text: &str) -> Result<Address, TargetError> {
     Ok(address)
 }
 
-/// A value, in quotes or up to the next space, and what is behind it. A backslash stands before what is meant itself.
+/// A value, quoted or up to the next space, and the rest. A backslash escapes the next character.
 fn keyword_value(text: &str) -> Result<(String, &str), TargetError> {
     let quoted = text.starts_with('\'');
     let mut value = String::new();
@@ -462,7 +457,7 @@ fn keyword_value(text: &str) -> Result<(String, &str), TargetError> {
             c => value.push(c),
         }
     }
-    if quoted { Err(TargetError::new("a quote is not closed")) } else { Ok((value, "")) }
+    if quoted { Err(TargetError::new("missing closing quote")) } else { Ok((value, "")) }
 }
 
 impl fmt::Debug for Address {

@@ -1,7 +1,7 @@
-//! Applications: workloads with tables, transactions and rules of their own, in SQL.
+//! Applications: SQL workloads with their own tables, transactions and invariants.
 //!
-//! An [`Application`] says what its tables and transactions are, and a [`client()`] runs them; [`Bank`] and [`SmallBank`] are
-//! two. `docs/workloads.md` describes them, and how to add another.
+//! An [`Application`] defines the tables and transactions, and a [`client()`] runs them. [`Bank`] and [`SmallBank`] are
+//! the two that exist. `docs/workloads.md` describes them, and how to add another.
 
 mod application;
 mod bank;

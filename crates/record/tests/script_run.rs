@@ -207,9 +207,7 @@ fn what_is_expected_and_does_not_come_is_noted() {
 
 #[test]
 fn what_hangs_is_killed_and_nothing_is_left() {
-    for (what, state) in
-        [("hang", "neither answered nor waiting"), ("stall", "nobody in the script can release")]
-    {
+    for (what, state) in [("hang", "neither answered nor waiting"), ("stall", "no step can release")] {
         let fake = Fake::default();
         let script =
             script(&format!("T1: BEGIN\nT1: write x 1\nT2: BEGIN\nT2: read x\nT1: {what}\nT2: COMMIT"));
@@ -298,7 +296,7 @@ fn a_table_that_was_there_is_left_alone() {
 fn tables_are_dropped_when_a_session_gets_no_connection() {
     let fake = Fake { limit: 2, ..Fake::default() };
     let failure = script("T1: read x\nT2: read x").run(&fake, &Options::default(), &mut |_| {});
-    assert!(failure.expect_err("one too few").message.starts_with("a connection for T2"));
+    assert!(failure.expect_err("one too few").message.starts_with("connecting for session T2"));
     assert!(fake.state().tables.is_empty());
 }
 

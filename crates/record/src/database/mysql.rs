@@ -1,9 +1,9 @@
-//! MySQL and MariaDB. Which of them it is, the server says; the URL does not matter.
+//! The driver for MySQL and MariaDB. The server's version string decides which of the two it is, not the URL.
 //!
-//! Sessions count rows *found*, not rows changed, and keep the limits of [`Options`]. A deadlock, and MariaDB's "record
-//! has changed", roll the whole transaction back inside the server, after which statements would run, and commit, one
-//! by one; so until the client has rolled back too, nothing else runs. A lock timeout takes back only its statement and
-//! leaves the transaction as it was.
+//! Row counts are rows *matched*, not rows changed. A deadlock, and MariaDB's error "record has changed", roll back the
+//! whole transaction in the server. Later statements would then run, and commit, as transactions of their own. The driver
+//! therefore refuses statements until the client has rolled back too. A lock timeout undoes only its statement; the
+//! transaction stays open.
 
 use std::sync::mpsc;
 use std::thread;
@@ -20,7 +20,7 @@ use crate::{
     Answer, Class, Connection, ConnectionId, Control, Database, Failure, Scalar, Stamps, Statement, Vendor,
 };
 
-/// How many prepared statements a connection keeps.
+/// The maximum number of prepared statements per connection.
 const STATEMENTS: usize = 256;
 
 /// A MySQL or MariaDB server.
@@ -53,9 +53,9 @@ impl MySql {
         Ok(MySql { address: address.clone(), options: *options, vendor, version, isolation })
     }
 
-    /// What every session is told first.
+    /// The first statements of every session.
     fn setup(&self) -> Vec<String> {
-        // Waiting is counted in whole seconds, and none is not among the choices everywhere.
+        // Lock timeouts are whole seconds, and some servers do not allow 0.
         let lock = self.options.lock_limit.as_secs_f64().ceil().max(1.0);
         let statement = match self.vendor {
             Vendor::MariaDb => format!("max_statement_time = {}", self.options.statement_limit.as_secs_f64()),
@@ -97,17 +97,17 @@ impl Database for MySql {
 
 struct Session {
     id: u32,
-    /// `None` when the connection is gone, or out of step after an answer that did not come in time.
+    /// `None` if the connection is lost, or out of sync after an answer that did not arrive in time.
     conn: Option<Conn>,
-    /// Whether the server has rolled the transaction back, and the client has not yet.
+    /// Whether the server has rolled back the transaction and the client has not yet done so.
     is_over: bool,
 }
 
 impl Session {
-    /// Runs something on the connection, which is given up if that breaks it.
+    /// Runs `work` on the connection, and drops the connection if it fails.
     fn run<T>(&mut self, work: impl FnOnce(&mut Conn) -> mysql::Result<T>) -> Result<T, Failure> {
         let Some(conn) = &mut self.conn else {
-            let message = "the connection was lost before".to_owned();
+            let message = "the connection was already lost".to_owned();
             return Err(Failure { class: Class::Connection, code: None, message });
         };
         work(conn).map_err(|error| {
@@ -155,13 +155,13 @@ impl Connection for Session {
     }
 }
 
-/// The server answers what it knew of transactions some time ago unless nobody asked for a tenth of a second.
+/// The server refreshes its list of transactions only if it has not been read for 100 ms.
 const STALE: Duration = Duration::from_millis(120);
 
 struct Watcher {
     session: Session,
     vendor: Vendor,
-    /// When the table of transactions was last looked at; at first, when someone else may have.
+    /// When the list of transactions was last read; initially the time of connecting, since others may have read it.
     looked: Instant,
 }
 
@@ -171,9 +171,10 @@ impl Watcher {
         Ok(found.is_some_and(|count| count > 0))
     }
 
-    /// Waits for a row. The storage engine keeps a copy of its transactions for those who ask, and renews it only when it has not
-    /// been read for 100 ms; who asks more often sees the past forever (so do two who take turns). The count of waits is always of now, and mostly
-    /// zero, so the copy is read only when someone waits, and then never too soon.
+    /// Whether the connection waits for a row lock. InnoDB serves the list of transactions from a copy that it refreshes only
+    /// if the copy has not been read for 100 ms. A client that reads more often sees a stale copy forever, and so do two
+    /// clients that alternate. The count of waits is always current and mostly zero. So the copy is read only if there are
+    /// waits, and not before it is due for a refresh.
     fn waits_for_row(&mut self, id: i64) -> Result<bool, Failure> {
         let waits: Option<(String, u64)> = self
             .session
@@ -190,7 +191,7 @@ impl Watcher {
         found
     }
 
-    /// MySQL 8 has a table that is always of now; older servers have not, and not everyone may read it.
+    /// MySQL 8 has a table that is always current. Older servers lack it, and reading it needs a privilege.
     fn waits_by_performance_schema(&mut self, id: i64) -> Result<bool, Failure> {
         self.any(format!(
             "SELECT COUNT(*) FROM performance_schema.data_lock_waits \
@@ -202,7 +203,7 @@ impl Watcher {
 impl Control for Watcher {
     fn is_waiting(&mut self, connection: ConnectionId) -> Result<bool, Failure> {
         let ConnectionId(id) = connection;
-        // A lock on a whole table, as a change of its columns takes, is not InnoDB's affair.
+        // Metadata locks on tables, as ALTER TABLE takes, are not known to InnoDB.
         let waits_for_table = self.any(format!(
             "SELECT COUNT(*) FROM information_schema.processlist WHERE id = {id} AND state LIKE 'Waiting for %lock%'"
         ))?;
@@ -231,7 +232,7 @@ fn answer(conn: &mut Conn, statement: Statement<'_>) -> mysql::Result<Answer> {
     let params = if params.is_empty() { Params::Empty } else { Params::Positional(params) };
     match conn.prep(statement.sql) {
         Ok(prepared) => collect(conn.exec_iter(prepared, params)?),
-        // Some statements cannot be prepared.
+        // Error 1295: this statement cannot be prepared. Send it as text.
         Err(Error::MySqlError(error)) if error.code == 1295 && statement.params.is_empty() => {
             collect(conn.query_iter(statement.sql)?)
         }
@@ -292,7 +293,7 @@ fn fraction(micros: u32) -> String {
     if micros == 0 { String::new() } else { format!(".{micros:06}") }
 }
 
-/// A value that came as text: all of them do when a statement was not prepared.
+/// Decodes a value in text form. All values have it if the statement was not prepared.
 fn spelled(bytes: &[u8], kind: ColumnType) -> Scalar {
     let text = super::text(bytes);
     match kind {
@@ -313,7 +314,7 @@ fn spelled(bytes: &[u8], kind: ColumnType) -> Scalar {
 }
 
 fn connect(address: &Address, options: &Options, setup: Vec<String>) -> Result<Conn, Failure> {
-    // Where nothing is asked for, an encrypted connection is tried first, and a server without encryption will do.
+    // By default, try an encrypted connection first and accept a server without encryption.
     match address.params.get("ssl-mode").unwrap_or("preferred") {
         "disabled" => connect_by(address, options, setup, None),
         "preferred" => {
@@ -343,20 +344,21 @@ struct Refusal {
     failure: Failure,
 }
 
-/// Connects in a thread of its own: the client waits for the greeting of a server as long as for any other answer.
+/// Connects in a separate thread, because the client library applies the long limit for answers to the server's greeting,
+/// not the limit for connecting.
 fn connect_by(
     address: &Address,
     options: &Options,
     setup: Vec<String>,
     ssl: Option<SslOpts>,
 ) -> Result<Conn, Refusal> {
-    // The client takes the process's choice of cryptography; someone else having chosen before is fine.
+    // The client library uses the process-wide cryptography provider. It is fine if one is already installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let opts = opts(address, options, setup, ssl);
     let (sender, receiver) = mpsc::channel();
     let thread = thread::Builder::new().name("isoscope-connect".to_owned());
     let spawned = thread.spawn(move || {
-        // Nobody listens any more when it took too long.
+        // The receiver is gone if connecting took too long.
         let _ = sender.send(Conn::new(opts));
     });
     let refused = |class, code, what: String, has_no_tls| Refusal {
@@ -406,8 +408,8 @@ fn opts(address: &Address, options: &Options, setup: Vec<String>, ssl: Option<Ss
 fn failure(error: &Error) -> Failure {
     let (class, code, message) = match error {
         Error::MySqlError(error) => (class(error.code), Some(error.code.to_string()), error.message.clone()),
-        Error::IoError(error) => (Class::Connection, None, format!("the connection is lost: {error}")),
-        Error::CodecError(error) => (Class::Connection, None, format!("the connection is lost: {error}")),
+        Error::IoError(error) => (Class::Connection, None, format!("the connection was lost: {error}")),
+        Error::CodecError(error) => (Class::Connection, None, format!("the connection was lost: {error}")),
         Error::DriverError(DriverError::CouldNotConnect(Some((_, reason, _)))) => {
             (Class::Connection, None, reason.clone())
         }
@@ -427,14 +429,14 @@ fn failure(error: &Error) -> Failure {
 
 fn class(code: u16) -> Class {
     match code {
-        // The second is a plugin's word, such as group replication's: it had the transaction rolled back at its commit.
+        // 3101: a plugin, such as group replication, rolled back the transaction at its commit.
         1020 | 3101 => Class::Serialization,
         1213 => Class::Deadlock,
         1205 => Class::LockTimeout,
         1022 | 1048 | 1062 | 1169 | 1216 | 1217 | 1451 | 1452 | 1557 | 1586 | 1761 | 1762 | 3819 | 4025 => {
             Class::Constraint
         }
-        // Shut down, killed, aborted while connecting or later, or lost without a word.
+        // Shut down, killed, aborted while connecting or later, or lost.
         1053 | 1077 | 1079 | 1152 | 1158..=1161 | 1184 | 1317 | 1927 | 2002 | 2003 | 2006 | 2013 | 2055 => {
             Class::Connection
         }

@@ -1,14 +1,14 @@
-//! PostgreSQL.
+//! The driver for PostgreSQL.
 //!
-//! Parameters go to the server as text, and it reads each as the type it inferred itself; answers come back in
-//! binary and are told apart by their columns' types, which are known, and refused if unknown, before a
-//! statement runs.
+//! Parameters are sent as text, and the server reads each as the type that it inferred. Answers arrive in binary form and
+//! are decoded by the types of their columns. These types are known before a statement runs; a statement with an
+//! unsupported type is refused before it runs.
 //!
-//! Committing a transaction that has failed answers as if all were well, with `ROLLBACK`; so whether the last statement
-//! failed is kept here, and such a commit is an error that promises a rollback. A server that keeps commit timestamps is
-//! asked for them in the same round trip as the commit.
+//! PostgreSQL answers the COMMIT of a failed transaction with success and the tag `ROLLBACK`. The driver therefore tracks
+//! whether the last statement failed, and returns an error that promises a rollback. If the server keeps commit timestamps,
+//! the driver reads them in the same round trip as the commit.
 //!
-//! An answer that does not come in time ends the connection: what the server still does then, nobody knows.
+//! If an answer does not arrive in time, the driver closes the connection, because the state of the transaction is unknown.
 
 mod decode;
 mod placeholders;
@@ -37,7 +37,7 @@ use crate::{
     Answer, Class, Connection, ConnectionId, Control, Database, Failure, Scalar, Stamps, Statement, Vendor,
 };
 
-/// How many prepared statements a connection keeps.
+/// The maximum number of prepared statements per connection.
 const STATEMENTS: usize = 256;
 
 /// A PostgreSQL server.
@@ -87,7 +87,7 @@ impl Postgres {
         Link::connect(&self.config, self.tls.clone(), &self.options).map_err(|failure| refused(&failure))
     }
 
-    /// A connection that keeps the limits and runs everything at the isolation level, and its number.
+    /// Opens a connection with the limits and the isolation level set. Returns it with its id.
     fn session(&self) -> Result<(Link, i64), Failure> {
         let link = self.link()?;
         let setup = format!(
@@ -106,11 +106,11 @@ impl Postgres {
     }
 }
 
-/// The version, and whether commit timestamps can be had: both functions that this needs are there since 13.
+/// The version, and whether commit timestamps are available. The functions to read them exist since PostgreSQL 13.
 const FACTS: &str = "SELECT current_setting('server_version'), \
      current_setting('track_commit_timestamp') = 'on' AND current_setting('server_version_num')::int >= 130000";
 
-/// A limit in the server's unit, where zero would be none.
+/// A limit in milliseconds, at least 1, because 0 would mean no limit.
 fn millis(limit: Duration) -> u128 {
     limit.as_millis().max(1)
 }
@@ -130,7 +130,7 @@ fn config(address: &Address, options: &Options) -> Config {
             None | Some("prefer") => SslMode::Prefer,
             Some(_) => SslMode::Require,
         });
-    // Without a name it is that of the system's user, as with libpq.
+    // The default is the name of the system user, as with libpq.
     if let Some(user) = &address.user {
         config.user(user);
     }
@@ -169,7 +169,7 @@ impl Database for Postgres {
         Ok(Box::new(Session {
             link,
             id: ConnectionId(id),
-            // The level is said here too: what stands between may not keep the session's settings.
+            // Set the level here as well, because a connection pooler may not preserve session settings.
             begin: format!("BEGIN ISOLATION LEVEL {}", self.isolation.sql),
             stamped_commit,
             statements: HashMap::new(),
@@ -182,7 +182,7 @@ impl Database for Postgres {
     }
 }
 
-/// A connection and the thread of control that moves its bytes, which runs only while something is waited for.
+/// A connection and its event loop, which runs only while the driver waits for an answer.
 struct Link {
     client: Client,
     runtime: Runtime,
@@ -195,7 +195,7 @@ impl Link {
         let runtime = Builder::new_current_thread()
             .enable_all()
             .build()
-            .map_err(|error| other(format!("no event loop can be made: {error}")))?;
+            .map_err(|error| other(format!("cannot create an event loop: {error}")))?;
         let connecting = async { tokio::time::timeout(options.connect_limit, config.connect(tls)).await };
         let connected = match runtime.block_on(connecting) {
             Ok(result) => result.map_err(|error| failure(&error, false)),
@@ -204,23 +204,23 @@ impl Link {
         let (client, connection) = match connected {
             Ok(pair) => pair,
             Err(failure) => {
-                // The name of a host may still be being looked up, which nobody waits for.
+                // A DNS lookup may still be running. Do not wait for it.
                 runtime.shutdown_background();
                 return Err(failure);
             }
         };
         runtime.spawn(async move {
-            // How it ended, whoever waits for an answer is told.
+            // An error here is also returned to the pending request.
             let _ = connection.await;
         });
         let limit = options.answer_limit();
         Ok(Link { client, runtime, limit, is_gone: false.into() })
     }
 
-    /// Waits for an answer, as long as the limit allows.
+    /// Waits for an answer, up to the limit.
     fn wait<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, Failure> {
         if self.is_gone.get() {
-            return Err(lost("the connection was lost before".to_owned()));
+            return Err(lost("the connection was already lost".to_owned()));
         }
         let timed = async { tokio::time::timeout(self.limit, work).await };
         let Ok(result) = self.runtime.block_on(timed) else {
@@ -230,7 +230,7 @@ impl Link {
         self.settle(result)
     }
 
-    /// What an answer means for the connection.
+    /// Converts an error, and marks the connection as lost if the error means that.
     fn settle<T>(&self, result: Result<T, Error>) -> Result<T, Failure> {
         result.map_err(|error| {
             let failure = failure(&error, true);
@@ -246,12 +246,12 @@ struct Session {
     link: Link,
     id: ConnectionId,
     begin: String,
-    /// How to commit, where the server keeps timestamps.
+    /// The statements of a commit with timestamps, if the server keeps them.
     stamped_commit: Option<StampedCommit>,
-    /// By their text.
+    /// Prepared statements by their text.
     statements: HashMap<String, tokio_postgres::Statement>,
-    /// Whether the last statement failed, in the server. A statement that succeeds shows that the transaction is sound,
-    /// or sound again after going back to a savepoint.
+    /// Whether the last statement failed in the server. A statement that succeeds proves that the transaction has not
+    /// failed, or has recovered by rolling back to a savepoint.
     has_failed: bool,
 }
 
@@ -264,7 +264,7 @@ impl Session {
         let statement = self.noting(|link| link.wait(link.client.prepare(&text)))?;
         if let Some(column) = statement.columns().iter().find(|column| !decode::is_known(column.type_())) {
             let message = format!(
-                "column \"{}\" is of type {}, which isoscope does not read; cast it to text",
+                "column \"{}\" is of type {}, which isoscope does not support; cast it to text",
                 column.name(),
                 column.type_()
             );
@@ -277,8 +277,7 @@ impl Session {
         Ok(statement)
     }
 
-    /// Runs something, and keeps whether it failed in the server. A failure without a code of the server's never
-    /// got there, or ended the connection.
+    /// Runs `work` and updates `has_failed`. A failure without an SQLSTATE did not reach the server, or ended the connection.
     fn noting<T>(&mut self, work: impl FnOnce(&Link) -> Result<T, Failure>) -> Result<T, Failure> {
         let result = work(&self.link);
         match &result {
@@ -290,8 +289,8 @@ impl Session {
     }
 }
 
-/// Statements that commit and say when that was. All three are sent at once, so that they take one round trip. The number
-/// of the transaction is kept in a setting of the session, since nothing else outlives the commit.
+/// Three statements that commit and read the timestamps. They are sent together, in one round trip. The transaction id is
+/// kept in a session setting, because that survives the commit.
 struct StampedCommit {
     before: tokio_postgres::Statement,
     commit: tokio_postgres::Statement,
@@ -313,8 +312,8 @@ impl StampedCommit {
         Ok(StampedCommit { before, commit, after })
     }
 
-    /// Commits. A failed transaction fails at the first statement, and the second then rolls it back. Once the server has
-    /// confirmed the commit of a sound one, nothing else that goes wrong can make it a failure.
+    /// Commits. In a failed transaction, the first statement fails and the second rolls back. Once the server has confirmed
+    /// the commit, a failure to read the timestamp does not make the commit fail.
     fn run(&self, link: &Link) -> Result<Stamps, Failure> {
         let client = &link.client;
         let (before, commit, after) = link.wait(async {
@@ -336,7 +335,7 @@ impl StampedCommit {
     }
 }
 
-/// The time in the first column, if there is one.
+/// The time in the first column, in nanoseconds since 1970.
 fn nanos(row: &Row) -> Option<i64> {
     let time: Option<SystemTime> = row.try_get(0).ok()?;
     i64::try_from(time?.duration_since(UNIX_EPOCH).ok()?.as_nanos()).ok()
@@ -370,7 +369,7 @@ impl Connection for Session {
                 Ok(Answer::Rows(rows))
             })
         });
-        // A table may have changed under a statement that was prepared before.
+        // A table has changed since the statement was prepared. Prepare it anew next time.
         if result.as_ref().is_err_and(|failure| failure.code.as_deref() == Some("0A000")) {
             self.statements.remove(statement.sql);
         }
@@ -380,7 +379,7 @@ impl Connection for Session {
     fn commit(&mut self) -> Result<Stamps, Failure> {
         if self.has_failed {
             self.rollback()?;
-            return Err(rolled_back(other("the transaction had failed, and was rolled back".to_owned())));
+            return Err(rolled_back(other("the transaction had failed and was rolled back".to_owned())));
         }
         if let Some(commit) = &self.stamped_commit {
             return commit.run(&self.link);
@@ -396,7 +395,7 @@ impl Connection for Session {
 struct Watcher(Link);
 
 impl Watcher {
-    /// Whether a query answers with true.
+    /// Whether a query returns true.
     fn is_true(&self, sql: &str) -> Result<bool, Failure> {
         let messages = self.0.wait(self.0.client.simple_query(sql))?;
         Ok(messages
@@ -411,12 +410,12 @@ impl Control for Watcher {
     }
 
     fn kill(&mut self, connection: ConnectionId) -> Result<(), Failure> {
-        // That there was none to kill is as good.
+        // False means that the connection is already closed, which is fine.
         self.is_true(&format!("SELECT pg_terminate_backend({})", connection.0)).map(|_| ())
     }
 }
 
-/// A parameter, spelled for the type that the server expects.
+/// A parameter in the text form of the type that the server expects.
 #[derive(Debug)]
 struct Param<'a>(&'a Scalar);
 
@@ -491,7 +490,7 @@ fn failure(error: &Error, is_connected: bool) -> Failure {
     let is_denied = message.contains("password missing") || message.starts_with("authentication error");
     let class = match (is_connected, is_denied) {
         (false, true) => Class::Denied,
-        // Whatever else goes wrong then is that there is no connection.
+        // Every other failure to connect.
         (false, false) => Class::Connection,
         (true, _) if is_io => Class::Connection,
         (true, _) => Class::Other,
@@ -503,7 +502,7 @@ fn class(code: &str) -> Class {
     match code {
         "40001" => Class::Serialization,
         "40002" => Class::Constraint,
-        // Not 40003: whether a statement was completed is unknown then.
+        // Not 40003 (statement completion unknown), which does not promise a rollback.
         "40000" | "25P02" => Class::RolledBack,
         "40P01" => Class::Deadlock,
         "55P03" => Class::LockTimeout,

@@ -1,12 +1,13 @@
-//! SQLite, in this process.
+//! The driver for SQLite.
 //!
-//! Every session has a connection of its own to one file, and SQLite's file locks do the rest. There is no server to
-//! ask or to kill. A transaction that an error ended inside the database is over: nothing runs before it was rolled
-//! back, because it would run, and commit, on its own.
+//! Every session has its own connection to one file; SQLite's file locks isolate them. There is no server process, so
+//! lock waits cannot be observed and connections cannot be killed. If an error ends a transaction inside the database, the
+//! driver refuses statements until the client has rolled back. Otherwise they would run, and commit, as transactions of
+//! their own.
 //!
-//! `SQLITE_BUSY` is a lock timeout if the limit has passed. SQLite also answers it at once, where waiting could be a
-//! deadlock or no wait is allowed: that is *busy*. A commit that fails with it leaves the transaction open, and is rolled
-//! back here; it is always *busy*, which promises that.
+//! `SQLITE_BUSY` is a lock timeout if the limit has passed. SQLite also returns it immediately, if waiting could be a
+//! deadlock or the limit is 0: that is class *busy*. A commit that fails with it leaves the transaction open. The driver
+//! then rolls it back and always returns *busy*, which promises a rollback.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -22,7 +23,7 @@ use crate::{
     Answer, Class, Connection, ConnectionId, Control, Database, Failure, Scalar, Stamps, Statement, Vendor,
 };
 
-/// How many prepared statements a connection keeps.
+/// The maximum number of prepared statements per connection.
 const STATEMENTS: usize = 256;
 
 /// An SQLite file.
@@ -32,7 +33,7 @@ pub(crate) struct Sqlite {
     lock_limit: Duration,
     version: String,
     isolation: &'static Isolation,
-    /// Where a temporary file is, until nobody needs it.
+    /// The directory of a temporary file, deleted when this is dropped.
     _directory: Option<Scratch>,
 }
 
@@ -46,7 +47,7 @@ impl Sqlite {
             Some(_) => None,
             None => Some(
                 Scratch::new()
-                    .map_err(|error| other(format!("no temporary directory can be made: {error}")))?,
+                    .map_err(|error| other(format!("cannot create a temporary directory: {error}")))?,
             ),
         };
         let temporary = directory.as_ref().map(|directory| directory.path().join("isoscope.db"));
@@ -63,14 +64,17 @@ impl Sqlite {
         Ok(database)
     }
 
-    /// The mode is kept in the file, so it is set once.
+    /// Sets the journal mode. The file keeps it, so this is done once.
     fn set_journal(&self, journal: &str) -> Result<(), Failure> {
         let connection = self.opened()?;
         let mode: String = connection
             .query_row(&format!("PRAGMA journal_mode = {journal}"), [], |row| row.get(0))
             .map_err(|error| opening(&self.path, &error))?;
         if mode != journal {
-            return Err(other(format!("{}: the journal stays in mode `{mode}`", self.path.display())));
+            return Err(other(format!(
+                "{}: cannot set the journal mode to `{journal}`; it is `{mode}`",
+                self.path.display()
+            )));
         }
         Ok(())
     }
@@ -114,12 +118,12 @@ struct Session {
     connection: rusqlite::Connection,
     begin: &'static str,
     lock_limit: Duration,
-    /// Whether a transaction was begun and not ended from here.
+    /// Whether the client has begun a transaction and not ended it.
     is_open: bool,
 }
 
 impl Session {
-    /// Whether the database ended the transaction by itself.
+    /// Whether the database has ended the open transaction by itself.
     fn is_lost(&self) -> bool {
         self.is_open && self.connection.is_autocommit()
     }
@@ -130,7 +134,7 @@ impl Session {
         })
     }
 
-    /// Does something, and tells a lock that was waited for in vain from one that was not waited for.
+    /// Runs `work`, and turns *busy* into a lock timeout if it waited for the whole limit.
     fn timed<T>(
         &self,
         work: impl FnOnce(&rusqlite::Connection) -> rusqlite::Result<T>,
@@ -172,7 +176,7 @@ impl Connection for Session {
         }
         let result = self.run("COMMIT");
         if result.is_err() && !self.connection.is_autocommit() {
-            // The transaction is still open, so it did not happen, and once it is rolled back it never will.
+            // The transaction is still open, so it has not committed, and after the rollback it cannot.
             self.run("ROLLBACK")?;
             return result.map(|()| Stamps::default()).map_err(|failure| match failure.class {
                 Class::LockTimeout => Failure { class: Class::Busy, ..failure },
@@ -197,7 +201,7 @@ fn answer(connection: &rusqlite::Connection, statement: Statement<'_>) -> rusqli
     if columns == 0 {
         let before = connection.total_changes();
         let count = prepared.execute(params)? as u64;
-        // The database's count is that of the last statement that changed rows, which need not be this one.
+        // SQLite returns the count of the last statement that changed rows, which may be an earlier one.
         let is_this = connection.total_changes() != before;
         return Ok(Answer::Count(if is_this { count } else { 0 }));
     }

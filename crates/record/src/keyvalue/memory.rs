@@ -1,8 +1,8 @@
-//! The in-memory versioned store of `isoscope generate` as a database: it runs at any level it knows, and with bugs if
-//! asked for, so that there is something to find.
+//! The in-memory versioned store of `isoscope generate` as a database. It supports several levels, and can inject bugs to
+//! test checkers.
 //!
-//! Sessions share the store behind a lock that they hold for one operation at a time, and give way after they began, so
-//! their transactions really overlap.
+//! Sessions share the store behind a lock that they hold for one operation at a time. They yield after `begin`, so that
+//! their transactions overlap.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,25 +16,25 @@ use crate::database::Stamps;
 use crate::database::{Class, ConnectionId, Failure, Scalar};
 use crate::record::{Record, Seen, Step};
 
-/// Something that is wrong with a store, now and then.
+/// A bug to inject.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bug {
-    /// What is wrong.
+    /// The kind.
     pub kind: BugKind,
-    /// How often: the share of transactions or reads it strikes.
+    /// The fraction of transactions or reads that it affects.
     pub rate: f64,
 }
 
-/// What can be wrong with a store.
+/// The kinds of bugs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BugKind {
-    /// A transaction commits although another one got in its way: lost updates, write skew.
+    /// A transaction commits despite a conflict: lost updates, write skew.
     SkipValidation,
     /// The writes of a transaction become visible in two steps: fractured reads.
     TornCommit,
-    /// A read returns what a transaction wrote that did not commit.
+    /// A read returns a value written by a transaction that did not commit.
     AbortedRead,
-    /// A read returns the initial value, as if it had not heard of anything since.
+    /// A read returns the initial value.
     StaleRead,
 }
 
@@ -61,7 +61,7 @@ impl std::str::FromStr for Bug {
     fn from_str(text: &str) -> Result<Bug, String> {
         let (name, rate) = text.split_once(':').map_or((text, None), |(name, rate)| (name, Some(rate)));
         let kind = BugKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
-            format!("there is no bug `{name}`; there are {}", BugKind::ALL.map(BugKind::name).join(", "))
+            format!("unknown bug `{name}`; the bugs are {}", BugKind::ALL.map(BugKind::name).join(", "))
         })?;
         let rate = match rate.map(str::parse) {
             None => 0.05,
@@ -88,9 +88,9 @@ struct Shared {
     store: Store,
     bugs: Vec<Bug>,
     dice: Dice,
-    /// For each key, the last value that was written in vain.
+    /// For each key, the last value written by a transaction that aborted.
     vain: Vec<Option<Value>>,
-    /// What registers begin with.
+    /// The initial value of registers.
     initial: Value,
 }
 
@@ -131,7 +131,7 @@ struct Connected {
     shared: Arc<Mutex<Shared>>,
     session: Session,
     running: Option<Transaction>,
-    /// What the transaction wrote to registers so far.
+    /// The register writes of the transaction so far.
     writes: Vec<(Key, Value)>,
 }
 
@@ -145,7 +145,7 @@ impl Connected {
         let own = self.writes.iter().any(|write| write.0 == key);
         let mut shared = self.locked();
         let mut value = shared.store.read(&mut txn, key);
-        // The store's own registers begin with 0, which is never written.
+        // The registers of `Store` are initially 0, a value that is never written.
         if value == ZERO || (!own && shared.strikes(BugKind::StaleRead)) {
             value = shared.initial;
         }
@@ -165,7 +165,7 @@ impl Connected {
         Ok(Seen::Done)
     }
 
-    /// Commits the first half of the writes, and after a while the second.
+    /// Commits the first half of the writes, and the second half later.
     fn tear(&mut self, txn: Transaction) {
         let (first, second) = self.writes.split_at(self.writes.len() / 2);
         self.locked().store.abort(txn);
@@ -198,7 +198,7 @@ impl KeyValue for Connected {
         let intent: Vec<Key> = written.collect();
         let txn = self.locked().store.begin(self.session, &intent);
         self.running = Some(txn);
-        // Transactions are over in less than a slice of a processor's time: without this they would hardly overlap.
+        // A transaction takes less than a scheduler time slice. Without yielding, transactions would rarely overlap.
         std::thread::yield_now();
         Ok(())
     }
@@ -284,7 +284,7 @@ fn present(value: Value) -> Option<i64> {
 fn number(key: &Scalar) -> Result<Key, Failure> {
     match key {
         Scalar::Int(n) => u32::try_from(*n).map(Key).map_err(|_| beyond("key", *n)),
-        _ => Err(other("keys of the in-memory store are numbers".to_owned())),
+        _ => Err(other("keys of the in-memory store must be integers".to_owned())),
     }
 }
 
@@ -293,11 +293,11 @@ fn small(value: i64) -> Result<Value, Failure> {
 }
 
 fn beyond(what: &str, n: i64) -> Failure {
-    other(format!("the in-memory store has no room for the {what} {n}: it takes 0 to 2147483647"))
+    other(format!("the {what} {n} is out of range; the in-memory store takes 0 to 2147483647"))
 }
 
 fn idle() -> Failure {
-    other("no transaction runs".to_owned())
+    other("no transaction is open".to_owned())
 }
 
 fn other(message: String) -> Failure {

@@ -1,8 +1,8 @@
-//! What every transaction of a key-value workload does.
+//! The plan of a key-value workload: the operations of every transaction.
 //!
 //! The steps of a transaction are a function of the seed, the session and the transaction's number, so the same seed
-//! gives the same statements however the run goes. Only the values written depend on the attempt as well: a value that
-//! a failed attempt wrote is never written again, or nobody could tell whose write was read.
+//! gives the same statements in every run. The values written also depend on the attempt: a value that a failed attempt
+//! wrote is never written again, because a read of it would have two possible writers.
 
 use std::fmt;
 
@@ -11,16 +11,16 @@ use isoscope_workload::{Dice, Distribution, Duplication, KeySource, SpecError, V
 use crate::database::Scalar;
 use crate::record::Step;
 
-/// What the transactions of a workload are like.
+/// The kind of transactions of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// Reads and writes of registers, in any mixture.
+    /// Reads and writes of registers, in any combination.
     Register,
     /// Reads of lists and appends to them.
     ListAppend,
     /// Every register that is written is read first.
     ReadModifyWrite,
-    /// Transactions only read or only write.
+    /// Each transaction either only reads or only writes.
     BlindWrite,
     /// Reads, range scans, inserts and deletes of rows.
     Scan,
@@ -42,13 +42,13 @@ impl Kind {
         }
     }
 
-    /// What it does, in a few words.
+    /// A short description.
     pub const fn about(self) -> &'static str {
         match self {
             Kind::Register => "reads and writes of registers",
-            Kind::ListAppend => "reads of lists and appends to them, as Elle likes best",
+            Kind::ListAppend => "reads of lists and appends to them, as in Elle",
             Kind::ReadModifyWrite => "every register that is written is read first: finds lost updates",
-            Kind::BlindWrite => "transactions only read or only write registers",
+            Kind::BlindWrite => "each transaction either only reads or only writes registers",
             Kind::Scan => "reads, range scans, inserts and deletes of rows: finds phantoms",
         }
     }
@@ -58,7 +58,7 @@ impl Kind {
         matches!(self, Kind::ListAppend)
     }
 
-    /// What keys hold before anything was written; `None` is nothing.
+    /// The initial value of keys; `None` if they are absent or empty.
     pub const fn initial(self) -> Option<i64> {
         match self {
             Kind::Register | Kind::ReadModifyWrite | Kind::BlindWrite => Some(0),
@@ -67,33 +67,33 @@ impl Kind {
     }
 }
 
-/// What a key-value workload is like.
+/// The parameters of a key-value workload.
 #[derive(Clone, Debug)]
 pub struct PlanSpec {
-    /// What its transactions are like.
+    /// The kind of transactions.
     pub kind: Kind,
-    /// Sessions.
+    /// The number of sessions.
     pub sessions: u32,
-    /// Operations of each transaction, about.
+    /// The approximate number of operations per transaction.
     pub ops: u32,
-    /// Keys to choose from.
+    /// The number of keys.
     pub keys: u32,
-    /// The share of operations that read, or of transactions where they only read or only write.
+    /// The fraction of operations that read, or for [`Kind::BlindWrite`] of transactions that only read.
     pub reads: f64,
-    /// The share of transactions that roll back in the end.
+    /// The fraction of transactions that roll back at the end.
     pub aborts: f64,
-    /// How often each key is chosen.
+    /// The distribution of keys.
     pub distribution: Distribution,
     /// Which writes repeat values, if any.
     pub duplication: Option<Duplication>,
-    /// How often a transaction may be tried again.
+    /// How often a transaction may be retried.
     pub retries: u32,
-    /// What all chance depends on.
+    /// The seed of all random choices.
     pub seed: u64,
 }
 
 impl Default for PlanSpec {
-    /// Eight sessions, four operations a transaction, half of them reads, on thirty keys.
+    /// Eight sessions, four operations per transaction, half of them reads, on thirty keys.
     fn default() -> PlanSpec {
         PlanSpec {
             kind: Kind::ReadModifyWrite,
@@ -113,29 +113,29 @@ impl Default for PlanSpec {
 /// A key-value workload; see the module.
 #[derive(Debug)]
 pub struct Plan {
-    /// What it is like.
+    /// Its parameters.
     pub spec: PlanSpec,
     key_source: KeySource,
     values: ValueSource,
 }
 
-/// Why a workload makes no sense.
+/// An invalid parameter of a workload.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PlanError {
-    /// There must be at least one of these.
+    /// A number is 0.
     Zero(&'static str),
-    /// There are more than a run can do.
+    /// A number exceeds its maximum.
     TooMany {
-        /// Of what.
+        /// The parameter.
         what: &'static str,
-        /// How many there can be.
+        /// Its maximum.
         most: u32,
     },
-    /// A share is not between 0 and 1.
+    /// A fraction is not between 0 and 1.
     Share(&'static str),
-    /// Elements of lists cannot repeat.
+    /// List elements must be unique.
     DuplicateElements,
-    /// Keys or values cannot be drawn like this.
+    /// The distribution of keys or values is invalid.
     Law(SpecError),
 }
 
@@ -148,7 +148,7 @@ impl From<SpecError> for PlanError {
 impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            PlanError::Zero(what) => write!(f, "there must be at least one {what}"),
+            PlanError::Zero(what) => write!(f, "at least one {what} is required"),
             PlanError::TooMany { what, most } => write!(f, "too many {what}: at most {most}"),
             PlanError::Share(what) => write!(f, "{what} must be between 0 and 1"),
             PlanError::DuplicateElements => {
@@ -161,12 +161,12 @@ impl fmt::Display for PlanError {
 
 impl std::error::Error for PlanError {}
 
-/// The most of sessions, operations and keys: enough for any database, and values do not run out.
+/// The maximum number of sessions, operations and keys. With these limits, 64-bit values do not run out.
 const MOST: [(&str, u32); 3] = [("sessions", 10_000), ("operations", 10_000), ("keys", 10_000_000)];
 const MOST_RETRIES: u32 = 1_000;
 
 impl Plan {
-    /// A workload that makes sense.
+    /// Checks the parameters and creates the workload.
     pub fn new(spec: PlanSpec) -> Result<Plan, PlanError> {
         for ((what, most), count) in MOST.into_iter().zip([spec.sessions, spec.ops, spec.keys]) {
             if count == 0 {
@@ -194,11 +194,11 @@ impl Plan {
         Ok(Plan { spec, key_source, values })
     }
 
-    /// The steps of a transaction, and whether it is to commit after them.
+    /// Fills in the steps of a transaction. Returns whether it commits after them.
     pub fn steps(&self, session: u32, number: u64, attempt: u32, steps: &mut Vec<Step>) -> bool {
         steps.clear();
         let PlanSpec { kind, sessions, ops, reads, aborts, retries, seed, .. } = self.spec;
-        // Every operation of every attempt of every transaction has a number of its own.
+        // Every operation of every attempt of every transaction has a unique number, which is the value it writes.
         let transaction = number * u64::from(sessions) + u64::from(session);
         let attempt = transaction * (u64::from(retries) + 1) + u64::from(attempt);
         let dice = Dice::new(seed, &format!("{session} {number}"));
@@ -263,7 +263,7 @@ impl Draw<'_> {
     }
 
     fn row(&mut self) -> Step {
-        /// Of the scans, the share of keys they cover.
+        /// A scan covers one in this many keys.
         const WIDTH: u32 = 10;
         let key = self.key();
         if self.dice.chance(self.plan.spec.reads) {
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn the_seed_gives_the_steps() {
+    fn the_seed_determines_the_steps() {
         for kind in Kind::ALL {
             let (one, other) = (plan(kind, 7), plan(kind, 8));
             let all = |plan: &Plan| (0..20).map(|n| steps(plan, 1, n, 0)).collect::<Vec<_>>();
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn another_attempt_differs_in_values_alone() {
+    fn retries_differ_only_in_values() {
         let plan = plan(Kind::Register, 3);
         let shape = |steps: Vec<Step>| -> Vec<Step> {
             let blank = |step| match step {
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_parameters_are_refused() {
         let make = |sessions, reads| Plan::new(PlanSpec { sessions, reads, ..PlanSpec::default() });
         assert_eq!(make(0, 0.5).unwrap_err(), PlanError::Zero("session"));
         assert_eq!(make(1, f64::NAN).unwrap_err(), PlanError::Share("the share of reads"));

@@ -1,19 +1,17 @@
-//! Keys and values in a table of an SQL database.
+//! Keys and values in the table `isoscope_kv` of an SQL database. No other table is touched.
 //!
-//! Registers and rows are `(k, v)` with an integer value; lists are `(k, v)` with a text of elements that each have a
-//! comma before them. An append is one UPDATE that makes the text longer, so the database, not the client, reads
-//! what the append extends; everything else is one plain statement an operation.
+//! Registers and rows are `(k, v)` with an integer value. Lists are `(k, v)` with a text in which a comma precedes each
+//! element. An append is one UPDATE that extends the text, so the database, not the client, reads the old list. Every other
+//! operation is one plain statement.
 //!
-//! A DELETE may find nothing. That is no write: it read that the key is absent, where statements that write look at
-//! the rows that plain reads see. They do in SQLite, and in PostgreSQL where the whole transaction has one snapshot (a row that changed
-//! since then is an error). They do not in MySQL and MariaDB, and not in PostgreSQL's `read committed`, where a statement that waited for
-//! another transaction finds neither the row that this deleted nor the one that it put in its place; there, the DELETE is no operation
-//! at all.
+//! A DELETE that matches no row is not a write. It is a read of an absent key if statements that write see the same rows as
+//! plain reads. They do in SQLite, and in PostgreSQL if the whole transaction has one snapshot (a row changed since then
+//! is an error). They do not in MySQL and MariaDB, nor in PostgreSQL's `read committed`: there, a statement that waited
+//! for another transaction matches neither the row that the other deleted nor the row that it inserted in its place. In
+//! these cases the DELETE is not an operation of the history.
 //!
-//! PostgreSQL's `repeatable read` may show a key twice, although it is the primary key: an INSERT succeeds where another transaction
-//! deleted the row after the snapshot was taken, and then both rows are visible. The transaction's own row counts then.
-//!
-//! The table is called `isoscope_kv`, and only it is touched.
+//! PostgreSQL's `repeatable read` may show a primary key twice: an INSERT succeeds if another transaction deleted the row
+//! after the snapshot was taken, and then both rows are visible. The history gets the transaction's own row.
 
 use super::{KeyValue, Kind, Plan};
 use crate::database::Stamps;
@@ -29,14 +27,14 @@ const INSERT: &str = "INSERT INTO isoscope_kv (k, v) VALUES (?, ?)";
 const DELETE: &str = "DELETE FROM isoscope_kv WHERE k = ?";
 const RANGE: &str = "SELECT k, v FROM isoscope_kv WHERE k BETWEEN ? AND ? ORDER BY k";
 
-/// A connection whose table holds the keys.
+/// A connection to a database with the table.
 pub struct Tables<'d> {
     database: &'d dyn Database,
     connection: Box<dyn Connection>,
     append: &'static str,
-    /// What a DELETE that finds nothing has seen.
+    /// The result of a DELETE that matches no row.
     missed: Seen,
-    /// What the transaction inserted.
+    /// The rows that the transaction inserted.
     inserted: Vec<(Scalar, i64)>,
 }
 
@@ -51,7 +49,7 @@ impl<'d> Tables<'d> {
         Ok(Tables { connection: database.connect()?, database, append, missed, inserted: Vec::new() })
     }
 
-    /// The statement that makes the table.
+    /// The statement that creates the table.
     pub fn schema(vendor: Vendor, kind: Kind) -> String {
         let (text, engine) = match vendor {
             Vendor::MySql | Vendor::MariaDb => ("LONGTEXT", " ENGINE=InnoDB"),
@@ -61,9 +59,9 @@ impl<'d> Tables<'d> {
         format!("CREATE TABLE isoscope_kv (k BIGINT PRIMARY KEY, v {column} NOT NULL){engine}")
     }
 
-    /// Makes the table anew, with the initial values of a plan, and notes in the record how they were inserted.
+    /// Creates the table anew with the initial values of a plan. The statements that insert them are added to the record.
     pub fn create(database: &dyn Database, plan: &Plan, record: &mut Record) -> Result<(), Failure> {
-        /// Rows of one INSERT.
+        /// Rows per INSERT.
         const ROWS: u32 = 500;
         let mut connection = database.connect()?;
         connection.execute(Statement::plain("DROP TABLE IF EXISTS isoscope_kv"))?;
@@ -92,7 +90,7 @@ impl<'d> Tables<'d> {
         record.statement(Statement { sql, params }, |statement| self.connection.execute(statement))
     }
 
-    /// A statement that must find its row.
+    /// Runs a statement that must match exactly one row.
     fn change(&mut self, sql: &str, params: &[Scalar], record: &mut Record) -> Result<Seen, Failure> {
         match self.execute(sql, params, record)? {
             Answer::Count(1) => Ok(Seen::Done),
@@ -111,7 +109,6 @@ impl<'d> Tables<'d> {
         }
     }
 
-    /// The number of rows tells whether anything was deleted.
     fn delete(&mut self, key: &Scalar, record: &mut Record) -> Result<Seen, Failure> {
         match self.execute(DELETE, std::slice::from_ref(key), record)? {
             Answer::Count(0) => Ok(self.missed.clone()),
@@ -120,7 +117,7 @@ impl<'d> Tables<'d> {
         }
     }
 
-    /// What the transaction itself inserted last under a key.
+    /// The last value that the transaction itself inserted for a key.
     fn own(&self, key: &Scalar) -> Option<i64> {
         self.inserted.iter().rev().find(|(other, _)| other == key).map(|(_, value)| *value)
     }
@@ -199,12 +196,12 @@ impl KeyValue for Tables<'_> {
     }
 }
 
-/// Whether an answer is two values, one of which is the transaction's own.
+/// Whether an answer has two rows, one of them the transaction's own.
 fn is_beside(answer: &Answer, own: i64) -> bool {
     matches!(answer, Answer::Rows(rows) if rows.len() == 2 && rows.contains(&vec![Scalar::Int(own)]))
 }
 
-/// Whether statements that write look for rows where plain reads of the same transaction do; see the module.
+/// Whether statements that write see the same rows as plain reads of the same transaction; see the module.
 fn writes_see_what_reads_see(database: &dyn Database) -> bool {
     match database.vendor() {
         Vendor::Sqlite | Vendor::Memory => true,
@@ -216,14 +213,16 @@ fn writes_see_what_reads_see(database: &dyn Database) -> bool {
     }
 }
 
-/// The elements of a list: numbers, each after a comma.
+/// The elements of a list: integers, each preceded by a comma.
 fn elements(list: &Scalar) -> Option<Vec<i64>> {
     let Scalar::Text(text) = list else { return None };
     text.split(',').skip(1).map(|element| element.parse().ok()).collect()
 }
 
-/// An answer that no database should give, unless somebody else changes the table.
+/// An answer that is impossible unless another client changes the table.
 fn odd(sql: &str, answer: &Answer) -> Failure {
-    let message = format!("`{sql}` was answered {answer:?}: does somebody else use the table isoscope_kv?");
+    let message = format!(
+        "unexpected answer {answer:?} to `{sql}`; make sure that no other client uses the table isoscope_kv"
+    );
     Failure { class: Class::Other, code: None, message }
 }

@@ -1,4 +1,4 @@
-//! Conditions over answers and outcomes, and what is expected of a step: their grammar and what they mean.
+//! Conditions and expectations: parsing and evaluation.
 //!
 //! ```text
 //! condition := all { "or" all }
@@ -10,21 +10,21 @@
 //! row       := value | "(" value { "," value } ")"
 //! ```
 //!
-//! Values are compared by their spelling, since databases do not agree on types: a sum is an integer here and a decimal
-//! there, a truth value is `true` or `1`.
+//! Values are compared by their text form, because databases disagree on types: a sum may be an integer or a decimal, a
+//! boolean may be `true` or `1`.
 
 use super::transcript::{Ending, Facts};
 use super::words::{Piece, Place, Token, tokens};
 use super::{Expected, ExpectedResult, ScriptError};
 use crate::database::{Answer, Class, Scalar};
 
-/// How deep parentheses and `not` may nest; nobody writes more, and it bounds the recursion.
+/// The maximum nesting depth of parentheses and `not`. It bounds the recursion.
 const MAX_DEPTH: u32 = 64;
 
-/// Words that cannot name a session or a label.
+/// Keywords, which cannot be names of sessions or labels.
 pub(super) const RESERVED: [&str; 7] = ["and", "or", "not", "none", "null", "true", "false"];
 
-/// When the anomaly happened.
+/// The condition under which the anomaly happened.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition(Expression);
 
@@ -70,15 +70,14 @@ enum SessionState {
     Failed(Option<Class>),
 }
 
-/// What sessions and labelled steps there are to speak of.
+/// The sessions and labelled steps that a condition may refer to.
 pub(super) struct Names<'a> {
     pub(super) sessions: &'a [String],
-    /// The session, the label and the place of every labelled step.
+    /// The session, the label and the index of every labelled step.
     pub(super) labels: &'a [(usize, String, usize)],
 }
 
 impl Condition {
-    /// Whether it is so.
     pub(super) fn holds(&self, facts: &Facts<'_>) -> bool {
         self.0.holds(facts)
     }
@@ -91,7 +90,7 @@ impl Condition {
     }
 }
 
-/// Parses what stands after `=>`.
+/// Parses the expectation after `=>`.
 pub(super) fn parse_expected(pieces: &[Piece<'_>]) -> Result<Expected, ScriptError> {
     let mut parser = Parser { tokens: tokens(pieces)?, at: 0, names: None, depth: 0 };
     let waits = parser.word("waits");
@@ -106,7 +105,7 @@ pub(super) fn parse_expected(pieces: &[Piece<'_>]) -> Result<Expected, ScriptErr
     } else {
         Some(ExpectedResult::Rows(parser.rows("`waits`, `fails`, `none` or a value")?))
     };
-    parser.end("the end of what is expected")?;
+    parser.end("the end of the expectation")?;
     Ok(Expected { waits, then })
 }
 
@@ -118,7 +117,7 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    /// The token whose turn it is. The last is the end, and nobody goes past it.
+    /// The current token. The last one is [`Token::End`], and the parser does not advance past it.
     fn token(&self) -> &Token {
         self.tokens.get(self.at).map_or(&Token::End, |(token, _)| token)
     }
@@ -135,7 +134,7 @@ impl Parser<'_> {
         self.place().error(format!("expected {what}, found {}", self.token().shown()))
     }
 
-    /// Takes a word of the language, if it is there.
+    /// Consumes the keyword if it is next.
     fn word(&mut self, word: &str) -> bool {
         let found = matches!(self.token(), Token::Word(found) if found.eq_ignore_ascii_case(word));
         if found {
@@ -144,7 +143,7 @@ impl Parser<'_> {
         found
     }
 
-    /// Takes a sign, if it is there.
+    /// Consumes the symbol if it is next.
     fn sign(&mut self, sign: &str) -> bool {
         let found = matches!(self.token(), Token::Sign(found) if *found == sign);
         if found {
@@ -175,7 +174,9 @@ impl Parser<'_> {
 
     fn one(&mut self) -> Result<Expression, ScriptError> {
         if self.depth == MAX_DEPTH {
-            return Err(self.place().error(format!("nested more than {MAX_DEPTH} deep")));
+            return Err(self
+                .place()
+                .error(format!("the condition is nested more than {MAX_DEPTH} levels deep")));
         }
         self.depth += 1;
         let one = if self.word("not") {
@@ -189,7 +190,7 @@ impl Parser<'_> {
         one
     }
 
-    /// Whether the parenthesis here opens a row and not a condition: a value follows it, and no name.
+    /// Whether the parenthesis opens a row rather than a condition: it is followed by a value and not by a name.
     fn is_row(&self) -> bool {
         match self.tokens.get(self.at + 1) {
             Some((Token::Int(_) | Token::Float(_) | Token::Text(_), _)) => true,
@@ -204,7 +205,7 @@ impl Parser<'_> {
         if self.sign(")") { Ok(inside) } else { Err(self.expected("`)`")) }
     }
 
-    /// A comparison, or what became of a session or a step.
+    /// A comparison, or the state of a session or step.
     fn statement(&mut self) -> Result<Expression, ScriptError> {
         let left = match self.subject()? {
             Some(Subject::Session(session)) => return self.session_state(session),
@@ -223,14 +224,14 @@ impl Parser<'_> {
         Ok(Expression::Compare(left, comparison, right))
     }
 
-    /// A session or a labelled step, if a name stands here.
+    /// A session or a labelled step, if a name is next.
     fn subject(&mut self) -> Result<Option<Subject>, ScriptError> {
         let (Token::Word(name), Some(names)) = (self.token().clone(), self.names) else { return Ok(None) };
         if RESERVED.iter().any(|word| word.eq_ignore_ascii_case(&name)) {
             return Ok(None);
         }
         let Some(session) = names.sessions.iter().position(|session| *session == name) else {
-            let mut error = self.place().error(format!("there is no session `{name}`"));
+            let mut error = self.place().error(format!("unknown session `{name}`"));
             error.help = Some(format!("the sessions are {}", names.sessions.join(", ")));
             return Err(error);
         };
@@ -244,7 +245,7 @@ impl Parser<'_> {
             let labels: Vec<&str> = of_session().map(|known| known.1.as_str()).collect();
             let mut error = self.place().error(format!("{name} has no step with the label `{label}`"));
             error.help = Some(if labels.is_empty() {
-                format!("a label is given in front of the statement, as in `{name}.{label}: SELECT ...`")
+                format!("write the label in front of the statement, as in `{name}.{label}: SELECT ...`")
             } else {
                 format!("its labels are {}", labels.join(", "))
             });
@@ -285,7 +286,7 @@ impl Parser<'_> {
         })
     }
 
-    /// `with` and a class of failures, if it is there.
+    /// An optional `with` and a class of failures.
     fn with_class(&mut self) -> Result<Option<Class>, ScriptError> {
         if !self.word("with") {
             return Ok(None);
@@ -295,7 +296,7 @@ impl Parser<'_> {
             _ => None,
         };
         if found.is_none() {
-            let mut error = self.expected("a class of failures");
+            let mut error = self.expected("a failure class");
             error.help = Some(format!("the classes are {}", Class::ALL.map(Class::name).join(", ")));
             return Err(error);
         }
@@ -366,7 +367,7 @@ enum Subject {
     Step(usize),
 }
 
-/// The value a word stands for, if it does.
+/// The value that a keyword denotes, if any.
 fn constant(word: &str) -> Option<Scalar> {
     match word.to_ascii_lowercase().as_str() {
         "null" => Some(Scalar::Null),
@@ -415,7 +416,7 @@ impl Operand {
     }
 }
 
-/// Rows by their spelling, in an order that depends on nothing else; `None` is null.
+/// Rows in text form, sorted; `None` is null.
 type Spelled = Vec<Vec<Option<String>>>;
 
 fn spelled(rows: &[Vec<Scalar>]) -> Spelled {
@@ -441,7 +442,7 @@ fn spelling(value: &Scalar) -> Option<String> {
     }
 }
 
-/// Whether an answer is these rows, in any order.
+/// Whether the answer consists of these rows, in any order.
 pub(super) fn is_answer(answer: &Answer, rows: &[Vec<Scalar>]) -> bool {
     spelled_answer(answer) == spelled(rows)
 }
@@ -462,7 +463,7 @@ fn compare(left: &Spelled, comparison: Comparison, right: &Spelled) -> bool {
     }
 }
 
-/// The number that the rows are, if they are one row of one column and that is a number.
+/// The value of a single row with a single column, if it is a number.
 fn number(rows: &Spelled) -> Option<f64> {
     match rows.as_slice() {
         [row] => match row.as_slice() {

@@ -1,23 +1,23 @@
-//! Reads a script: lines into sections, sections into entries, entries into steps.
+//! The parser of scripts: splits lines into sections, sections into entries, and entries into steps.
 //!
-//! The first error ends it, with its line, its column and what would have been right. Nothing is taken for granted that
-//! the script does not say: a label nobody gave, a commit of nothing, a second section of one name are errors.
+//! Parsing stops at the first error, with its line, its column and what was expected. Unknown labels, a commit without a
+//! transaction, and a repeated section are errors.
 
 use super::condition::{Condition, Names, RESERVED, parse_expected};
 use super::words::{Piece, name_length};
 use super::{Action, Expected, Script, ScriptError, Step};
 
-/// The longest text that is read, in bytes.
+/// The maximum length of a script, in bytes.
 pub const MAX_BYTES: usize = 1 << 20;
-/// The most sessions; each has a thread and a connection.
+/// The maximum number of sessions. Each needs a thread and a connection.
 const MAX_SESSIONS: usize = 64;
-/// The most steps.
+/// The maximum number of steps.
 const MAX_STEPS: usize = 10_000;
 
-/// Reads a script.
+/// Parses a script.
 pub fn parse(text: &str) -> Result<Script, ScriptError> {
     if text.len() > MAX_BYTES {
-        let message = format!("a script has {MAX_BYTES} bytes at most, and this one is longer");
+        let message = format!("the script is too long; the maximum is {MAX_BYTES} bytes");
         return Err(ScriptError { line: 1, column: 1, message, help: None });
     }
     let mut reader = Reader::default();
@@ -27,7 +27,7 @@ pub fn parse(text: &str) -> Result<Script, ScriptError> {
     reader.finish(text)
 }
 
-/// What a section may be called.
+/// The kind of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Name,
@@ -47,14 +47,14 @@ const KINDS: [(&str, Kind); 6] = [
     ("teardown", Kind::Teardown),
 ];
 
-const ONE_OF_KINDS: &str = "sections are `name:`, `about:`, `setup:`, `steps:`, `anomaly when:` and `teardown:`, and begin at the margin";
+const ONE_OF_KINDS: &str = "sections are `name:`, `about:`, `setup:`, `steps:`, `anomaly when:` and `teardown:`, and are not indented";
 
 struct Section<'a> {
     kind: Kind,
     heading: Piece<'a>,
-    /// What stands behind the colon.
+    /// The text after the colon.
     inline: Piece<'a>,
-    /// The lines below, each with its indentation.
+    /// The lines below, each with its column.
     lines: Vec<Piece<'a>>,
 }
 
@@ -69,7 +69,7 @@ fn sections(text: &str) -> Result<Vec<Section<'_>>, ScriptError> {
         if trimmed.column == 1 {
             let section = heading(trimmed)?;
             if sections.iter().any(|earlier| earlier.kind == section.kind) {
-                return Err(trimmed.error("this section is already there"));
+                return Err(trimmed.error("duplicate section"));
             }
             sections.push(section);
         } else if let Some(section) = sections.last_mut() {
@@ -95,19 +95,18 @@ fn heading(line: Piece<'_>) -> Result<Section<'_>, ScriptError> {
     Ok(Section { kind, heading: line, inline: line.skip(name.len() + 1).trim(), lines: Vec::new() })
 }
 
-/// A text in quotes, or its beginning, for messages.
+/// A text in quotes for error messages, shortened if it is long.
 fn quoted(text: &str) -> String {
     let beginning: String = text.chars().take(40).collect();
     if beginning.len() < text.len() { format!("`{beginning}...`") } else { format!("`{beginning}`") }
 }
 
 impl<'a> Section<'a> {
-    /// The entries: a line, and those below it that are indented deeper than the section's first.
+    /// The entries. An entry is a line and the lines below it that are indented deeper than the section's first line.
     fn entries(&self) -> Result<Vec<Vec<Piece<'a>>>, ScriptError> {
         if !self.inline.text.is_empty() {
             let mut error = self.inline.error("expected the end of the line");
-            error.help =
-                Some("what belongs to this section stands on the lines below it, indented".to_owned());
+            error.help = Some("put the content of this section on the lines below it, indented".to_owned());
             return Err(error);
         }
         let margin = self.lines.first().map_or(0, |line| line.column);
@@ -125,7 +124,7 @@ impl<'a> Section<'a> {
         Ok(entries)
     }
 
-    /// All that stands in it, in one line.
+    /// The whole content in one line.
     fn prose(&self) -> String {
         let pieces = self.pieces();
         pieces.iter().map(|piece| piece.text).collect::<Vec<_>>().join(" ")
@@ -141,7 +140,7 @@ impl<'a> Section<'a> {
     }
 }
 
-/// The statement that the pieces are, without a semicolon at its end.
+/// The pieces joined to a statement, without a semicolon at its end.
 fn statement(pieces: &[Piece<'_>]) -> String {
     let text = pieces.iter().map(|piece| piece.text).collect::<Vec<_>>().join("\n");
     text.trim_end_matches(|c: char| c == ';' || c.is_whitespace()).to_owned()
@@ -155,11 +154,11 @@ struct Reader<'a> {
     teardown: Vec<String>,
     sessions: Vec<String>,
     steps: Vec<Step>,
-    /// The session, the label and the place of every labelled step.
+    /// The session, the label and the index of every labelled step.
     labels: Vec<(usize, String, usize)>,
-    /// Whether a transaction of each session is open at this point.
+    /// Per session, whether a transaction is open at this point.
     open: Vec<bool>,
-    /// Kept for the end, since it may stand before the steps it speaks of.
+    /// Parsed last, because it may precede the steps that it refers to.
     anomaly: Option<(Piece<'a>, Vec<Piece<'a>>)>,
 }
 
@@ -183,9 +182,8 @@ impl<'a> Reader<'a> {
     fn finish(self, text: &str) -> Result<Script, ScriptError> {
         if self.steps.is_empty() {
             let line = text.lines().count().max(1) as u32;
-            let help =
-                Some("a script has a section `steps:` with a step in it, such as `T1: BEGIN`".to_owned());
-            return Err(ScriptError { line, column: 1, message: "there are no steps".to_owned(), help });
+            let help = Some("add a section `steps:` with at least one step, such as `T1: BEGIN`".to_owned());
+            return Err(ScriptError { line, column: 1, message: "the script has no steps".to_owned(), help });
         }
         let names = Names { sessions: &self.sessions, labels: &self.labels };
         let anomaly = match &self.anomaly {
@@ -209,7 +207,7 @@ impl<'a> Reader<'a> {
     fn step(&mut self, entry: &[Piece<'_>]) -> Result<(), ScriptError> {
         let Some((first, more)) = entry.split_first() else { return Ok(()) };
         if self.steps.len() == MAX_STEPS {
-            return Err(first.error(format!("a script has {MAX_STEPS} steps at most")));
+            return Err(first.error(format!("too many steps; the maximum is {MAX_STEPS}")));
         }
         let (who, label, rest) = head(*first)?;
         let session = self.session(who)?;
@@ -226,40 +224,40 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The session of that name, which may be new.
+    /// The session of that name, added if it is new.
     fn session(&mut self, name: Piece<'_>) -> Result<usize, ScriptError> {
         if let Some(session) = self.sessions.iter().position(|known| known == name.text) {
             return Ok(session);
         }
         not_reserved(&name)?;
         if self.sessions.len() == MAX_SESSIONS {
-            return Err(name.error(format!("a script has {MAX_SESSIONS} sessions at most")));
+            return Err(name.error(format!("too many sessions; the maximum is {MAX_SESSIONS}")));
         }
         self.sessions.push(name.text.to_owned());
         self.open.push(false);
         Ok(self.sessions.len() - 1)
     }
 
-    /// Gives the next step a label.
+    /// Registers the label of the next step.
     fn label(&mut self, session: usize, label: Piece<'_>) -> Result<String, ScriptError> {
         not_reserved(&label)?;
         if self.labels.iter().any(|known| known.0 == session && known.1 == label.text) {
-            return Err(label.error(format!("the label `{}` is already there", label.text)));
+            return Err(label.error(format!("duplicate label `{}`", label.text)));
         }
         self.labels.push((session, label.text.to_owned(), self.steps.len()));
         Ok(label.text.to_owned())
     }
 
-    /// Follows the session's transactions: one begins when none is open, and ends when one is.
+    /// Tracks the transactions of the session: `BEGIN` requires that none is open, `COMMIT` and `ROLLBACK` that one is.
     fn follow(&mut self, session: usize, action: &Action, at: &Piece<'_>) -> Result<(), ScriptError> {
         let Some(open) = self.open.get_mut(session) else { return Ok(()) };
         let begins = *action == Action::Begin;
         if (begins && *open) || (action.is_end() && !*open) {
             let name = &self.sessions[session];
             return Err(at.error(if begins {
-                format!("a transaction of {name} is already open")
+                format!("{name} already has an open transaction")
             } else {
-                format!("no transaction of {name} is open")
+                format!("{name} has no open transaction")
             }));
         }
         if begins || action.is_end() {
@@ -271,14 +269,12 @@ impl<'a> Reader<'a> {
 
 fn not_reserved(name: &Piece<'_>) -> Result<(), ScriptError> {
     if RESERVED.iter().any(|word| word.eq_ignore_ascii_case(name.text)) {
-        return Err(
-            name.error(format!("expected a name, found `{}`, which is a word of conditions", name.text))
-        );
+        return Err(name.error(format!("expected a name, found `{}`, which is a keyword", name.text)));
     }
     Ok(())
 }
 
-/// The session, the label and what follows the colon.
+/// The session, the label and the rest after the colon.
 fn head(line: Piece<'_>) -> Result<(Piece<'_>, Option<Piece<'_>>, Piece<'_>), ScriptError> {
     let wrong = |at: &Piece<'_>, expected: &str| {
         let found = if at.text.is_empty() { "the end of the line".to_owned() } else { quoted(at.text) };
@@ -300,13 +296,13 @@ fn head(line: Piece<'_>) -> Result<(Piece<'_>, Option<Piece<'_>>, Piece<'_>), Sc
     Ok((who, label, rest.skip(1).trim()))
 }
 
-/// The name that the piece begins with, and what follows it.
+/// The name at the beginning of the piece, and the rest.
 fn name(piece: Piece<'_>) -> Option<(Piece<'_>, Piece<'_>)> {
     let length = name_length(piece.text);
     (length > 0).then(|| (Piece { text: &piece.text[..length], ..piece }, piece.skip(length)))
 }
 
-/// The statement, and what is expected of it.
+/// The statement and its expectation.
 fn split_expected(pieces: &[Piece<'_>]) -> Result<(String, Option<Expected>), ScriptError> {
     let Some((number, at)) = find_arrow(pieces) else { return Ok((statement(pieces), None)) };
     let (before, after) = pieces.split_at(number);
@@ -316,13 +312,13 @@ fn split_expected(pieces: &[Piece<'_>]) -> Result<(String, Option<Expected>), Sc
     let mut expected = vec![split.skip(at + 2)];
     expected.extend_from_slice(after);
     if expected.iter().all(|piece| piece.trim().text.is_empty()) {
-        return Err(split.skip(at).error("expected what is expected: `waits`, `fails`, `none` or an answer"));
+        return Err(split.skip(at).error("expected an expectation: `waits`, `fails`, `none` or an answer"));
     }
     Ok((statement(&sql), Some(parse_expected(&expected)?)))
 }
 
-/// The last `=>` that stands neither in quotes nor in parentheses, where it would be the statement's own: the number of
-/// its piece and its place in it.
+/// The last `=>` outside quotes and parentheses, as the index of its piece and the offset in it. Inside them, `=>` is part of
+/// the statement.
 fn find_arrow(pieces: &[Piece<'_>]) -> Option<(usize, usize)> {
     let mut found = None;
     let mut quote = None;
@@ -339,11 +335,11 @@ fn find_arrow(pieces: &[Piece<'_>]) -> Option<(usize, usize)> {
             }
         }
     }
-    // An answer may itself have quotes and parentheses, but they are closed again; so what was found is the last.
+    // Quotes and parentheses in the expectation are balanced, so they do not hide an arrow.
     found
 }
 
-/// Whether an arrow stands here, by itself: MySQL has an operator `<=>`.
+/// Whether there is an arrow here that is not part of MySQL's operator `<=>`.
 fn is_arrow(text: &str, at: usize) -> bool {
     text[at..].starts_with("=>") && text[..at].chars().next_back().is_none_or(char::is_whitespace)
 }
@@ -356,11 +352,12 @@ fn action(sql: &str, at: &Piece<'_>) -> Result<Action, ScriptError> {
         ["COMMIT" | "END"] | ["COMMIT" | "END", "TRANSACTION" | "WORK"] => Ok(Action::Commit),
         ["ROLLBACK" | "ABORT"] | ["ROLLBACK" | "ABORT", "TRANSACTION" | "WORK"] => Ok(Action::Rollback),
         ["BEGIN", ..] | ["START", "TRANSACTION", ..] => {
-            let mut error = at.error("a transaction begins without options");
-            error.help = Some("the isolation level is chosen when the database is opened".to_owned());
+            let mut error = at.error("`BEGIN` takes no options");
+            error.help =
+                Some("choose the isolation level when opening the database, not in the script".to_owned());
             Err(error)
         }
-        ["COMMIT" | "END" | "ABORT", ..] => Err(at.error("a transaction ends without options")),
+        ["COMMIT" | "END" | "ABORT", ..] => Err(at.error("`COMMIT` and `ROLLBACK` take no options")),
         _ => Ok(Action::Statement(sql.to_owned())),
     }
 }

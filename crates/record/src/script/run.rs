@@ -1,13 +1,12 @@
-//! Runs a script: sends each step at its turn and sees what comes of it.
+//! The runner of scripts: sends the steps in order and records their results.
 //!
-//! **What makes it deterministic.** At any moment every session is idle, or waits for a lock, or is the one whose step is
-//! being looked at; the next step is sent only then. Whether a step waits is asked of the database, again and again
-//! until it is answered or waits; time decides nothing but when to give up. A wait ends only when a transaction does, and
-//! then what the waiting session was answered is awaited before anything else is sent.
+//! **Determinism.** The next step is sent only when every session is idle or waits for a lock. After sending a step, the
+//! runner polls the database until the step is answered or waits; time only decides when to give up. A wait ends only
+//! when a transaction ends, and the runner then collects the answer of the waiting session before it sends anything else.
 //!
-//! **Why it ends.** When all open transactions wait, no step of the script could end that, and the database must: it has
-//! a detection of deadlocks or a limit for locks. If it does not, the limits here do: what still runs is killed, and
-//! the run fails. Threads that do not even end then are left behind.
+//! **Termination.** If all open transactions wait, no step of the script can release them. The database must, by deadlock
+//! detection or a lock timeout. If it does not, the limits here apply: the runner kills the connections and the run
+//! fails. It abandons threads that do not end even then.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,12 +21,12 @@ use crate::database::{Class, Control, Database, Failure};
 /// Limits of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How long a step may take until it is answered or seen to wait, and how long the database may take to end a wait
-    /// that no step can end.
+    /// The limit for a step until it is answered or waits for a lock, and the limit for the database to end a wait that no
+    /// step can end.
     pub step_limit: Duration,
-    /// How long all steps together may take.
+    /// The limit for the sum of all steps.
     pub run_limit: Duration,
-    /// Stops the run, as a limit does, once it is true. All is cleaned up then as well.
+    /// Stops the run once it is true, with the same cleanup as an exceeded limit.
     pub stop: Option<Arc<AtomicBool>>,
 }
 
@@ -43,11 +42,11 @@ impl Default for Options {
     }
 }
 
-/// The first pause between two looks at a step that is not answered; it doubles up to the last.
+/// The first pause between two polls of a step that is not answered. It doubles up to the last.
 const FIRST_PAUSE: Duration = Duration::from_micros(500);
 const LAST_PAUSE: Duration = Duration::from_millis(20);
 
-/// How long a connection may take to close.
+/// The limit for closing a connection.
 const CLOSE_LIMIT: Duration = Duration::from_secs(5);
 
 pub(super) fn run(
@@ -68,13 +67,13 @@ pub(super) fn run(
     first(result, dropped)
 }
 
-/// When a limit is over. One of more than a year is none, and the clock need not reach that far.
+/// When a limit ends. It is capped at a year, so that the addition cannot overflow.
 fn end_of(limit: Duration) -> Instant {
     const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
     Instant::now() + limit.min(YEAR)
 }
 
-/// What went wrong first is what the user has to know.
+/// The first failure is the one to report.
 fn first<T>(result: Result<T, Failure>, later: Result<(), Failure>) -> Result<T, Failure> {
     let value = result?;
     later.map(|()| value)
@@ -84,10 +83,10 @@ fn during(what: &str, failure: Failure) -> Failure {
     Failure { message: format!("{what}: {}", failure.message), ..failure }
 }
 
-/// Whoever makes the tables and takes them away again.
+/// Runs setup and teardown, and drops the tables that setup created.
 struct Keeper {
     session: Session,
-    /// The tables that were made, and nobody else's.
+    /// The tables that setup created, and no others.
     tables: Vec<String>,
     limit: Duration,
 }
@@ -101,7 +100,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Runs all statements, whichever of them fails.
+    /// Runs all statements, even if some fail. Returns the first failure.
     fn tear_down(&mut self, statements: &[String]) -> Result<(), Failure> {
         let mut result = Ok(());
         for sql in statements {
@@ -119,13 +118,13 @@ impl Keeper {
 
     fn execute(&mut self, sql: &str) -> Result<(), Failure> {
         if self.session.is_busy() {
-            return Err(gave_up("the statement before it is still not answered".to_owned()));
+            return Err(gave_up("the previous statement has not been answered yet".to_owned()));
         }
         self.session.call(&Action::Statement(sql.to_owned()), self.limit).map(|_| ())
     }
 }
 
-/// The table that a statement makes, if it makes one and fails when there is one already.
+/// The table that a statement creates, if it is a CREATE TABLE that fails if the table exists.
 fn created_table(sql: &str) -> Option<String> {
     let rest = after_word(sql, "CREATE")?;
     let rest = after_word(after_word(rest, "UNLOGGED").unwrap_or(rest), "TABLE")?;
@@ -146,21 +145,21 @@ fn created_table(sql: &str) -> Option<String> {
     (!name.is_empty()).then(|| name.to_owned())
 }
 
-/// What follows a word that the statement begins with.
+/// The rest of the statement after its first word, if that is `word`.
 fn after_word<'a>(sql: &'a str, word: &str) -> Option<&'a str> {
     let (first, rest) = sql.trim_start().split_once(char::is_whitespace)?;
     first.eq_ignore_ascii_case(word).then(|| rest.trim_start())
 }
 
-/// A session and where it is in the script.
+/// A session and its state in the script.
 struct Lane {
     session: Session,
     /// The step that waits for a lock.
     waiting: Option<usize>,
-    /// The steps whose turn came while it waited. There are none unless it waits.
+    /// The steps held back while the session waits. Empty if it does not wait.
     kept: VecDeque<usize>,
     is_open: bool,
-    /// Whether its transaction has failed, and the rest of it is left out.
+    /// Whether its transaction has failed and its remaining steps are skipped.
     is_skipping: bool,
     ending: Option<Ending>,
 }
@@ -190,10 +189,10 @@ impl<'a> Runner<'a> {
         on_step: &'a mut dyn FnMut(&StepDone),
     ) -> Result<Runner<'a>, Failure> {
         let control =
-            database.control().map_err(|failure| during("a connection to watch others", failure))?;
+            database.control().map_err(|failure| during("connecting to observe lock waits", failure))?;
         let lanes = script.sessions.iter().map(|name| {
             let session = Session::open(database)
-                .map_err(|failure| during(&format!("a connection for {name}"), failure))?;
+                .map_err(|failure| during(&format!("connecting for session {name}"), failure))?;
             let kept = VecDeque::new();
             Ok(Lane { session, waiting: None, kept, is_open: false, is_skipping: false, ending: None })
         });
@@ -222,7 +221,8 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Ends what the script leaves open, those first for whom others wait.
+    /// Rolls back the transactions that the script leaves open. Those that do not wait go first, since others may wait for
+    /// them.
     fn finish(&mut self) -> Result<(), Failure> {
         loop {
             self.settle()?;
@@ -232,7 +232,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Sends a step and sees whether it is answered or waits.
+    /// Sends a step and polls until it is answered or waits.
     fn perform(&mut self, number: usize) -> Result<(), Failure> {
         if self.options.is_stopped() {
             return Err(stopped());
@@ -253,7 +253,7 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Looks at a step that was sent until it is answered, or waits (`None`).
+    /// Polls a step that was sent until it is answered, or waits (`None`).
     fn look(&mut self, number: usize) -> Result<Option<Reply>, Failure> {
         let lane = &mut self.lanes[self.script.steps[number].session];
         let end = self.end.min(end_of(self.options.step_limit));
@@ -265,11 +265,11 @@ impl<'a> Runner<'a> {
             let waits = match (&mut self.control, lane.session.id()) {
                 (Some(control), Some(id)) => control
                     .is_waiting(id)
-                    .map_err(|failure| during("asking whether a step waits", failure))?,
+                    .map_err(|failure| during("asking the database whether a step waits", failure))?,
                 _ => false,
             };
             if waits {
-                // It may have been answered while the question was on its way.
+                // The step may have been answered in the meantime.
                 return Ok(lane.session.reply(Duration::ZERO));
             }
             if self.options.is_stopped() {
@@ -282,7 +282,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Notes what was answered, and what it means for the transaction.
+    /// Records the answer and updates the state of the transaction.
     fn answered(&mut self, number: usize, reply: Reply, waited: bool) -> Result<(), Failure> {
         let step = &self.script.steps[number];
         let lane = &mut self.lanes[step.session];
@@ -310,8 +310,8 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Rolls a session's transaction back, so that its locks are gone. That this fails matters only if it hangs: a
-    /// connection that is gone has rolled back.
+    /// Rolls back a session's transaction, to release its locks. A failure matters only if the rollback hangs: a lost
+    /// connection has rolled back.
     fn roll_back(&mut self, lane: usize) -> Result<(), Failure> {
         let name = &self.script.sessions[lane];
         let lane = &mut self.lanes[lane];
@@ -322,7 +322,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Awaits the answers of all that wait no longer, and lets them go on with what was kept back.
+    /// Collects the answers of all sessions that no longer wait, and runs their held-back steps.
     fn settle(&mut self) -> Result<(), Failure> {
         loop {
             let mut is_changed = false;
@@ -343,7 +343,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Goes on with a session that has waited.
+    /// Continues with a session that has waited.
     fn resume(&mut self, number: usize, reply: Reply) -> Result<(), Failure> {
         self.answered(number, reply, true)?;
         let session = self.script.steps[number].session;
@@ -354,7 +354,7 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// All open transactions wait: awaits the one that the database lets go.
+    /// All open transactions wait: waits until the database answers one of them.
     fn await_database(&mut self) -> Result<(), Failure> {
         let end = self.end.min(end_of(self.options.step_limit));
         let waiting: Vec<usize> = self.lanes.iter().filter_map(|lane| lane.waiting).collect();
@@ -370,13 +370,13 @@ impl<'a> Runner<'a> {
                 return Err(stopped());
             }
             if Instant::now() >= end {
-                return Err(self.too_late(last, "waiting for a lock that nobody in the script can release"));
+                return Err(self.too_late(last, "waiting for a lock that no step can release"));
             }
         }
     }
 
-    /// Goes on with a session that the database let go, and with those that can go on because of it. A failure is why
-    /// the others can, so it is told first, whichever answer was quicker.
+    /// Continues with the session that the database answered, and with those that no longer wait because of it. A failure is
+    /// what released the others, so it is reported first, even if its answer arrived later.
     fn let_go(&mut self, number: usize, reply: Reply, waiting: &[usize]) -> Result<(), Failure> {
         let mut replies = vec![(number, reply)];
         for &other in waiting.iter().filter(|&&other| other != number) {
@@ -411,12 +411,12 @@ impl<'a> Runner<'a> {
         gave_up(format!("line {}, {session}: `{}` is still {state} after {limit} s", step.line, step.action))
     }
 
-    /// Leaves nothing behind: ends transactions, and connections that are in the middle of something.
+    /// Rolls back open transactions, kills connections with a pending statement, and closes all sessions.
     fn close(&mut self) {
         for lane in &mut self.lanes {
             if lane.session.is_busy() {
                 if let (Some(control), Some(id)) = (&mut self.control, lane.session.id()) {
-                    // If it cannot be killed it may still end by itself; there is nothing else to do about it.
+                    // If this fails, the connection may still end by itself; nothing else can be done.
                     drop(control.kill(id));
                 }
             } else if lane.is_open {

@@ -1,7 +1,7 @@
-//! A session of a script: a thread that does what it is told over its connection, one thing at a time.
+//! A session of a script: a thread that executes actions on its connection, one at a time.
 //!
-//! Whoever tells it never waits for it without a limit. A thread that hangs in its connection is left behind, so that
-//! nothing else hangs with it.
+//! The runner never waits for a session without a limit. It abandons a thread that hangs in its connection, so that the
+//! run does not hang with it.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::Action;
 use crate::database::{Answer, Class, Connection, ConnectionId, Database, Failure, Statement};
 
-/// What comes of an action: an answer if it was a statement.
+/// The result of an action. It has an answer if the action was a statement.
 pub(super) type Reply = Result<Option<Answer>, Failure>;
 
 pub(super) struct Session {
@@ -18,7 +18,7 @@ pub(super) struct Session {
     actions: Sender<Action>,
     replies: Receiver<Reply>,
     thread: JoinHandle<()>,
-    /// Whether it was told something that is not answered yet.
+    /// Whether an action was sent and is not answered yet.
     is_busy: bool,
 }
 
@@ -35,7 +35,7 @@ impl Session {
                     break;
                 }
             }
-            // The end of the replies is the sign that the connection is closed, so it comes second.
+            // `close` takes the end of the replies as the sign that the connection is closed, so keep this order.
             drop(connection);
             drop(outbox);
         };
@@ -55,15 +55,15 @@ impl Session {
         self.is_busy
     }
 
-    /// Tells it what to do. It must have answered everything before.
+    /// Sends an action. The session must have answered all earlier ones.
     pub(super) fn tell(&mut self, action: &Action) {
-        debug_assert!(!self.is_busy, "one thing at a time");
-        // If the thread is gone, so is its end of the replies, and that is what the next look finds.
+        debug_assert!(!self.is_busy, "a session executes one action at a time");
+        // If the thread has ended, its side of the replies is closed too, and `reply` reports that.
         drop(self.actions.send(action.clone()));
         self.is_busy = true;
     }
 
-    /// What came of it, if it comes within the time.
+    /// The result of the action, if it arrives within the time.
     pub(super) fn reply(&mut self, within: Duration) -> Option<Reply> {
         let reply = match self.replies.recv_timeout(within) {
             Ok(reply) => reply,
@@ -78,7 +78,7 @@ impl Session {
         Some(reply)
     }
 
-    /// Does something and awaits what comes of it.
+    /// Sends an action and waits for its result.
     pub(super) fn call(&mut self, action: &Action, limit: Duration) -> Reply {
         self.tell(action);
         self.reply(limit).unwrap_or_else(|| {
@@ -90,14 +90,14 @@ impl Session {
         })
     }
 
-    /// Closes the connection. A thread that does not end in time is left behind.
+    /// Closes the connection. A thread that does not end in time is abandoned.
     pub(super) fn close(self, limit: Duration) {
         let Session { actions, replies, thread, .. } = self;
         drop(actions);
         let end = Instant::now() + limit;
         while let Ok(_late) = replies.recv_timeout(end.saturating_duration_since(Instant::now())) {}
         if matches!(replies.try_recv(), Err(std::sync::mpsc::TryRecvError::Disconnected)) {
-            // What a thread panicked with is of no use to anybody: its last reply was already a failure.
+            // A panic of the thread was already reported: its last reply was a failure.
             drop(thread.join());
         }
     }

@@ -1,5 +1,4 @@
-//! What came of a script: every step in the order in which things happened, how the transactions ended, and whether the
-//! anomaly was among it.
+//! The transcript of a script: all events in order, how the transactions ended, and whether the anomaly happened.
 
 use std::fmt;
 
@@ -7,40 +6,40 @@ use super::condition::is_answer;
 use super::{Action, Expected, ExpectedResult, Script};
 use crate::database::{Answer, Class, Failure, Scalar};
 
-/// Something that happened to a step.
+/// An event: a step was answered, began to wait, failed or was skipped.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepDone {
-    /// Which step, by its place in [`Script::steps`].
+    /// The index of the step in [`Script::steps`].
     pub step: usize,
     /// The session's name.
     pub session: String,
     /// The step's label.
     pub label: Option<String>,
-    /// What the session was told.
+    /// What the session did.
     pub action: Action,
-    /// What came of it.
+    /// The result.
     pub result: StepResult,
-    /// Whether it was seen to wait for a lock before this came of it.
+    /// Whether the step waited for a lock before this result.
     pub waited: bool,
-    /// What was expected instead, if this is not it.
+    /// The expectation, if the result does not meet it.
     pub expected: Option<Expected>,
 }
 
-/// What comes of a step. One that waits comes to another end later.
+/// The result of a step. A step that waits has another result later.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StepResult {
     /// It waits for a lock.
     Waits,
-    /// It is done; with an answer if it was a statement.
+    /// It succeeded, with an answer if it was a statement.
     Done(Option<Answer>),
-    /// It failed, and its transaction is rolled back.
+    /// It failed, and its transaction was rolled back.
     Failed(Failure),
-    /// Its transaction had failed before.
+    /// Not sent, because an earlier step of its transaction failed.
     Skipped,
 }
 
 impl StepResult {
-    /// Whether this is what was expected. That is judged when the step comes to its end, not when it begins to wait.
+    /// Whether the result meets the expectation. This is decided by the final result, not when the step begins to wait.
     pub(super) fn is(&self, expected: &Expected, waited: bool) -> bool {
         if *self == StepResult::Waits {
             return true;
@@ -62,7 +61,7 @@ impl StepResult {
 pub enum Ending {
     /// It committed.
     Committed,
-    /// It rolled back, by its own will.
+    /// The session rolled it back.
     RolledBack,
     /// It failed.
     Failed(Class),
@@ -70,23 +69,23 @@ pub enum Ending {
     LeftOpen,
 }
 
-/// What became of the anomaly.
+/// Whether the anomaly happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It happened.
     Happened,
     /// It did not.
     Prevented(Prevention),
-    /// A step failed for reasons that have nothing to do with isolation, so nobody can tell.
+    /// A step failed for a reason unrelated to isolation, so the script proves nothing.
     Undecided(Failure),
 }
 
 /// How an anomaly was prevented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Prevention {
-    /// All went through, and what was read or left behind is as it should be.
+    /// All steps succeeded without waiting, and the condition does not hold.
     Unseen,
-    /// A step had to wait until another transaction had ended.
+    /// A step had to wait for another transaction to end.
     Waited,
     /// A transaction failed.
     Failed(Class),
@@ -108,16 +107,16 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// What came of a script.
+/// The result of running a script.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transcript {
-    /// What the script is called.
+    /// The name of the script.
     pub name: String,
-    /// What happened, in order. A step that waited is here twice: when it began to wait and when it came to an end.
+    /// The events in order. A step that waited appears twice: when it began to wait and when it was answered.
     pub events: Vec<StepDone>,
     /// The sessions, in the script's order, and how the last transaction of each ended; `None` if it had none.
     pub endings: Vec<(String, Option<Ending>)>,
-    /// What became of the anomaly, if the script speaks of one.
+    /// Whether the anomaly happened, if the script has a condition.
     pub verdict: Option<Verdict>,
 }
 
@@ -132,13 +131,12 @@ impl Transcript {
         Transcript { name: script.name.clone(), events, endings, verdict }
     }
 
-    /// What did not come out as the script expects.
+    /// The events that do not meet their expectation.
     pub fn unexpected(&self) -> impl Iterator<Item = &StepDone> {
         self.events.iter().filter(|event| event.expected.is_some())
     }
 
-    /// The first step of the script that failed for a reason that has nothing to do with isolation, such as bad SQL, and
-    /// that was not expected to fail.
+    /// The first step that failed for a reason unrelated to isolation, such as invalid SQL, and was not expected to fail.
     pub fn mistake(&self, script: &Script) -> Option<(&StepDone, &Failure)> {
         self.events.iter().find_map(|event| match &event.result {
             StepResult::Failed(failure) if is_strange(failure.class) => {
@@ -151,19 +149,19 @@ impl Transcript {
         })
     }
 
-    /// What came of a step in the end, by its session and its label.
+    /// The final result of the step with this session and label.
     pub fn result(&self, session: &str, label: &str) -> Option<&StepResult> {
         let is_it = |event: &&StepDone| event.session == session && event.label.as_deref() == Some(label);
         self.events.iter().rev().find(is_it).map(|event| &event.result)
     }
 }
 
-/// Whether a failure has nothing to do with isolation.
+/// Whether a failure is unrelated to isolation.
 fn is_strange(class: Class) -> bool {
     matches!(class, Class::Other | Class::Denied | Class::Connection)
 }
 
-/// How an anomaly that is not there was prevented. A failure says more than a wait.
+/// How an anomaly that did not happen was prevented. A failure takes precedence over a wait.
 fn prevented(events: &[StepDone]) -> Verdict {
     let failures = || {
         events.iter().filter_map(|event| match &event.result {
@@ -181,7 +179,7 @@ fn prevented(events: &[StepDone]) -> Verdict {
     })
 }
 
-/// What conditions are about.
+/// The facts that conditions refer to.
 pub(super) struct Facts<'a> {
     pub(super) events: &'a [StepDone],
     pub(super) endings: &'a [Option<Ending>],
@@ -219,10 +217,10 @@ impl Facts<'_> {
     }
 }
 
-/// The width that statements are given; longer ones push what came of them to the right.
+/// The width of the column of statements. A longer statement shifts its result to the right.
 const WIDTH: usize = 56;
 
-/// A width is that of the session's name.
+/// The formatter's width is the width of the column of session names.
 impl fmt::Display for StepDone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = self.action.to_string();
@@ -270,7 +268,7 @@ impl fmt::Display for Expected {
     }
 }
 
-/// Rows as a script spells them.
+/// Rows in the syntax of scripts.
 fn show(rows: &[Vec<Scalar>]) -> String {
     if rows.is_empty() {
         return "none".to_owned();

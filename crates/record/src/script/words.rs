@@ -1,27 +1,26 @@
-//! The words of conditions and expectations: names, numbers, texts and signs, each with its place.
+//! The tokens of conditions and expectations: names, numbers, texts and symbols, each with its position.
 //!
-//! A condition may go over several lines, so the input is pieces of lines rather than one text; a token never goes over
-//! the end of a piece.
+//! A condition may span several lines, so the input is a list of pieces of lines. A token never spans two pieces.
 
 use super::ScriptError;
 
-/// A piece of a line, and where it stands.
+/// A piece of a line, with its position.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece<'a> {
     pub(super) line: u32,
-    /// The column of its first character, counted from 1.
+    /// The column of its first character, from 1.
     pub(super) column: u32,
     pub(super) text: &'a str,
 }
 
 impl<'a> Piece<'a> {
-    /// The piece without its first `bytes` bytes, which must end at a character.
+    /// The piece without its first `bytes` bytes, which must end at a character boundary.
     pub(super) fn skip(self, bytes: usize) -> Piece<'a> {
         let (before, after) = self.text.split_at_checked(bytes).unwrap_or((self.text, ""));
         Piece { line: self.line, column: self.column + before.chars().count() as u32, text: after }
     }
 
-    /// The piece without blanks at either end.
+    /// The piece without leading and trailing whitespace.
     pub(super) fn trim(self) -> Piece<'a> {
         let start = self.text.len() - self.text.trim_start().len();
         let rest = self.skip(start);
@@ -37,22 +36,22 @@ impl<'a> Piece<'a> {
 /// A token.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token {
-    /// A name or a word of the language.
+    /// A name or a keyword.
     Word(String),
     /// An integer.
     Int(i64),
-    /// A number that is no integer.
+    /// A number that is not an integer.
     Float(f64),
     /// A text, without its quotes.
     Text(String),
-    /// A sign.
+    /// A symbol.
     Sign(&'static str),
-    /// Nothing is left.
+    /// The end of the input.
     End,
 }
 
 impl Token {
-    /// What it looks like, for messages.
+    /// The token as error messages show it.
     pub(super) fn shown(&self) -> String {
         match self {
             Token::Word(word) => format!("`{word}`"),
@@ -65,10 +64,10 @@ impl Token {
     }
 }
 
-/// Signs, the longer before those they begin with.
+/// The symbols. A symbol comes before its own prefixes.
 const SIGNS: [&str; 11] = ["!=", "<>", "<=", ">=", "=", "<", ">", "(", ")", ",", "."];
 
-/// All tokens with their places, and the end with its own.
+/// All tokens with their positions, including the end.
 pub(super) fn tokens(pieces: &[Piece<'_>]) -> Result<Vec<(Token, Place)>, ScriptError> {
     let mut found = Vec::new();
     let mut end = Place { line: 1, column: 1 };
@@ -86,7 +85,7 @@ pub(super) fn tokens(pieces: &[Piece<'_>]) -> Result<Vec<(Token, Place)>, Script
     Ok(found)
 }
 
-/// Where a token stands.
+/// The position of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) line: u32,
@@ -94,7 +93,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// An error here.
+    /// An error at this position.
     pub(super) fn error(self, message: impl Into<String>) -> ScriptError {
         ScriptError { line: self.line, column: self.column, message: message.into(), help: None }
     }
@@ -118,10 +117,10 @@ fn token(piece: &Piece<'_>) -> Result<(Token, usize), ScriptError> {
         return Ok((Token::Sign(if *sign == "<>" { "!=" } else { sign }), sign.len()));
     }
     let first: String = text.chars().take(1).collect();
-    Err(piece.error(format!("expected a name, a value or a sign, found `{first}`")))
+    Err(piece.error(format!("expected a name, a value or a symbol, found `{first}`")))
 }
 
-/// How many bytes at the beginning are a name: a letter, then letters, digits, `_` and, between two of those, `-`.
+/// The length in bytes of the name at the beginning: a letter or `_`, then letters, digits, `_` and, between two of those, `-`.
 pub(super) fn name_length(text: &str) -> usize {
     if !text.starts_with(|c: char| c.is_alphabetic() || c == '_') {
         return 0;
@@ -130,7 +129,7 @@ pub(super) fn name_length(text: &str) -> usize {
     text[..end].trim_end_matches('-').len()
 }
 
-/// A text in single quotes, of which two stand for one.
+/// A text in single quotes. Two quotes inside it denote one.
 fn quoted(piece: &Piece<'_>) -> Result<(Token, usize), ScriptError> {
     let mut text = String::new();
     let mut chars = piece.text.char_indices().skip(1).peekable();
@@ -143,7 +142,7 @@ fn quoted(piece: &Piece<'_>) -> Result<(Token, usize), ScriptError> {
             return Ok((Token::Text(text), at + 1));
         }
     }
-    Err(piece.error("expected a quote at the end of the text, found the end of the line"))
+    Err(piece.error("expected a closing quote, found the end of the line"))
 }
 
 fn number(piece: &Piece<'_>) -> Result<(Token, usize), ScriptError> {

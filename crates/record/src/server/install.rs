@@ -1,4 +1,4 @@
-//! Where installed servers are: on the path, else where packages put what is not for everyone.
+//! Finds installed servers: on the `PATH`, or else in the directories that packages use.
 
 use std::cmp::Reverse;
 use std::env;
@@ -12,11 +12,11 @@ use super::{ServerError, ServerKind};
 pub(super) struct Program {
     /// The server.
     pub(super) server: PathBuf,
-    /// What makes an empty database for it.
+    /// The program that creates an empty database.
     pub(super) install: PathBuf,
 }
 
-/// Directories of programs; a `*` is a version.
+/// Directories of programs. `*` stands for a version.
 const POSTGRES: [&str; 6] = [
     "/usr/lib/postgresql/*/bin",
     "/usr/lib/postgresql*/bin",
@@ -45,7 +45,7 @@ impl Program {
         let mut directories: Vec<PathBuf> = env::split_paths(&path).collect();
         directories.extend(known.iter().flat_map(|pattern| matching(pattern)));
         let missing = |program| ServerError::Missing { kind, program };
-        // Both from one directory if it has both, for they must be of one version.
+        // Prefer a directory that has both programs, because they must have the same version.
         if let Some(directory) = directories.iter().find(|dir| has(dir, server) && has(dir, install)) {
             return Ok(Program { server: directory.join(server), install: directory.join(install) });
         }
@@ -61,7 +61,7 @@ fn has(directory: &Path, program: &str) -> bool {
     directory.is_absolute() && directory.join(program).is_file()
 }
 
-/// The directories that a pattern with one `*` stands for, the newest version first.
+/// The directories that match a pattern with one `*`, the newest version first.
 fn matching(pattern: &str) -> Vec<PathBuf> {
     let Some((before, after)) = pattern.split_once('*') else { return vec![PathBuf::from(pattern)] };
     let (parent, prefix) = before.rsplit_once('/').unwrap_or(("/", before));

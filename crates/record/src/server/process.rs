@@ -1,4 +1,4 @@
-//! Processes: whose they are, which belong together, and how to tell them something.
+//! Processes: their users, their children, and signals.
 
 use std::fs;
 use std::io;
@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, geteuid, kill_process, test_kill_process};
 
 use super::ServerKind;
 
-/// As whom a server runs, if not as ourselves.
+/// The user that a server runs as, if it is another one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Owner {
     other: Option<(u32, u32)>,
@@ -31,7 +31,7 @@ impl Owner {
         Owner { other, is_root }
     }
 
-    /// Makes a file or directory the server's, for nobody else to read.
+    /// Makes the server's user the owner of a file or directory, without access for others.
     pub(super) fn give(self, path: &Path) -> io::Result<()> {
         let mode = if path.is_dir() { 0o700 } else { 0o600 };
         fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
@@ -41,7 +41,7 @@ impl Owner {
         }
     }
 
-    /// Has a command run as the server's user, in a process group of its own.
+    /// Makes a command run as the server's user, in its own process group.
     pub(super) fn runs(self, command: &mut Command) {
         command.process_group(0);
         if let Some((uid, gid)) = self.other {
@@ -49,13 +49,13 @@ impl Owner {
         }
     }
 
-    /// MariaDB runs as root only when it is told to.
+    /// The option that MariaDB requires to run as root.
     pub(super) fn mariadb_user(self) -> Option<&'static str> {
         self.is_root.then_some("--user=root")
     }
 }
 
-/// The numbers of a user and its group, by the file that has had them for fifty years.
+/// The ids of a user and its group, from `/etc/passwd`.
 fn user(name: &str) -> Option<(u32, u32)> {
     let users = fs::read_to_string("/etc/passwd").ok()?;
     let line = users.lines().find(|line| line.split(':').next() == Some(name))?;
@@ -63,7 +63,7 @@ fn user(name: &str) -> Option<(u32, u32)> {
     Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
 }
 
-/// Sends a signal; a process that has gone by itself meanwhile is none to send it to.
+/// Sends a signal. It is not an error if the process has already ended.
 pub(crate) fn send(pid: u32, signal: Signal) -> io::Result<()> {
     match id(pid).map(|pid| kill_process(pid, signal)) {
         None | Some(Ok(()) | Err(Errno::SRCH)) => Ok(()),
@@ -71,11 +71,11 @@ pub(crate) fn send(pid: u32, signal: Signal) -> io::Result<()> {
     }
 }
 
-/// How long processes may take to stop where they are.
+/// How long processes may take to pause.
 const PAUSE_LIMIT: Duration = Duration::from_secs(10);
 
-/// Stops processes where they are, and comes back when they have stopped: a signal reaches one thread of a process, and
-/// until that one runs and stops the others, they go on, which takes milliseconds on a busy machine.
+/// Pauses processes and waits until all their threads have stopped. The signal is delivered to one thread, and the others
+/// continue until that thread runs and stops them, which takes milliseconds on a busy machine.
 pub(super) fn pause(pids: &[u32]) -> io::Result<()> {
     for pid in pids {
         send(*pid, Signal::STOP)?;
@@ -83,14 +83,14 @@ pub(super) fn pause(pids: &[u32]) -> io::Result<()> {
     let start = Instant::now();
     while pids.iter().any(|pid| is_running(*pid)) {
         if start.elapsed() > PAUSE_LIMIT {
-            return Err(io::Error::new(io::ErrorKind::TimedOut, "a process does not stop"));
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "a process did not pause in time"));
         }
         thread::sleep(Duration::from_millis(1));
     }
     Ok(())
 }
 
-/// Whether a thread of a process is neither stopped nor over. Where that is not told, nobody knows.
+/// Whether any thread of a process is neither stopped nor ended. False if there is no `/proc`.
 fn is_running(pid: u32) -> bool {
     fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten().any(|task| {
         let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
@@ -102,16 +102,17 @@ fn id(pid: u32) -> Option<Pid> {
     i32::try_from(pid).ok().and_then(Pid::from_raw)
 }
 
-/// The processes that a process has started. PostgreSQL has one a connection, each in a session of its own, so that
-/// nothing else than their parent has them in common.
+/// The children of a process. PostgreSQL has one child per connection, each in its own process session, so only their
+/// parent identifies them.
 pub(super) fn children(parent: u32) -> Vec<u32> {
     all().into_iter().filter(|(_, of)| *of == parent).map(|(pid, _)| pid).collect()
 }
 
-/// What servers, and what makes their directories, are called. The system shows 15 letters of a name.
+/// The process names of servers and of the programs that create their directories, cut at 15 characters as in `/proc`.
 pub(super) const SERVERS: [&str; 4] = ["postgres", "initdb", "mariadbd", "mariadb-install"];
 
-/// The servers that have their working directory inside of this one, where `/proc` tells. A person may look around there too.
+/// The servers whose working directory is inside this directory, according to `/proc`. Other processes, such as a user's
+/// shell, are not included.
 pub(crate) fn servers_inside(directory: &Path) -> Vec<u32> {
     let Ok(directory) = directory.canonicalize() else { return Vec::new() };
     let is_inside = |pid: &u32| {
@@ -122,7 +123,7 @@ pub(crate) fn servers_inside(directory: &Path) -> Vec<u32> {
     all().into_iter().map(|(pid, _)| pid).filter(is_inside).collect()
 }
 
-/// Whether a process still runs; one that has ended and that nobody has asked about does not.
+/// Whether a process still runs. A zombie does not.
 pub(super) fn is_alive(pid: u32) -> bool {
     match fs::read_to_string(format!("/proc/{pid}/stat")) {
         Ok(stat) => stat_fields(&stat).is_some_and(|(state, _)| state != "Z" && state != "X"),
@@ -131,7 +132,7 @@ pub(super) fn is_alive(pid: u32) -> bool {
     }
 }
 
-/// The state and the parent, which come after a name in parentheses that may have any character in it.
+/// The state and the parent. They follow a name in parentheses that may contain any character.
 fn stat_fields(stat: &str) -> Option<(&str, u32)> {
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     Some((fields.next()?, fields.next()?.parse().ok()?))
@@ -153,7 +154,7 @@ fn all() -> Vec<(u32, u32)> {
         .collect()
 }
 
-/// The same where there is no such file system.
+/// The same for systems without `/proc`.
 fn listed() -> Vec<(u32, u32)> {
     let Ok(output) = Command::new("ps").args(["-A", "-o", "pid=,ppid="]).output() else { return Vec::new() };
     String::from_utf8_lossy(&output.stdout)

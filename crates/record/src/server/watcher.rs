@@ -1,10 +1,10 @@
-//! A process that outlives us, to stop the server and remove its directory when we cannot: after `kill -9`, a crash, an exit
-//! in a hurry.
+//! The watcher: a process that outlives ours, stops the server and removes its directory if we could not, for example after
+//! `kill -9` or a crash.
 //!
-//! It is a shell that reads a pipe to its end. Only we have the other end, and the operating system closes it when we end,
-//! however that comes about. Each line in the pipe is the number of the process to stop; an empty one means none.
+//! It is a shell that reads a pipe to its end. Only our process has the other end, and the operating system closes it when
+//! our process ends for any reason. Each line in the pipe is the id of the process to stop; an empty line means none.
 //!
-//! (`PR_SET_PDEATHSIG` would do less: it is about the thread that started the server, and setting it takes `unsafe`.)
+//! (`PR_SET_PDEATHSIG` is not sufficient: it refers to the thread that started the server, and setting it needs `unsafe`.)
 
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
@@ -13,8 +13,8 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 
 use super::{ServerKind, process};
 
-/// Stops the process by the signal `$1`, or by force after ten seconds; then the servers, called `$3` and so on, that run in
-/// the directory `$2`; and removes that. What runs there is known by its working directory, where `/proc` tells.
+/// Stops the process with the signal `$1`, and kills it after ten seconds. Then kills the servers named `$3` and so on whose
+/// working directory, according to `/proc`, is inside the directory `$2`, and removes that directory.
 const SCRIPT: &str = r#"
 trap '' HUP INT TERM
 signal=$1
@@ -57,9 +57,9 @@ pub(super) struct Watcher {
 }
 
 impl Watcher {
-    /// Watches over a server that is not started yet, and over its directory.
+    /// Starts the watcher for a directory. The server is started later.
     pub(super) fn start(kind: ServerKind, directory: &Path) -> io::Result<Watcher> {
-        // PostgreSQL cleans up its shared memory unless it is killed; MariaDB has none.
+        // PostgreSQL frees its shared memory only if it is not killed with SIGKILL. MariaDB has none.
         let signal = match kind {
             ServerKind::Postgres => "QUIT",
             ServerKind::MariaDb => "KILL",
@@ -78,18 +78,18 @@ impl Watcher {
         Ok(Watcher { child, pipe })
     }
 
-    /// Says which process is to be stopped from now on.
+    /// Sets the process to stop from now on.
     pub(super) fn watch(&mut self, pid: Option<u32>) {
         let line = pid.map_or_else(|| "\n".to_owned(), |pid| format!("{pid}\n"));
         if let Some(pipe) = &mut self.pipe {
-            // If the watcher was killed, there is nothing to be done about it.
+            // If the watcher was killed, nothing can be done.
             let _ = pipe.write_all(line.as_bytes());
         }
     }
 }
 
 impl Drop for Watcher {
-    /// The server was stopped in an orderly way; the watcher removes what is left and ends.
+    /// The server is already stopped. The watcher removes the directory and ends.
     fn drop(&mut self) {
         self.watch(None);
         self.pipe = None;

@@ -1,13 +1,15 @@
-//! What an application is: tables, their rows at the beginning, transactions, and what must be true at the end.
+//! The interface of applications: tables with initial rows, transactions, and invariants.
 //!
-//! An application reads balances (or whatever it keeps) by SELECT, computes in the client, and writes absolute values by
-//! UPDATE. So the history of keys and values follows from the statements alone, on every database: a row's column is a
-//! key such as `savings/17`, and each statement is an operation or several on such keys. [`Transaction`] does both at once,
-//! the statement for the log and the operation for the history, so that the two cannot disagree.
+//! An application reads values with SELECT, computes in the client, and writes absolute values with UPDATE. The history of
+//! keys and values therefore follows from the statements alone, on every database: a column of a row is a key such as
+//! `savings/17`, and each statement is one or more operations on such keys. [`Transaction`] records both, the statement for
+//! the log and the operation for the history, so that the two cannot disagree.
 //!
-//! Invariants: what transaction `n` of a session does is drawn from (seed, session, n) and depends otherwise only on
-//! what it was answered inside the same transaction, so another attempt asks for the same; statements that failed are in the log and
-//! leave no operation; the names of all tables begin with `isoscope_`, so nothing of the user's is touched.
+//! Invariants:
+//! - The statements of transaction `n` of a session are drawn from (seed, session, n), and otherwise depend only on the
+//!   answers inside the transaction. A retry makes the same choices.
+//! - Failed statements are in the log and add no operation to the history.
+//! - The names of all tables begin with `isoscope_`, so that no table of the user is touched.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,41 +24,40 @@ use crate::database::{
 };
 use crate::record::{Record, Seen, Step};
 
-/// Rows that one statement inserts when tables are loaded.
+/// Rows per INSERT when tables are loaded.
 const ROWS_PER_INSERT: usize = 100;
 
-/// A workload in SQL. It is shared by all its clients.
+/// A workload in SQL, shared by all its clients.
 pub trait Application: Send + Sync {
-    /// Its name, as on the command line.
+    /// Its name on the command line.
     fn name(&self) -> &'static str;
 
-    /// What it is, in a sentence.
+    /// A one-line description.
     fn about(&self) -> &'static str;
 
-    /// The tables with their rows at the beginning.
+    /// The tables with their initial rows.
     fn tables(&self) -> Vec<Table>;
 
-    /// What every key of the history holds at the beginning.
+    /// The initial value of every key of the history.
     fn initials(&self) -> Vec<(Scalar, i64)>;
 
-    /// Runs all statements of one transaction but the first and the last. All random choices are drawn from `dice`.
-    /// `Ok(false)` means that it wants to be rolled back.
+    /// Runs the statements of one transaction, without BEGIN and COMMIT. All random choices are drawn from `dice`.
+    /// `Ok(false)` asks for a rollback.
     fn transact(&self, dice: &mut Dice, txn: &mut Transaction<'_>) -> Result<bool, Failure>;
 
-    /// The book of what entered and left, since the tables were loaded.
+    /// The ledger of all changes since the tables were loaded.
     fn ledger(&self) -> &Ledger;
 
-    /// Looks at the tables after a run: which rules, kept by every serializable execution, are broken? One sentence
-    /// for each.
+    /// Checks the tables after a run. Returns the violated invariants, one sentence each. Every serializable execution
+    /// preserves all of them.
     fn invariant(&self, connection: &mut dyn Connection) -> Result<Vec<String>, Failure>;
 
-    /// The statements that make the tables.
+    /// The statements that create the tables.
     fn schema(&self, vendor: Vendor) -> Vec<String> {
         self.tables().iter().map(|table| table.definition(vendor)).collect()
     }
 
-    /// Makes the tables anew, with their rows. The rows are inserted by one transaction, whose statements are noted in
-    /// the record.
+    /// Creates the tables anew, with their rows. One transaction inserts the rows; its statements are added to the record.
     fn load(
         &self,
         vendor: Vendor,
@@ -64,7 +65,10 @@ pub trait Application: Send + Sync {
         record: &mut Record,
     ) -> Result<(), Failure> {
         if vendor == Vendor::Memory {
-            return Err(other(format!("{vendor} knows no SQL, which the workload {} needs", self.name())));
+            return Err(other(format!(
+                "{vendor} does not support SQL, which the workload {} needs",
+                self.name()
+            )));
         }
         self.drop_tables(connection)?;
         let tables = self.tables();
@@ -74,7 +78,7 @@ pub trait Application: Send + Sync {
                 .map_err(|failure| cannot("create", table.name, failure))?;
         }
         if let Err(failure) = insert(&tables, connection, record) {
-            // What the failed load left behind is dropped by the next one.
+            // The next load drops the tables of this one.
             let _ = connection.rollback();
             return Err(failure);
         }
@@ -82,7 +86,7 @@ pub trait Application: Send + Sync {
         Ok(())
     }
 
-    /// Removes the tables, if they are there.
+    /// Drops the tables if they exist.
     fn drop_tables(&self, connection: &mut dyn Connection) -> Result<(), Failure> {
         for table in self.tables().iter().rev() {
             connection
@@ -93,12 +97,12 @@ pub trait Application: Send + Sync {
     }
 }
 
-/// A table with its rows at the beginning.
+/// A table with its initial rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
     /// Its name, which begins with `isoscope_`.
     pub name: &'static str,
-    /// The names of its columns and their types, which all databases know.
+    /// The names and types of its columns. All databases must support the types.
     pub columns: &'static [(&'static str, &'static str)],
     /// The rows.
     pub rows: Vec<Vec<Scalar>>,
@@ -107,7 +111,7 @@ pub struct Table {
 impl Table {
     fn definition(&self, vendor: Vendor) -> String {
         let columns: Vec<String> = self.columns.iter().map(|(name, kind)| format!("{name} {kind}")).collect();
-        // Other engines of these two have no transactions.
+        // Other storage engines may not support transactions.
         let engine = match vendor {
             Vendor::MySql | Vendor::MariaDb => " ENGINE=InnoDB",
             Vendor::Postgres | Vendor::Sqlite | Vendor::Memory => "",
@@ -139,7 +143,7 @@ fn begin(connection: &mut dyn Connection, record: &mut Record) -> Result<(), Fai
     Ok(())
 }
 
-/// Says what could not be done; the database's words often leave that out.
+/// Adds the action that failed to the message, which the database's message often lacks.
 fn cannot(verb: &str, table: &str, failure: Failure) -> Failure {
     let reason = match failure.class {
         Class::Denied => format!("the user lacks a privilege: {}", failure.message),
@@ -148,19 +152,19 @@ fn cannot(verb: &str, table: &str, failure: Failure) -> Failure {
     Failure { message: format!("cannot {verb} the table {table}: {reason}"), ..failure }
 }
 
-/// A failure that is nobody's answer.
+/// A failure that does not come from the database.
 pub(super) fn other(message: String) -> Failure {
     Failure { class: Class::Other, code: None, message }
 }
 
-/// A column of whole numbers in a table that is looked up by a whole number: each cell is a key of the history.
+/// An integer column of a table with an integer primary key. Each cell is a key of the history.
 #[derive(Clone, Copy, Debug)]
 pub struct Cells {
-    /// What the keys begin with: `savings` for `savings/17`.
+    /// The prefix of the keys: `savings` for `savings/17`.
     pub prefix: &'static str,
-    /// Reads a cell: its one parameter is the row.
+    /// Reads a cell. The parameter is the row.
     pub select: &'static str,
-    /// Overwrites a cell: its parameters are the value and the row.
+    /// Overwrites a cell. The parameters are the value and the row.
     pub update: &'static str,
 }
 
@@ -171,7 +175,7 @@ impl Cells {
     }
 }
 
-/// A transaction that was begun.
+/// An open transaction.
 pub struct Transaction<'a> {
     connection: &'a mut dyn Connection,
     record: &'a mut Record,
@@ -190,9 +194,12 @@ impl Transaction<'_> {
             }
             None => {
                 self.record.step(Step::Read(cells.key(row)), Seen::Value(None));
-                Err(other(format!("there is no {}/{row}: somebody else changes the tables", cells.prefix)))
+                Err(other(format!(
+                    "{}/{row} does not exist; make sure that no other client changes the tables",
+                    cells.prefix
+                )))
             }
-            Some(_) => Err(other(format!("not one whole number for {}/{row}: {rows:?}", cells.prefix))),
+            Some(_) => Err(other(format!("expected one integer for {}/{row}, found {rows:?}", cells.prefix))),
         }
     }
 
@@ -204,24 +211,24 @@ impl Transaction<'_> {
                 self.record.step(Step::Write(cells.key(row), value), Seen::Done);
                 Ok(())
             }
-            answer => Err(other(format!("not one row for {}/{row}: {answer:?}", cells.prefix))),
+            answer => Err(other(format!("expected one row for {}/{row}, found {answer:?}", cells.prefix))),
         }
     }
 
-    /// Runs a query whose answer the application itself takes apart; [`Transaction::saw`] tells the history.
+    /// Runs a query without adding operations to the history. The application must add them with [`Transaction::saw`].
     pub fn query(&mut self, sql: &str, params: &[Scalar]) -> Result<Vec<Vec<Scalar>>, Failure> {
         match self.execute(sql, params)? {
             Answer::Rows(rows) => Ok(rows),
-            Answer::Count(_) => Err(other(format!("a query without rows: {sql}"))),
+            Answer::Count(_) => Err(other(format!("expected rows, found a count: {sql}"))),
         }
     }
 
-    /// Notes that a cell was read.
+    /// Adds a read of a cell to the history.
     pub fn saw(&mut self, cells: &Cells, row: u32, value: i64) {
         self.record.step(Step::Read(cells.key(row)), Seen::Value(Some(value)));
     }
 
-    /// Says that the transaction changes what all rows hold together, once it commits.
+    /// Declares that the transaction changes the sum of all cells by this amount if it commits.
     pub fn brings(&mut self, amount: i64) {
         self.brought = self.brought.saturating_add(amount);
     }
@@ -232,8 +239,8 @@ impl Transaction<'_> {
     }
 }
 
-/// What committed transactions brought in and took out: by how much the sum over all rows must have changed. A commit
-/// of unknown outcome counts on the side that excuses more.
+/// The expected change of the sum of all cells. Committed transactions are certain; a transaction with an unknown outcome
+/// widens the range of allowed sums.
 #[derive(Debug, Default)]
 pub struct Ledger {
     known: AtomicI64,
@@ -258,7 +265,7 @@ impl Ledger {
         .fetch_add(amount, Ordering::SeqCst);
     }
 
-    /// Compares the sum over all rows with what it was at the beginning; `whose` is the plural for the rows.
+    /// Compares the current sum with the initial one. `whose` is the plural of the rows, for the message.
     pub fn compare(&self, whose: &str, began: i64, now: i64) -> Option<String> {
         let book = |book: &AtomicI64| book.load(Ordering::SeqCst);
         let expected = began.saturating_add(book(&self.known));
@@ -270,16 +277,17 @@ impl Ledger {
             _ => return None,
         };
         let difference = now.abs_diff(bound);
-        Some(format!("the {whose} hold {now} together and should hold {bound}: {difference} {how}"))
+        Some(format!("the {whose} hold {now} in total but should hold {bound}: {difference} {how}"))
     }
 }
 
-/// How many draws go to how few: `draws` of them to the first `part` of all, and the others to any.
+/// A skewed distribution: a fraction `draws` of the accesses goes to the first fraction `part` of the rows, and the rest
+/// to any row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hotspot {
-    /// The part of all that is hot, from 0 to 1.
+    /// The fraction of rows that are hot, from 0 to 1.
     pub part: f64,
-    /// The part of all draws that go there, from 0 to 1.
+    /// The fraction of accesses that go there, from 0 to 1.
     pub draws: f64,
 }
 
@@ -292,10 +300,10 @@ impl Hotspot {
         if is_part(self.part) && is_part(self.draws) {
             return Ok(());
         }
-        Err(SpecError("the parts of a hot spot are from 0 to 1".to_owned()))
+        Err(SpecError("the fractions of a hot spot must be from 0 to 1".to_owned()))
     }
 
-    /// A number below `n`, which is not 0.
+    /// A number below `n`. `n` must not be 0.
     #[allow(clippy::cast_sign_loss)]
     pub(super) fn draw(&self, n: u32, dice: &mut Dice) -> u32 {
         let hot = ((f64::from(n) * self.part) as u32).clamp(1, n);
@@ -303,14 +311,14 @@ impl Hotspot {
         dice.below(n)
     }
 
-    /// Two different numbers below `n`, which is at least 2.
+    /// Two different numbers below `n`. `n` must be at least 2.
     pub(super) fn draw_two(&self, n: u32, dice: &mut Dice) -> (u32, u32) {
         let (first, second) = (self.draw(n, dice), self.draw(n, dice));
         (first, if first == second { (second + 1) % n } else { second })
     }
 }
 
-/// Draws the place of a weight, by weight.
+/// Draws an index with a probability proportional to its weight.
 pub(super) fn draw_weighted(weights: &[u32], dice: &mut Dice) -> usize {
     let mut lot = dice.below(weights.iter().sum());
     for (place, &weight) in weights.iter().enumerate() {
@@ -322,16 +330,18 @@ pub(super) fn draw_weighted(weights: &[u32], dice: &mut Dice) -> usize {
     0
 }
 
-/// Refuses weights that nothing can be drawn from.
+/// Refuses weights whose sum is 0 or too large.
 pub(super) fn check_weights(weights: &[u32]) -> Result<(), SpecError> {
     let sum: u64 = weights.iter().map(|&weight| u64::from(weight)).sum();
     if sum == 0 || u32::try_from(sum).is_err() {
-        return Err(SpecError("the weights of a mix add up to at least 1 and less than 2^32".to_owned()));
+        return Err(SpecError(
+            "the sum of the weights of a mix must be at least 1 and less than 2^32".to_owned(),
+        ));
     }
     Ok(())
 }
 
-/// Why an application cannot be made.
+/// An invalid parameter of an application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecError(pub(super) String);
 
@@ -343,7 +353,7 @@ impl fmt::Display for SpecError {
 
 impl std::error::Error for SpecError {}
 
-/// A client of an application: a session with a number, on a connection of its own.
+/// A client of an application: one session, with its own connection.
 pub fn client(
     application: &Arc<dyn Application>,
     session: u32,
@@ -363,9 +373,9 @@ struct ApplicationClient {
     application: Arc<dyn Application>,
     database: Arc<dyn Database>,
     connection: Box<dyn Connection>,
-    /// The seed of the session. Transaction `n` has the seed `key + n`, so that any can be repeated by itself.
+    /// The seed of the session. Transaction `n` has the seed `key + n`, so that each can be reproduced on its own.
     key: u64,
-    /// What the open transaction brings in, if it commits.
+    /// The change of the sum if the open transaction commits.
     brought: i64,
 }
 
@@ -400,15 +410,15 @@ impl Client for ApplicationClient {
     }
 }
 
-/// All rows of two columns of whole numbers, for a look at the tables.
+/// All rows of a query with two integer columns.
 pub(super) fn pairs(connection: &mut dyn Connection, sql: &str) -> Result<Vec<(i64, i64)>, Failure> {
     let Answer::Rows(rows) = connection.execute(Statement::plain(sql))? else {
-        return Err(other(format!("a query without rows: {sql}")));
+        return Err(other(format!("expected rows, found a count: {sql}")));
     };
     rows.iter()
         .map(|row| match row[..] {
             [Scalar::Int(key), Scalar::Int(value)] => Ok((key, value)),
-            _ => Err(other(format!("not two whole numbers: {row:?}"))),
+            _ => Err(other(format!("expected two integers, found {row:?}"))),
         })
         .collect()
 }

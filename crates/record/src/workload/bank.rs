@@ -1,20 +1,20 @@
-//! A bank: accounts with balances, and money that moves between them.
+//! A bank: transfers, deposits and withdrawals between accounts.
 //!
-//! Accounts come in pairs of one holder, `2h` and `2h + 1`. The pairs of even holders have an *overdraft*: one account may go
-//! below zero as long as the two together do not. No other account may go below zero. So of four accounts in a row
-//! two have an overdraft.
+//! Each holder `h` has a pair of accounts, `2h` and `2h + 1`. The pairs of even holders have an *overdraft*: one account may
+//! go below zero as long as the sum of the two does not. No other account may go below zero. So of four consecutive
+//! accounts, the first two have an overdraft.
 //!
 //! | transaction | reads | writes | rolls back |
 //! |---|---|---|---|
-//! | transfer | an account without overdraft, any other | both | when the first holds too little |
+//! | transfer | an account without overdraft, any other | both | if the balance of the first is too low |
 //! | deposit | an account | it | |
-//! | withdraw | an account without overdraft | it | when it holds too little |
-//! | overdraft | a pair with overdraft | one of the two | when the pair holds too little |
-//! | balance | four accounts in a row, by one statement | | |
+//! | withdraw | an account without overdraft | it | if the balance is too low |
+//! | overdraft | a pair with overdraft | one of the two | if the sum of the pair is too low |
+//! | balance | four consecutive accounts, with one statement | | |
 //!
-//! What every serializable execution keeps: a pair with overdraft never holds less than nothing, and all accounts
-//! together change by what committed deposits and withdrawals say. Write skew breaks the first: two overdrafts of one
-//! pair each see the cover that the other one takes away. Lost updates break the second.
+//! Invariants of every serializable execution: the sum of a pair with overdraft is never below zero, and the sum of all
+//! accounts changes exactly by the committed deposits and withdrawals. Write skew violates the first: two overdrafts of one
+//! pair each rely on the balance that the other withdraws. Lost updates violate the second.
 
 use isoscope_workload::Dice;
 
@@ -24,10 +24,10 @@ use super::application::{
 };
 use crate::database::{Connection, Failure, Scalar};
 
-/// The most accounts there may be.
+/// The maximum number of accounts.
 const MOST_ACCOUNTS: u32 = 100_000;
 
-/// The most an account may begin with, and the most that moves at once; no run comes near the end of 64 bits.
+/// The maximum initial balance and the maximum amount. With these, no run overflows 64 bits.
 const MOST_MONEY: i64 = 1_000_000_000;
 
 const ACCOUNT: Cells = Cells {
@@ -38,18 +38,18 @@ const ACCOUNT: Cells = Cells {
 
 const SELECT_FOUR: &str = "SELECT id, balance FROM isoscope_account WHERE id BETWEEN ? AND ? ORDER BY id";
 
-/// What kind of bank.
+/// The parameters of a bank.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BankSpec {
-    /// How many accounts, a multiple of 4.
+    /// The number of accounts, a multiple of 4.
     pub accounts: u32,
-    /// What each begins with.
+    /// The initial balance of each.
     pub initial: i64,
-    /// The most that moves at once.
+    /// The maximum amount.
     pub most: u32,
     /// The weights of transfer, deposit, withdraw, overdraft and balance.
     pub mix: [u32; 5],
-    /// Which accounts are in demand.
+    /// Which accounts are accessed more often.
     pub hotspot: Hotspot,
 }
 
@@ -68,14 +68,16 @@ pub struct Bank {
 }
 
 impl Bank {
-    /// A bank, if there can be one of that kind.
+    /// Checks the parameters and creates the bank.
     pub fn new(spec: BankSpec) -> Result<Bank, SpecError> {
         let refuse = |message: String| Err(SpecError(message));
         if !spec.accounts.is_multiple_of(4) || !(4..=MOST_ACCOUNTS).contains(&spec.accounts) {
-            return refuse(format!("accounts are a multiple of 4, at least 4 and at most {MOST_ACCOUNTS}"));
+            return refuse(format!(
+                "the number of accounts must be a multiple of 4, at least 4 and at most {MOST_ACCOUNTS}"
+            ));
         }
         if !(0..=MOST_MONEY).contains(&spec.initial) || !(1..=MOST_MONEY).contains(&i64::from(spec.most)) {
-            return refuse(format!("amounts of money are not negative and at most {MOST_MONEY}"));
+            return refuse(format!("amounts must be at least 0 and at most {MOST_MONEY}"));
         }
         check_weights(&spec.mix)?;
         spec.hotspot.check()?;
@@ -133,26 +135,26 @@ impl Bank {
         let bounds = [Scalar::Int(first.into()), Scalar::Int((first + 3).into())];
         let rows = txn.query(SELECT_FOUR, &bounds)?;
         if rows.len() != 4 {
-            return Err(other(format!("not four accounts from {first} on: {rows:?}")));
+            return Err(other(format!("expected four accounts from {first}, found {rows:?}")));
         }
         for (account, row) in (first..).zip(&rows) {
             match row[..] {
                 [Scalar::Int(id), Scalar::Int(balance)] if id == i64::from(account) => {
                     txn.saw(&ACCOUNT, account, balance);
                 }
-                _ => return Err(other(format!("not the balance of account {account}: {row:?}"))),
+                _ => return Err(other(format!("expected the balance of account {account}, found {row:?}"))),
             }
         }
         Ok(true)
     }
 
-    /// An account with overdraft: the first two of four.
+    /// An account with overdraft: one of the first two of four.
     fn draw_covered(&self, dice: &mut Dice) -> u32 {
         let place = self.spec.hotspot.draw(self.spec.accounts / 2, dice);
         place / 2 * 4 + place % 2
     }
 
-    /// An account without overdraft: the last two of four.
+    /// An account without overdraft: one of the last two of four.
     fn draw_plain(&self, dice: &mut Dice) -> u32 {
         self.draw_covered(dice) + 2
     }
@@ -168,7 +170,7 @@ impl Application for Bank {
     }
 
     fn about(&self) -> &'static str {
-        "accounts with transfers, deposits, withdrawals and overdrafts that two accounts cover together"
+        "accounts with transfers, deposits, withdrawals, and overdrafts covered by a second account"
     }
 
     fn tables(&self) -> Vec<Table> {
@@ -205,7 +207,7 @@ impl Application for Bank {
             let together = a.saturating_add(b);
             if together < 0 {
                 broken.push(format!(
-                    "accounts {first} and {second} went below zero: {a} and {b} are {together} together"
+                    "accounts {first} and {second} went below zero: {a} and {b}, in total {together}"
                 ));
             }
             for (account, balance) in [four[2], four[3]] {

@@ -1,27 +1,28 @@
 //! `SmallBank`: customers with a savings and a checking account each (Alomari, Cahill, Fekete and Röhm, *The Cost of
 //! Serializability on Platforms That Use Snapshot Isolation*, ICDE 2008).
 //!
-//! Made to be correct when it runs alone and wrong under snapshot isolation. Customers are known by name; a transaction
-//! looks up their number first. That table never changes, so looking things up is in the log and not in the history.
+//! Its transactions are correct when run serially, and incorrect under snapshot isolation. A transaction first looks up the
+//! numbers of its customers by name. The table of names never changes, so these lookups are in the log but not in the
+//! history.
 //!
 //! | transaction | reads | writes | rolls back |
 //! |---|---|---|---|
 //! | Balance | savings, checking | | |
 //! | `DepositChecking` | checking | checking + V | |
-//! | `TransactSavings` | savings | savings + V, V of either sign | when savings would go below zero |
+//! | `TransactSavings` | savings | savings + V, where V may be negative | if savings would go below zero |
 //! | Amalgamate | savings and checking of one, checking of another | moves all of the first's money to the second's checking | |
-//! | `WriteCheck` | savings, checking | checking - V, and 1 more when the two hold less than V | |
-//! | `SendPayment` | checking of two | moves V | when the first holds too little |
+//! | `WriteCheck` | savings, checking | checking - V, and 1 more if the sum of the two is less than V | |
+//! | `SendPayment` | checking of two | moves V | if the balance of the first is too low |
 //!
-//! `SendPayment` is not in the paper; the versions that later benchmarks brought have it.
+//! `SendPayment` is not in the paper, but in later versions of the benchmark.
 //!
-//! What goes wrong under snapshot isolation takes three: a `WriteCheck` that read the savings before a concurrent
-//! `TransactSavings` changed them comes before it; a Balance that saw the new savings comes after; and if that Balance did not see the
-//! check yet, it comes before the check as well. Each pair of these alone is harmless, since no two of the
-//! other transactions write different accounts after reading both. Where updates are lost, money is lost too.
+//! The anomaly under snapshot isolation is a cycle of three transactions. A `WriteCheck` that read the savings before a
+//! concurrent `TransactSavings` changed them precedes it. A Balance that saw the new savings follows the `TransactSavings`.
+//! If that Balance did not see the check, it precedes the `WriteCheck`. Each two of the three are serializable, since no
+//! two of the other transactions write different accounts after reading both. Lost updates also lose money.
 //!
-//! What every serializable execution keeps: savings never go below zero, and all accounts together change by what
-//! committed deposits, checks and penalties say.
+//! Invariants of every serializable execution: savings are never below zero, and the sum of all accounts changes exactly by
+//! the committed deposits, checks and penalties.
 
 use isoscope_workload::Dice;
 
@@ -31,10 +32,10 @@ use super::application::{
 };
 use crate::database::{Connection, Failure, Scalar};
 
-/// The most customers there may be.
+/// The maximum number of customers.
 const MOST_CUSTOMERS: u32 = 100_000;
 
-/// The most an account may begin with, and the most that moves at once; no run comes near the end of 64 bits.
+/// The maximum initial balance and the maximum amount. With these, no run overflows 64 bits.
 const MOST_MONEY: i64 = 1_000_000_000;
 
 const SAVINGS: Cells = Cells {
@@ -51,18 +52,18 @@ const CHECKING: Cells = Cells {
 
 const LOOK_UP: &str = "SELECT custid FROM isoscope_accounts WHERE name = ?";
 
-/// What kind of bank.
+/// The parameters of a bank.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SmallBankSpec {
-    /// How many customers, at least 2.
+    /// The number of customers, at least 2.
     pub customers: u32,
-    /// What each account begins with.
+    /// The initial balance of each account.
     pub initial: i64,
-    /// The most that moves at once.
+    /// The maximum amount.
     pub most: u32,
     /// The weights of Balance, `DepositChecking`, `TransactSavings`, Amalgamate, `WriteCheck` and `SendPayment`.
     pub mix: [u32; 6],
-    /// Which customers are in demand.
+    /// Which customers are accessed more often.
     pub hotspot: Hotspot,
 }
 
@@ -81,13 +82,15 @@ pub struct SmallBank {
 }
 
 impl SmallBank {
-    /// A bank, if there can be one of that kind.
+    /// Checks the parameters and creates the bank.
     pub fn new(spec: SmallBankSpec) -> Result<SmallBank, SpecError> {
         if !(2..=MOST_CUSTOMERS).contains(&spec.customers) {
-            return Err(SpecError(format!("customers are at least 2 and at most {MOST_CUSTOMERS}")));
+            return Err(SpecError(format!(
+                "the number of customers must be at least 2 and at most {MOST_CUSTOMERS}"
+            )));
         }
         if !(0..=MOST_MONEY).contains(&spec.initial) || !(1..=MOST_MONEY).contains(&i64::from(spec.most)) {
-            return Err(SpecError(format!("amounts of money are not negative and at most {MOST_MONEY}")));
+            return Err(SpecError(format!("amounts must be at least 0 and at most {MOST_MONEY}")));
         }
         check_weights(&spec.mix)?;
         spec.hotspot.check()?;
@@ -181,7 +184,11 @@ fn name_of(customer: u32) -> Scalar {
 fn look_up(txn: &mut Transaction<'_>, customer: u32) -> Result<u32, Failure> {
     let rows = txn.query(LOOK_UP, &[name_of(customer)])?;
     let expected = [vec![Scalar::Int(customer.into())]];
-    if rows == expected { Ok(customer) } else { Err(other(format!("not customer {customer}: {rows:?}"))) }
+    if rows == expected {
+        Ok(customer)
+    } else {
+        Err(other(format!("expected customer {customer}, found {rows:?}")))
+    }
 }
 
 impl Application for SmallBank {
@@ -190,7 +197,7 @@ impl Application for SmallBank {
     }
 
     fn about(&self) -> &'static str {
-        "SmallBank: customers with savings and checking, made to go wrong under snapshot isolation"
+        "SmallBank: customers with savings and checking accounts; not serializable under snapshot isolation"
     }
 
     fn tables(&self) -> Vec<Table> {

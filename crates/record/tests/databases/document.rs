@@ -1,4 +1,4 @@
-//! The table in the documentation is the data.
+//! The table of isolation levels in docs/databases.md matches the data.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -35,9 +35,9 @@ fn line(text: &mut String, row: &Isolation) {
 }
 
 #[test]
-fn the_documented_table_is_the_data() {
+fn the_documented_table_matches_the_data() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/databases.md");
     let document = fs::read_to_string(&path).expect("the document");
     let table = table();
-    assert!(document.contains(&table), "docs/databases.md should have this table:\n\n{table}");
+    assert!(document.contains(&table), "docs/databases.md must contain this table:\n\n{table}");
 }

@@ -1,4 +1,4 @@
-//! Private servers: paused, crashed and started again, stopped.
+//! Private servers: pausing, crashing, restarting and stopping them.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use isoscope_record::{Class, Options, Scalar, Server, ServerError, ServerKind};
 
-use crate::postgres::failed_transactions_do_not_commit;
+use crate::conformance::failed_transactions_do_not_commit;
 use crate::support::{
     connect, control, fails, meanwhile, open, open_with, read, refusal, start, two_rows, write,
 };
@@ -15,7 +15,7 @@ use crate::support::{
 #[test]
 fn postgres_server() {
     let mut server = start(ServerKind::Postgres, &["track_commit_timestamp=off", "max_connections=50"]);
-    failed_transactions_do_not_commit(&server.url());
+    failed_transactions_do_not_commit(&server.url(), "SELECT 1/0", Class::Other);
     faults(&mut server);
     ends(server);
 }
@@ -28,13 +28,13 @@ fn mariadb_server() {
 }
 
 #[test]
-fn settings_that_make_no_sense() {
+fn invalid_settings_are_refused() {
     let failure = Server::start(ServerKind::Postgres, &["work_mem"]).expect_err("no value");
     assert!(matches!(&failure, ServerError::Setting(_)), "{failure}");
     for (kind, log) in [(ServerKind::Postgres, "no_such_thing"), (ServerKind::MariaDb, "no_such_thing")] {
         let failure = Server::start(kind, &["no_such_thing=1"]).expect_err("unknown");
         assert!(failure.to_string().contains(log), "{failure}");
-        assert!(failure.to_string().contains("ended as soon as"), "{failure}");
+        assert!(failure.to_string().contains("ended right after"), "{failure}");
     }
 }
 
@@ -55,7 +55,7 @@ fn faults(server: &mut Server) {
     let mut c = connect(&*database);
     two_rows(&mut c);
 
-    // A statement that is sent to a paused server is answered when it goes on.
+    // A paused server answers a statement after it resumes.
     server.pause().expect("paused");
     let pause = Duration::from_millis(400);
     let start = Instant::now();
@@ -70,7 +70,7 @@ fn faults(server: &mut Server) {
     result.expect("answered late");
     assert!(start.elapsed() >= pause);
 
-    // Those who have less patience give up, on statements and on connecting.
+    // Connections with shorter limits time out, for statements and for connecting.
     let options = Options {
         connect_limit: Duration::from_millis(1500),
         statement_limit: Duration::from_millis(500),
@@ -86,7 +86,7 @@ fn faults(server: &mut Server) {
     assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());
     server.resume().expect("resumed");
 
-    // A crash while a commit is under way: what was committed is there, what was not is not.
+    // A crash during a commit keeps what was committed before and nothing else.
     let mut open_one = connect(&*database);
     open_one.begin().expect("begin");
     write(&mut open_one, 2, 9).expect("write");
@@ -107,7 +107,7 @@ fn faults(server: &mut Server) {
     fails(open_one.commit(), Class::Connection);
     fails(control.is_waiting(open_one.id().expect("an id")), Class::Connection);
     assert_ne!(server.pid(), before);
-    assert_eq!(server.url(), url, "the same place");
+    assert_eq!(server.url(), url, "the same address");
     let mut c = connect(&*database);
     assert_eq!((read(&mut c, 1), read(&mut c, 2)), (Scalar::Int(1), Scalar::Int(0)));
 }
@@ -122,7 +122,7 @@ fn ends(mut server: Server) {
     assert_eq!(server.pid(), None);
     fails(c.begin(), Class::Connection);
     assert_eq!(refusal(&url, &Options::default()).class, Class::Connection);
-    server.stop().expect("stopping twice is no error");
+    server.stop().expect("stopping twice is not an error");
     drop(server);
     assert!(!fs::exists(directory).expect("an answer"));
     assert!(!Path::new(&format!("/proc/{pid}")).exists());

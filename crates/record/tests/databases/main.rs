@@ -1,9 +1,10 @@
-//! Real databases: that they are asked, answered and told apart as the rest of isoscope believes.
+//! Drivers against real databases.
 //!
-//! Every class of failure is provoked, not imitated. A test starts a server of its own, through the code that users
-//! start servers with, and asks it everything it has to ask; starting is the slow part.
+//! Every class of failure is provoked in a real database; none is simulated. Starting a server is the slow part, so each
+//! test starts one private server, with the code that users start servers with, and runs everything on it.
 
 mod certificates;
+mod conformance;
 mod document;
 mod faults;
 mod mariadb;

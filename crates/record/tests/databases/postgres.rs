@@ -4,12 +4,15 @@ use std::io::Write as _;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use isoscope_record::{Class, Options, Scalar, ServerKind, Vendor, isolations};
+use isoscope_record::{Class, Options, Scalar, ServerKind, Vendor};
 
 use crate::certificates::Certificates;
+use crate::conformance::{
+    Driver, Encryption, Remote, Values, failed_transactions_do_not_commit, stale_snapshots_cannot_write,
+};
 use crate::support::{
-    Conn, connect, control, deadlock, elsewhere, fails, impatient, meanwhile, one, open, open_with, patient,
-    read, refusal, rows, run, start, try_run, two_rows, waiting, write,
+    Conn, connect, control, fails, meanwhile, one, open, open_with, patient, read, rows, run, start, text,
+    try_run, two_rows, write,
 };
 
 #[test]
@@ -17,30 +20,102 @@ fn postgres() {
     let certificates = Certificates::make("postgres");
     let server = start(ServerKind::Postgres, &certificates.postgres_settings());
     let url = server.url();
-    let database = open(&url, None);
-    assert_eq!(database.vendor(), Vendor::Postgres);
-    assert!(database.version().starts_with("PostgreSQL 1"), "{}", database.version());
+    let (root, stranger) = (certificates.root(), certificates.stranger());
+    Driver {
+        url: &url,
+        vendor: Vendor::Postgres,
+        version: "PostgreSQL 1",
+        values: values(),
+        default_isolation: "read-committed",
+        isolation: Some(|c| match one(c, "SHOW transaction_isolation") {
+            Scalar::Text(name) => name.replace(' ', "-"),
+            other => panic!("{other:?}"),
+        }),
+        duplicate_key: "23505",
+        lock_timeout: "55P03",
+        server: Some(Remote {
+            scheme: "postgres",
+            user: "postgres",
+            create_guest: &["CREATE ROLE guest LOGIN PASSWORD 'g'"],
+            deadlock: "40P01",
+            wrong_password: "28P01",
+            unknown_database: "3D000",
+            sleep: "SELECT pg_sleep(20)",
+            slow: ("SELECT pg_sleep(20)", "57014"),
+            encryption: Encryption {
+                is_encrypted: |c| {
+                    one(c, "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()") == Scalar::Bool(true)
+                },
+                plain: &["sslmode=disable"],
+                encrypted: &[
+                    "sslmode=prefer",
+                    "sslmode=require",
+                    &format!("sslmode=require&sslrootcert={root}"),
+                    &format!("sslmode=verify-ca&sslrootcert={root}"),
+                ],
+                verify_name: &format!("sslmode=verify-full&sslrootcert={root}"),
+                refused: &[
+                    &format!("sslmode=verify-ca&sslrootcert={stranger}"),
+                    &format!("sslmode=require&sslrootcert={stranger}"),
+                ],
+            },
+        }),
+    }
+    .conform();
 
-    values(&url);
-    counts(&url);
-    levels(&url);
-    serialization(&url);
-    deadlocks_and_lock_timeouts(&url);
-    constraints(&url);
-    failed_transactions_do_not_commit(&url);
-    inserts_look_past_the_snapshot(&url);
+    stale_snapshots_cannot_write(&url, "rr", "40001");
+    failed_transactions_do_not_commit(&url, "SELECT 1/0", Class::Other);
+    parameters(&url);
+    returned_rows(&url);
+    serialization_failures_at_commit(&url);
+    deferred_constraints(&url);
+    inserts_ignore_the_snapshot(&url);
     savepoints(&url);
     changed_tables(&url);
-    limits(&url);
-    refusals(&url);
     timestamps(&url);
-    a_commit_is_one_whatever_comes_after(&url);
-    waiting(&url);
-    killed(&url);
-    encryption(&url, &certificates);
+    a_commit_without_a_timestamp_is_a_commit(&url);
+    killed_during_commit(&url);
     let directory = certificates.directory().display();
     let mut c = connect(&*open(&format!("{url}?host={directory}"), None));
     assert_eq!(one(&mut c, "SELECT inet_server_addr() IS NULL"), Scalar::Bool(true), "by a socket");
+}
+
+fn values() -> Values {
+    Values {
+        create: &[
+            "CREATE TYPE mood AS ENUM ('sad', 'ok')",
+            "CREATE TABLE v (a int2, b int4, c int8, d text, e varchar(9), f bool, g float4, h float8, i numeric(20,5), \
+         j date, k timestamp, l timestamptz, m uuid, n json, o jsonb, p bytea, q int4[], r text[], s mood, t char(3))",
+        ],
+        given: vec![
+            Scalar::Int(-7),
+            Scalar::Int(2_000_000_000),
+            Scalar::Int(i64::MIN),
+            text("it's ? \"ü\""),
+            Scalar::Int(12),
+            Scalar::Bool(true),
+            Scalar::Float(0.5),
+            Scalar::Float(-1.0e300),
+            text("-123456789012.3456"),
+            text("2024-02-29"),
+            text("2024-02-29 12:34:56.789"),
+            text("2024-02-29 12:34:56+02"),
+            text("00112233-4455-6677-8899-aabbccddeeff"),
+            text("{\"a\": 1}"),
+            text("{\"a\": 1}"),
+            text("\\x00ff"),
+            text("{1,NULL,-3}"),
+            text("{a,\"b c\",NULL,\"null\"}"),
+            text("ok"),
+            text("ab"),
+        ],
+        changed: vec![
+            (4, text("12")),
+            (8, text("-123456789012.34560")),
+            (11, text("2024-02-29 10:34:56+00")),
+            (19, text("ab ")),
+        ],
+    }
 }
 
 /// `cargo nextest run -p isoscope-record --release --run-ignored all cost --no-capture`.
@@ -77,55 +152,9 @@ fn the_cost_of_timestamps() {
     }
 }
 
-fn text(text: &str) -> Scalar {
-    Scalar::from(text)
-}
-
-fn values(url: &str) {
+/// The server decides the type of a parameter.
+fn parameters(url: &str) {
     let mut c = connect(&*open(url, None));
-    run(&mut c, "CREATE TYPE mood AS ENUM ('sad', 'ok')", &[]);
-    run(
-        &mut c,
-        "CREATE TABLE v (a int2, b int4, c int8, d text, e varchar(9), f bool, g float4, h float8, i numeric(20,5), \
-         j date, k timestamp, l timestamptz, m uuid, n json, o jsonb, p bytea, q int4[], r text[], s mood, t char(3))",
-        &[],
-    );
-    let given = [
-        Scalar::Int(-7),
-        Scalar::Int(2_000_000_000),
-        Scalar::Int(i64::MIN),
-        text("it's ? \"ü\""),
-        Scalar::Int(12),
-        Scalar::Bool(true),
-        Scalar::Float(0.5),
-        Scalar::Float(-1.0e300),
-        text("-123456789012.3456"),
-        text("2024-02-29"),
-        text("2024-02-29 12:34:56.789"),
-        text("2024-02-29 12:34:56+02"),
-        text("00112233-4455-6677-8899-aabbccddeeff"),
-        text("{\"a\": 1}"),
-        text("{\"a\": 1}"),
-        text("\\x00ff"),
-        text("{1,NULL,-3}"),
-        text("{a,\"b c\",NULL,\"null\"}"),
-        text("ok"),
-        text("ab"),
-    ];
-    let marks = vec!["?"; given.len()].join(", ");
-    assert_eq!(run(&mut c, &format!("INSERT INTO v VALUES ({marks})"), &given), 1);
-    let mut expected = given.to_vec();
-    expected[4] = text("12");
-    expected[8] = text("-123456789012.34560");
-    expected[11] = text("2024-02-29 10:34:56+00");
-    expected[19] = text("ab ");
-    assert_eq!(rows(&mut c, "SELECT * FROM v", &[]), [expected]);
-
-    let nulls = vec![Scalar::Null; given.len()];
-    run(&mut c, &format!("INSERT INTO v VALUES ({marks})"), &nulls);
-    assert_eq!(rows(&mut c, "SELECT * FROM v WHERE a IS NULL", &[]), [nulls]);
-
-    // A parameter is of the type the server wants it to be.
     for (sql, param, expected) in [
         ("SELECT ?::int4", Scalar::Int(5), Scalar::Int(5)),
         ("SELECT ?::text", Scalar::Int(5), text("5")),
@@ -145,12 +174,15 @@ fn values(url: &str) {
     ] {
         assert_eq!(rows(&mut c, sql, &[param]), [[expected]], "{sql}");
     }
-    assert_eq!(rows(&mut c, "SELECT 1 WHERE false", &[]).len(), 0);
     fails(try_run(&mut c, "SELECT ?::int4", &[Scalar::Int(1 << 40)]), Class::Other);
     fails(try_run(&mut c, "SELECT ?::int4", &[]), Class::Other);
-    fails(try_run(&mut c, "SELEKT", &[]), Class::Other);
+}
 
-    // What cannot be read is refused before it does anything, and the transaction goes on.
+/// A statement with a result of an unsupported type is refused before it runs, and the transaction continues.
+fn returned_rows(url: &str) {
+    let mut c = connect(&*open(url, None));
+    two_rows(&mut c);
+    assert_eq!(rows(&mut c, "UPDATE t SET v = 5 WHERE k = 1 RETURNING k", &[]), [[Scalar::Int(1)]]);
     c.begin().expect("begin");
     let failure =
         fails(try_run(&mut c, "INSERT INTO v (a) VALUES (99) RETURNING point(1, 2)", &[]), Class::Other);
@@ -159,42 +191,8 @@ fn values(url: &str) {
     c.commit().expect("commit");
 }
 
-fn counts(url: &str) {
-    let mut c = connect(&*open(url, None));
-    two_rows(&mut c);
-    assert_eq!(run(&mut c, "UPDATE t SET v = 0", &[]), 2, "rows found, changed or not");
-    assert_eq!(run(&mut c, "UPDATE t SET v = 1 WHERE k = ?", &[Scalar::Int(3)]), 0);
-    assert_eq!(run(&mut c, "DELETE FROM t WHERE k = 2", &[]), 1);
-    assert_eq!(rows(&mut c, "UPDATE t SET v = 5 RETURNING k", &[]), [[Scalar::Int(1)]]);
-}
-
-fn levels(url: &str) {
-    for row in isolations(Vendor::Postgres) {
-        let database = open(url, Some(row.sql));
-        assert_eq!(database.isolation(), Some(row));
-        let mut c = connect(&*database);
-        let expected = text(&row.sql.to_lowercase());
-        assert_eq!(one(&mut c, "SHOW transaction_isolation"), expected, "outside a transaction");
-        c.begin().expect("begin");
-        assert_eq!(one(&mut c, "SHOW transaction_isolation"), expected);
-        c.rollback().expect("rollback");
-    }
-    assert_eq!(open(url, None).isolation().map(|row| row.name), Some("read-committed"));
-}
-
-fn serialization(url: &str) {
-    let database = open(url, Some("rr"));
-    let (mut a, mut b) = (connect(&*database), connect(&*database));
-    two_rows(&mut a);
-    a.begin().expect("begin");
-    b.begin().expect("begin");
-    assert_eq!(read(&mut a, 1), read(&mut b, 1));
-    write(&mut a, 1, 1).expect("write");
-    a.commit().expect("commit");
-    assert_eq!(fails(write(&mut b, 1, 2), Class::Serialization).code.as_deref(), Some("40001"));
-    b.rollback().expect("rollback");
-
-    // At the commit: each reads what the other writes, and whoever commits second fails.
+/// Each transaction reads what the other writes: the second commit fails.
+fn serialization_failures_at_commit(url: &str) {
     let database = open(url, Some("serializable"));
     let (mut a, mut b) = (connect(&*database), connect(&*database));
     two_rows(&mut a);
@@ -206,62 +204,15 @@ fn serialization(url: &str) {
     write(&mut b, 1, 1).expect("write");
     a.commit().expect("commit");
     assert_eq!(fails(b.commit(), Class::Serialization).code.as_deref(), Some("40001"));
-    b.rollback().expect("a rollback of what is over");
+    b.rollback().expect("a rollback after the end is not an error");
     assert_eq!((read(&mut b, 1), read(&mut b, 2)), (Scalar::Int(0), Scalar::Int(1)));
     b.begin().expect("begin");
-    b.commit().expect("the connection is as good as new");
+    b.commit().expect("the connection is usable");
 }
 
-fn deadlocks_and_lock_timeouts(url: &str) {
-    let database = open_with(url, None, &patient());
-    let (mut a, mut b) = (connect(&*database), connect(&*database));
-    two_rows(&mut a);
-    let (_, failure) = deadlock(&mut a, &mut b);
-    assert_eq!((failure.class, failure.code.as_deref()), (Class::Deadlock, Some("40P01")));
-    a.rollback().expect("rollback");
-    b.rollback().expect("rollback");
-
-    let mut b = connect(&*open_with(url, None, &impatient()));
-    a.begin().expect("begin");
-    write(&mut a, 1, 1).expect("write");
-    b.begin().expect("begin");
-    assert_eq!(fails(write(&mut b, 1, 2), Class::LockTimeout).code.as_deref(), Some("55P03"));
-    b.rollback().expect("rollback");
-    a.commit().expect("commit");
-}
-
-fn constraints(url: &str) {
-    let mut c = connect(&*open(url, None));
-    two_rows(&mut c);
-    fails(try_run(&mut c, "INSERT INTO t VALUES (1, 1)", &[]), Class::Constraint);
-    fails(try_run(&mut c, "INSERT INTO t VALUES (3, NULL)", &[]), Class::Constraint);
-    // Looked at only when the transaction commits.
-    run(&mut c, "CREATE TABLE late (k INT REFERENCES t DEFERRABLE INITIALLY DEFERRED)", &[]);
-    c.begin().expect("begin");
-    run(&mut c, "INSERT INTO late VALUES (77)", &[]);
-    fails(c.commit(), Class::Constraint);
-    assert_eq!(rows(&mut c, "SELECT * FROM late", &[]).len(), 0);
-    run(&mut c, "DROP TABLE late", &[]);
-}
-
-pub(crate) fn failed_transactions_do_not_commit(url: &str) {
-    let mut c = connect(&*open(url, None));
-    two_rows(&mut c);
-    c.begin().expect("begin");
-    write(&mut c, 1, 1).expect("write");
-    fails(try_run(&mut c, "SELECT 1/0", &[]), Class::Other);
-    fails(try_run(&mut c, "SELECT 1", &[]), Class::RolledBack);
-    fails(c.commit(), Class::RolledBack);
-    assert_eq!(read(&mut c, 1), Scalar::Int(0), "nothing happened");
-    c.begin().expect("begin");
-    write(&mut c, 1, 2).expect("write");
-    c.commit().expect("commit");
-    assert_eq!(read(&mut c, 1), Scalar::Int(2));
-}
-
-/// Why repeatable read promises less of rows that come and go: INSERT does not look at the snapshot, and then one key is
-/// there twice.
-fn inserts_look_past_the_snapshot(url: &str) {
+/// Why repeatable read promises less for inserted and deleted rows: INSERT does not use the snapshot, so one key can
+/// appear twice.
+fn inserts_ignore_the_snapshot(url: &str) {
     let database = open(url, Some("repeatable-read"));
     let (mut a, mut b) = (connect(&*database), connect(&*database));
     two_rows(&mut a);
@@ -273,6 +224,17 @@ fn inserts_look_past_the_snapshot(url: &str) {
     assert_eq!(both, [[Scalar::Int(0)], [Scalar::Int(5)]]);
     a.commit().expect("commit");
     assert_eq!(read(&mut b, 1), Scalar::Int(5));
+}
+
+fn deferred_constraints(url: &str) {
+    let mut c = connect(&*open(url, None));
+    two_rows(&mut c);
+    run(&mut c, "CREATE TABLE late (k INT REFERENCES t DEFERRABLE INITIALLY DEFERRED)", &[]);
+    c.begin().expect("begin");
+    run(&mut c, "INSERT INTO late VALUES (77)", &[]);
+    fails(c.commit(), Class::Constraint);
+    assert_eq!(rows(&mut c, "SELECT * FROM late", &[]).len(), 0);
+    run(&mut c, "DROP TABLE late", &[]);
 }
 
 fn savepoints(url: &str) {
@@ -294,39 +256,6 @@ fn changed_tables(url: &str) {
     run(&mut c, "ALTER TABLE t ADD COLUMN w INT", &[]);
     fails(try_run(&mut c, "SELECT * FROM t", &[]), Class::Other);
     assert_eq!(rows(&mut c, "SELECT * FROM t", &[])[0].len(), 3);
-}
-
-fn limits(url: &str) {
-    let options = Options { statement_limit: Duration::from_millis(500), ..Options::default() };
-    let mut c = connect(&*open_with(url, None, &options));
-    let failure = fails(try_run(&mut c, "SELECT pg_sleep(20)", &[]), Class::Other);
-    assert_eq!(failure.code.as_deref(), Some("57014"));
-    assert_eq!(one(&mut c, "SELECT 1"), Scalar::Int(1));
-}
-
-fn refusals(url: &str) {
-    let place = url.rsplit_once('@').expect("a place").1;
-    let options = Options::default();
-    let failure = refusal(&format!("postgres://postgres:secret@{place}"), &options);
-    assert_eq!((failure.class, failure.code.as_deref()), (Class::Denied, Some("28P01")));
-    assert!(!failure.message.contains("secret"), "{failure}");
-    let failure = refusal(&elsewhere(url), &options);
-    assert_eq!((failure.class, failure.code.as_deref()), (Class::Other, Some("3D000")));
-    assert!(failure.message.contains("nowhere") && failure.message.contains("127.0.0.1"), "{failure}");
-    // Port 1 is for a service that has not been seen for decades.
-    let failure = refusal("postgres://postgres@127.0.0.1:1/x", &options);
-    assert_eq!(failure.class, Class::Connection);
-    assert!(failure.message.contains("127.0.0.1:1") && failure.message.contains("refused"), "{failure}");
-    let failure = refusal("postgres://postgres@no-such-host.invalid/x", &options);
-    assert_eq!(failure.class, Class::Connection);
-    let failure = refusal(&format!("postgres://postgres@{place}"), &options);
-    assert_eq!(failure.class, Class::Denied, "{failure}");
-
-    let mut c = connect(&*open(url, None));
-    two_rows(&mut c);
-    run(&mut c, "CREATE ROLE guest LOGIN PASSWORD 'g'", &[]);
-    let mut guest = connect(&*open(&format!("postgres://guest:g@{place}"), None));
-    fails(try_run(&mut guest, "SELECT * FROM t", &[]), Class::Denied);
 }
 
 fn now() -> i64 {
@@ -352,7 +281,8 @@ fn timestamps(url: &str) {
     assert!(stamps.begin.is_some() && stamps.commit.is_none(), "nothing was written: {stamps:?}");
 }
 
-fn a_commit_is_one_whatever_comes_after(url: &str) {
+/// `guest` is the user that the conformance suite created.
+fn a_commit_without_a_timestamp_is_a_commit(url: &str) {
     let place = url.rsplit_once('@').expect("a place").1;
     let mut c = connect(&*open(url, None));
     two_rows(&mut c);
@@ -361,7 +291,7 @@ fn a_commit_is_one_whatever_comes_after(url: &str) {
     let mut guest = connect(&*open(&format!("postgres://guest:g@{place}"), None));
     guest.begin().expect("begin");
     write(&mut guest, 1, 9).expect("write");
-    let stamps = guest.commit().expect("committed, although its time cannot be had");
+    let stamps = guest.commit().expect("committed, although its timestamp cannot be read");
     assert_eq!(stamps.commit, None);
     assert_eq!(read(&mut c, 1), Scalar::Int(9));
     guest.begin().expect("begin");
@@ -387,36 +317,9 @@ fn sleeps_in_commit(c: &mut Conn) {
     );
 }
 
-fn killed(url: &str) {
+fn killed_during_commit(url: &str) {
     let database = open_with(url, None, &patient());
     let mut control = control(&*database);
-    let soon = Duration::from_millis(200);
-
-    // During a statement.
-    let mut c = connect(&*database);
-    let id = c.id().expect("an id");
-    c.begin().expect("begin");
-    let (result, ()) = meanwhile(
-        &mut c,
-        |c| try_run(c, "SELECT pg_sleep(20)", &[]),
-        || {
-            thread::sleep(soon);
-            control.kill(id).expect("killed");
-        },
-    );
-    fails(result, Class::Connection);
-    fails(c.rollback(), Class::Connection);
-    fails(c.begin(), Class::Connection);
-
-    // Between statements: the next one finds out, also when it is a commit.
-    let mut c = connect(&*database);
-    c.begin().expect("begin");
-    run(&mut c, "CREATE TABLE ghost (k INT)", &[]);
-    control.kill(c.id().expect("an id")).expect("killed");
-    thread::sleep(soon);
-    fails(c.commit(), Class::Connection);
-
-    // During a commit.
     let mut c = connect(&*database);
     sleeps_in_commit(&mut c);
     let id = c.id().expect("an id");
@@ -426,39 +329,11 @@ fn killed(url: &str) {
         &mut c,
         |c| c.commit(),
         || {
-            thread::sleep(soon);
+            thread::sleep(Duration::from_millis(200));
             control.kill(id).expect("killed");
         },
     );
     fails(result, Class::Connection);
-    control.kill(id).expect("that it is gone already is no error");
     let mut c = connect(&*database);
     assert_eq!(rows(&mut c, "SELECT * FROM slow", &[]).len(), 0);
-}
-
-fn encryption(url: &str, certificates: &Certificates) {
-    let is_encrypted = |params: &str| {
-        let mut c = connect(&*open(&format!("{url}?{params}"), None));
-        one(&mut c, "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()") == Scalar::Bool(true)
-    };
-    let (root, stranger) = (certificates.root(), certificates.stranger());
-    assert!(!is_encrypted("sslmode=disable"));
-    assert!(is_encrypted("sslmode=prefer"));
-    assert!(is_encrypted("sslmode=require"));
-    assert!(is_encrypted(&format!("sslmode=require&sslrootcert={root}")));
-    assert!(is_encrypted(&format!("sslmode=verify-ca&sslrootcert={root}")));
-    let named = url.replace("127.0.0.1", "localhost");
-    let mut c = connect(&*open(&format!("{named}?sslmode=verify-full&sslrootcert={root}"), None));
-    assert_eq!(one(&mut c, "SELECT 1"), Scalar::Int(1));
-    // The certificate is for localhost and not for the address, and another root did not sign it.
-    let options = Options::default();
-    for params in [
-        format!("sslmode=verify-full&sslrootcert={root}"),
-        format!("sslmode=verify-ca&sslrootcert={stranger}"),
-        format!("sslmode=require&sslrootcert={stranger}"),
-    ] {
-        let failure = refusal(&format!("{url}?{params}"), &options);
-        assert_eq!(failure.class, Class::Connection, "{params}: {failure}");
-        assert!(failure.message.contains("certificate"), "{params}: {failure}");
-    }
 }

@@ -1,4 +1,4 @@
-//! What the tests of all databases do.
+//! Shared by the tests of all databases.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -37,7 +37,7 @@ pub(crate) fn refusal(url: &str, options: &Options) -> Failure {
     }
 }
 
-/// The URL of a database that is not there, on the same server.
+/// The URL of a database that does not exist, on the same server.
 pub(crate) fn elsewhere(url: &str) -> String {
     let (server, _) = url.rsplit_once('/').expect("a database");
     format!("{server}/nowhere")
@@ -61,11 +61,15 @@ pub(crate) fn control(database: &dyn Database) -> Box<dyn Control> {
     database.control().expect("a control").expect("a server")
 }
 
+pub(crate) fn text(text: &str) -> Scalar {
+    Scalar::from(text)
+}
+
 pub(crate) fn try_run(conn: &mut Conn, sql: &str, params: &[Scalar]) -> Result<Answer, Failure> {
     conn.execute(Statement { sql, params })
 }
 
-/// Runs a statement and answers how many rows it found.
+/// Runs a statement and returns its row count.
 pub(crate) fn run(conn: &mut Conn, sql: &str, params: &[Scalar]) -> u64 {
     match try_run(conn, sql, params) {
         Ok(Answer::Count(count)) => count,
@@ -88,7 +92,7 @@ pub(crate) fn one(conn: &mut Conn, sql: &str) -> Scalar {
     rows.remove(0).remove(0)
 }
 
-/// Expects a failure of a class, on one line.
+/// Expects a failure of the class, with a message of one line.
 #[track_caller]
 pub(crate) fn fails<T: std::fmt::Debug>(result: Result<T, Failure>, class: Class) -> Failure {
     let failure = result.expect_err("this must fail");
@@ -115,7 +119,7 @@ pub(crate) fn write(conn: &mut Conn, key: i64, value: i64) -> Result<Answer, Fai
     try_run(conn, WRITE, &[Scalar::Int(value), Scalar::Int(key)])
 }
 
-/// Runs something on a connection elsewhere while something else happens here, and hands back both.
+/// Runs `elsewhere` with the connection on another thread, and `here` at the same time. Returns both results.
 pub(crate) fn meanwhile<T: Send, U>(
     conn: &mut Conn,
     elsewhere: impl FnOnce(&mut Conn) -> T + Send,
@@ -128,17 +132,17 @@ pub(crate) fn meanwhile<T: Send, U>(
     })
 }
 
-/// Waits until a connection waits, or does not.
+/// Polls until the connection waits for a lock, or no longer does.
 pub(crate) fn until_waiting(control: &mut Box<dyn Control>, id: ConnectionId, expected: bool) {
     let start = Instant::now();
     while control.is_waiting(id).expect("an answer") != expected {
-        assert!(start.elapsed() < Duration::from_secs(20), "it never becomes {expected}");
+        assert!(start.elapsed() < Duration::from_secs(20), "waiting never becomes {expected}");
         thread::sleep(Duration::from_millis(3));
     }
 }
 
-/// Two transactions that each want what the other has: one of them must fail with a deadlock, and neither hangs. Answers
-/// with the one that failed.
+/// Two transactions that each need the lock of the other: exactly one must fail, and neither may hang. Returns the index
+/// of the one that failed, and its failure.
 pub(crate) fn deadlock(a: &mut Conn, b: &mut Conn) -> (usize, Failure) {
     a.begin().expect("begin");
     b.begin().expect("begin");
@@ -157,29 +161,4 @@ pub(crate) fn deadlock(a: &mut Conn, b: &mut Conn) -> (usize, Failure) {
         (Ok(_), Err(failure)) => (1, failure),
         other => panic!("not exactly one failed: {other:?}"),
     }
-}
-
-/// Who waits for a lock is seen to wait, and nobody else is.
-pub(crate) fn waiting(url: &str) {
-    let database = open_with(url, None, &patient());
-    let (mut a, mut b) = (connect(&*database), connect(&*database));
-    let mut control = control(&*database);
-    two_rows(&mut a);
-    let (first, second) = (a.id().expect("an id"), b.id().expect("an id"));
-    a.begin().expect("begin");
-    write(&mut a, 1, 1).expect("write");
-    assert!(
-        !control.is_waiting(first).expect("an answer") && !control.is_waiting(second).expect("an answer")
-    );
-    let (result, ()) = meanwhile(
-        &mut b,
-        |b| write(b, 1, 2),
-        || {
-            until_waiting(&mut control, second, true);
-            assert!(!control.is_waiting(first).expect("an answer"), "who has the lock does not wait");
-            a.commit().expect("commit");
-            until_waiting(&mut control, second, false);
-        },
-    );
-    result.expect("it got the lock");
 }

@@ -1,4 +1,4 @@
-//! The names of databases.
+//! Parsing of database URLs.
 
 use std::path::PathBuf;
 
@@ -67,26 +67,26 @@ fn files_and_memory() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn invalid_urls_are_refused() {
     for (text, expected) in [
-        ("", "does not say which kind of database"),
-        ("oracle://h/d", "`oracle:` is no database"),
-        ("localhost/db", "does not say which kind of database"),
-        ("postgres:h/d", "two slashes are missing"),
-        ("postgres://h:0/d", "`0` is no port"),
-        ("postgres://h:70000/d", "`70000` is no port"),
-        ("postgres://h:x/d", "`x` is no port"),
-        ("postgres://h/a/b", "has a slash"),
+        ("", "cannot tell the kind of database"),
+        ("oracle://h/d", "unknown kind of database `oracle:`"),
+        ("localhost/db", "cannot tell the kind of database"),
+        ("postgres:h/d", "expected `//`"),
+        ("postgres://h:0/d", "invalid port `0`"),
+        ("postgres://h:70000/d", "invalid port `70000`"),
+        ("postgres://h:x/d", "invalid port `x`"),
+        ("postgres://h/a/b", "contains a slash"),
         ("postgres://h/%zz", "two hexadecimal digits"),
-        ("postgres://h/%ff", "no UTF-8"),
-        ("postgres://h/d?sslmod=require", "`sslmod` is no parameter"),
-        ("postgres://h/d?sslmode=maybe", "none of `disable`"),
-        ("mysql://h/d?ssl-mode=maybe", "none of `disabled`"),
-        ("mysql://h/d?sslmode=require", "`sslmode` is no parameter"),
+        ("postgres://h/%ff", "not valid UTF-8"),
+        ("postgres://h/d?sslmod=require", "unknown parameter `sslmod`"),
+        ("postgres://h/d?sslmode=maybe", "one of `disable`"),
+        ("mysql://h/d?ssl-mode=maybe", "one of `disabled`"),
+        ("mysql://h/d?sslmode=require", "unknown parameter `sslmode`"),
         ("sqlite::memory:", "write `sqlite:` for a temporary file"),
-        ("sqlite:x?journal=off", "none of `wal`"),
-        ("host=h dbname='x", "a quote is not closed"),
-        ("host=h nonsense=1", "`nonsense` is no parameter"),
+        ("sqlite:x?journal=off", "one of `wal`"),
+        ("host=h dbname='x", "missing closing quote"),
+        ("host=h nonsense=1", "unknown parameter `nonsense`"),
     ] {
         let error = Target::parse(text).expect_err(text).to_string();
         assert!(error.contains(expected), "{text}: {error}");

@@ -1,5 +1,5 @@
-//! What PostgreSQL's binary answers mean. Integers, floats and truth values are themselves; everything else is spelled
-//! as PostgreSQL spells it.
+//! Decodes PostgreSQL's binary values. Integers, floats and booleans keep their type; all other values become PostgreSQL's
+//! text form.
 
 use std::error::Error;
 
@@ -9,7 +9,7 @@ use tokio_postgres::types::{FromSql, Kind, Type};
 use crate::Scalar;
 use crate::database::hex;
 
-/// Whether values of a type can be read.
+/// Whether values of the type can be decoded.
 pub(super) fn is_known(kind: &Type) -> bool {
     match kind.kind() {
         Kind::Array(element) => is_known(element) && !matches!(element.kind(), Kind::Array(_)),
@@ -114,14 +114,15 @@ fn uuid(raw: &[u8]) -> String {
     text
 }
 
-/// Takes a number of bytes off the front.
+/// Splits `N` bytes off the front.
 fn take<const N: usize>(raw: &mut &[u8]) -> Option<[u8; N]> {
     let (head, tail) = raw.split_first_chunk::<N>()?;
     *raw = tail;
     Some(*head)
 }
 
-/// Four decimal digits at a time; `weight` is the power of 10,000 of the first, `scale` the number of decimals shown.
+/// A number in groups of four decimal digits: `weight` is the power of 10,000 of the first group, `scale` the number of
+/// decimals to show.
 fn numeric(mut raw: &[u8]) -> Option<String> {
     let count = i16::from_be_bytes(take(&mut raw)?);
     let weight = i16::from_be_bytes(take(&mut raw)?);
@@ -159,7 +160,7 @@ fn numeric(mut raw: &[u8]) -> Option<String> {
 
 const DAY: i64 = 86_400_000_000;
 
-/// Days since 2000-01-01, by Gregorian rules in both directions. The largest and smallest are infinite.
+/// A date from days since 2000-01-01, in the proleptic Gregorian calendar. The largest and smallest values are infinite.
 fn date(days: i64) -> String {
     match days {
         i64::MAX => return "infinity".to_owned(),
@@ -168,7 +169,7 @@ fn date(days: i64) -> String {
         _ if days == i64::from(i32::MIN) => return "-infinity".to_owned(),
         _ => {}
     }
-    // Counted from 1 March of the year 0, leap days are the last of their year, and of their era of 400 years.
+    // Count from 1 March of the year 0. The leap day is then the last day of its year and of its era of 400 years.
     let since = days + 730_425;
     let era = since.div_euclid(146_097);
     let day = since.rem_euclid(146_097);
@@ -203,7 +204,7 @@ fn timestamp(micros: i64, zone: &str) -> String {
     format!("{day} {}{zone}{era}", time(micros.rem_euclid(DAY)))
 }
 
-/// An array of one dimension, or none; more are flattened, as nobody has asked for them yet.
+/// An array of one dimension or none. More dimensions are flattened.
 fn array(element: &Type, mut raw: &[u8]) -> Option<String> {
     let dimensions = i32::from_be_bytes(take(&mut raw)?);
     let _flags: [u8; 4] = take(&mut raw)?;
@@ -231,7 +232,7 @@ fn array(element: &Type, mut raw: &[u8]) -> Option<String> {
     Some(format!("{{{}}}", cells.join(",")))
 }
 
-/// An element of an array, in quotes where it could be taken for something else.
+/// An element of an array, in quotes if it would be ambiguous without them.
 fn quoted(text: String) -> String {
     let is_plain = !text.is_empty()
         && !text.eq_ignore_ascii_case("null")

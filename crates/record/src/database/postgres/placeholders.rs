@@ -1,6 +1,6 @@
-//! PostgreSQL's notation for parameters: `?` becomes `$1`, `$2` and so on.
+//! Converts parameters to PostgreSQL's notation: `?` becomes `$1`, `$2` and so on.
 //!
-//! A question mark inside quotes, quoted names, dollar quotes and comments is none.
+//! Question marks inside strings, quoted names, dollar quotes and comments are not parameters.
 
 /// Rewrites a statement.
 pub(super) fn numbered(sql: &str) -> String {
@@ -24,7 +24,7 @@ pub(super) fn numbered(sql: &str) -> String {
     text
 }
 
-/// The length of a word, with the string that a word `E` begins: in that one a backslash escapes.
+/// The length of a word. If the word is `E` and a string follows, the string is included: a backslash is an escape in it.
 fn word(text: &str) -> usize {
     let length = text.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$')).unwrap_or(text.len());
     if text[..length].eq_ignore_ascii_case("e") && text[length..].starts_with('\'') {
@@ -34,7 +34,7 @@ fn word(text: &str) -> usize {
     }
 }
 
-/// The length of what begins here and is not looked into, if such a thing begins here.
+/// The length of the string, quoted name or comment that begins here, if any.
 fn opaque(text: &str) -> Option<usize> {
     if text.starts_with("--") {
         return Some(text.find('\n').unwrap_or(text.len()));
@@ -49,7 +49,7 @@ fn opaque(text: &str) -> Option<usize> {
     }
 }
 
-/// A quote written twice inside quotes begins the next string at once, which comes to the same.
+/// The length of a quoted string. A doubled quote ends the string and begins the next one, which has the same effect.
 fn quoted(text: &str, quote: char, escapes: bool) -> usize {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {
@@ -73,7 +73,7 @@ fn dollar_quoted(text: &str) -> Option<usize> {
     Some(text[tag..].find(&text[..tag]).map_or(text.len(), |end| tag + end + tag))
 }
 
-/// Comments of this kind nest.
+/// The length of a block comment. These nest.
 fn comment(text: &str) -> usize {
     let mut depth = 0_u32;
     let mut at = 0;

@@ -1,8 +1,8 @@
-//! Encryption to PostgreSQL, with the meaning that libpq gives to `sslmode`.
+//! Encrypted connections to PostgreSQL. `sslmode` has the same meaning as in libpq.
 //!
-//! `prefer` and `require` encrypt without looking at the certificate (`require` looks if roots are given, as libpq
-//! does); `verify-ca` asks that a known root signed it; `verify-full`, that it is for this host as well. Roots are those
-//! of `sslrootcert`, else the system's.
+//! `prefer` and `require` encrypt without verifying the certificate, except that `require` verifies it if `sslrootcert` is
+//! given. `verify-ca` requires that a trusted root signed the certificate. `verify-full` also requires that it is valid for
+//! the host. The trusted roots are those of `sslrootcert`, or else the system's.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootC
 
 use crate::target::{Params, TargetError};
 
-/// The configuration that the parameters of a URL ask for.
+/// The TLS configuration for the parameters of a URL.
 pub(super) fn client_config(params: &Params) -> Result<ClientConfig, TargetError> {
     let provider = Arc::new(ring::default_provider());
     let roots = params.get("sslrootcert").filter(|path| *path != "system");
@@ -66,7 +66,7 @@ fn system_roots() -> Result<RootCertStore, TargetError> {
     Ok(roots)
 }
 
-/// Lets a certificate pass that a known root signed, whatever host it is for.
+/// Accepts a certificate that a trusted root signed, for any host.
 #[derive(Debug)]
 struct AnyName(Arc<WebPkiServerVerifier>);
 
@@ -80,7 +80,7 @@ impl ServerCertVerifier for AnyName {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         match self.0.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
-            // The name is the last thing that is looked at: everything else was right.
+            // The name is checked last, so everything else is valid.
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) => Ok(ServerCertVerified::assertion()),
@@ -111,7 +111,7 @@ impl ServerCertVerifier for AnyName {
     }
 }
 
-/// Lets every certificate pass whose owner has the key.
+/// Accepts every certificate if the server has its key.
 #[derive(Debug)]
 struct Anyone(Arc<CryptoProvider>);
 

@@ -9,11 +9,10 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{ArgAction, Parser, Subcommand, ValueEnum, ValueHint};
+use isoscope::TimeLimit;
 use isoscope_formats::Format;
 use isoscope_levels::{Anomaly, Level, Topic};
 use isoscope_workload::{Distribution, Duplication, Injection, SpecError, Store};
-
-use crate::commands::check::TimeLimit;
 
 pub(crate) use record::{
     DatabaseArgs, HermitageArgs, LoadArgs, RecordArgs, ScriptArgs, TestArgs, WorkloadArg,
@@ -242,6 +241,15 @@ pub(crate) enum UnknownOrder {
     Late,
     /// Before the next transaction of its session
     InOrder,
+}
+
+impl From<UnknownOrder> for isoscope::UnknownOrder {
+    fn from(order: UnknownOrder) -> Self {
+        match order {
+            UnknownOrder::Late => isoscope::UnknownOrder::Late,
+            UnknownOrder::InOrder => isoscope::UnknownOrder::InOrder,
+        }
+    }
 }
 
 impl JudgeArgs {

@@ -8,11 +8,12 @@ mod commands;
 mod exit;
 mod problems;
 mod terminal;
-mod words;
 
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
+
+use isoscope_report::words;
 
 use crate::args::{Args, Command};
 use crate::exit::Exit;

@@ -35,6 +35,14 @@ pub struct Reading {
     pub text: SourceText,
 }
 
+impl std::ops::Deref for Reading {
+    type Target = History;
+
+    fn deref(&self) -> &History {
+        &self.history
+    }
+}
+
 /// Why no history could be read.
 #[derive(Debug)]
 pub struct Failure {

@@ -386,9 +386,11 @@ impl Judgements<'_> {
 
     /// The certificates of all levels that are not *unknown*.
     pub fn certificates(&self) -> impl Iterator<Item = Certificate> {
-        let history = self.history();
-        let judgements = self.judged.iter().map(|judged| judged.judgement.clone());
-        judgements.filter_map(move |judgement| Certificate::new(history, self.conditions, judgement))
+        let subject = isoscope_certificate::Subject::of(self.history());
+        let decided = |judged: &&Judged| !matches!(judged.judgement.verdict, Verdict::Unknown(_));
+        let conditions = self.conditions;
+        let judged = self.judged.iter().filter(decided);
+        judged.map(move |judged| Certificate { subject, conditions, judgement: judged.judgement.clone() })
     }
 
     /// The report.

@@ -2,6 +2,7 @@
 //!
 //! This file reads, lets the library judge, and decides the exit code. What a report looks like is the library's.
 
+mod certificates;
 mod watch;
 
 use std::path::Path;
@@ -25,9 +26,13 @@ use watch::Shown;
 pub(crate) fn run(args: &CheckArgs, terminal: &Terminal) -> Exit {
     let mut exit = Exit::Holds;
     let mut output = Output::new(args.judge.format);
+    let directory = args.certificates.as_deref();
+    let mut directories =
+        directory.map(|directory| certificates::directories(&args.files, directory).into_iter());
     for file in &args.files {
+        let directory = directories.as_mut().and_then(Iterator::next);
         let result = open::open(file, args.files.len() > 1, &args.read, args.judge.memory, terminal)
-            .and_then(|reading| check(file, reading, &args.judge, terminal));
+            .and_then(|reading| check_and_keep(file, reading, &args.judge, directory.as_deref(), terminal));
         exit = exit.and(match &result {
             Ok(report) => report.verdict.into(),
             Err(failure) if failure.no_room => Exit::Unknown,
@@ -51,6 +56,17 @@ pub(crate) fn check(
     file: &Path,
     reading: Reading,
     args: &JudgeArgs,
+    terminal: &Terminal,
+) -> Result<Report, Failure> {
+    check_and_keep(file, reading, args, None, terminal)
+}
+
+/// The same, with certificates written to a directory.
+fn check_and_keep(
+    file: &Path,
+    reading: Reading,
+    args: &JudgeArgs,
+    directory: Option<&Path>,
     terminal: &Terminal,
 ) -> Result<Report, Failure> {
     if args.trust_timestamps && reading.history.timestamps().is_none() {
@@ -92,6 +108,12 @@ pub(crate) fn check(
     terminal.detail(&format!("checked {} in {seconds:.3} s", words::counted(operations, "operation")));
     if args.certify {
         certify(file, &mut judged, terminal)?;
+    }
+    if let Some(directory) = directory {
+        certificates::write(&judged, directory, terminal).map_err(|message| {
+            terminal.error(&message);
+            failure(message)
+        })?;
     }
     let mut report = judged.report(detail(args.format));
     report.named = args.level.iter().any(|asked| matches!(asked, AskedLevel::One(_)));

@@ -18,6 +18,7 @@ use crate::rounds::{self, Asked, Slices};
 use crate::watch::{Onlooker, Progress};
 
 /// What to check: a history from code, or what was read from a file.
+#[non_exhaustive]
 pub enum Subject<'h> {
     /// A history.
     History(&'h History),

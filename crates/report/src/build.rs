@@ -140,46 +140,55 @@ fn first(unknown: &Unknown) -> Option<Op> {
 fn tell(checked: &Checked<'_>, detail: Detail, results: &mut [LevelResult]) -> Stories {
     let teller = Teller::new(checked.history);
     let own = |judged: &&Judged| checked.repeats(&judged.judgement).is_none();
-    let mut found: Vec<(Level, usize, &Found, Vec<Story>)> = Vec::new();
+    let mut found: Vec<(Level, usize, &Found, Vec<Told>)> = Vec::new();
     for judged in checked.judged.iter().filter(own) {
         let Verdict::Violated(findings) = &judged.judgement.verdict else { continue };
         for (i, finding) in findings.iter().enumerate() {
-            let stories = finding.instances.iter().map(|instance| teller.story(finding.anomaly, instance));
-            found.push((judged.judgement.level, i, finding, stories.collect()));
+            let told = finding.instances.iter().map(|instance| Told {
+                story: teller.story(finding.anomaly, instance),
+                ops: match detail {
+                    Detail::Evidence => teller.operations(finding.anomaly, &instance.evidence),
+                    Detail::Verdicts | Detail::Stories => Vec::new(),
+                },
+            });
+            found.push((judged.judgement.level, i, finding, told.collect()));
         }
     }
     let firsts = results.iter().filter_map(|result| result.reason.as_ref()?.op);
     let mut ops: Vec<Op> = firsts.collect();
-    for (_, _, finding, stories) in &found {
-        ops.extend(stories.iter().flat_map(|story| &story.clauses).flat_map(|clause| &clause.ops));
-        if detail >= Detail::Evidence {
-            let each = finding.instances.iter();
-            ops.extend(each.flat_map(|instance| teller.operations(finding.anomaly, &instance.evidence)));
-        }
+    for told in found.iter().flat_map(|(.., told)| told) {
+        ops.extend(told.story.clauses.iter().flat_map(|clause| &clause.ops).chain(&told.ops));
     }
     let places = snippet::places(checked, ops.into_iter());
-    let writer = Writer { history: checked.history, teller: &teller, places: &places, detail };
+    let writer = Writer { history: checked.history, teller: &teller, places: &places };
     for reason in results.iter_mut().filter_map(|result| result.reason.as_mut()) {
         let Some(op) = reason.op else { continue };
         reason.first = Some(writer.operation(op));
         let label = format!("the first: {}", teller.label(op));
         reason.mark = places.get(&op).map(|place| Mark { place: place.clone(), label, main: true });
     }
-    let mut told = Stories::default();
+    let mut stories = Stories::default();
     let mut involved: BTreeSet<Txn> = BTreeSet::new();
-    for (level, i, finding, stories) in found {
+    for (level, i, finding, told) in found {
         let Some(out) = finding_of(results, level, i) else { continue };
-        for (instance, story) in finding.instances.iter().zip(&stories) {
-            out.occurrences.push(writer.occurrence(finding.anomaly, instance, story));
+        for (instance, Told { story, ops }) in finding.instances.iter().zip(&told) {
+            let mut occurrence = writer.occurrence(instance, story);
             if detail >= Detail::Evidence {
-                involved.extend(writer.cast(finding.anomaly, instance));
+                involved.extend(writer.add_evidence(&mut occurrence, instance, story, ops));
             }
+            out.occurrences.push(occurrence);
         }
-        let casts = stories.iter().map(|story| cast(checked, story)).collect();
-        told.casts.insert((level, i), casts);
+        let casts = told.iter().map(|told| cast(checked, &told.story)).collect();
+        stories.casts.insert((level, i), casts);
     }
-    told.involved = involved.into_iter().map(|txn| writer.transaction(txn)).collect();
-    told
+    stories.involved = involved.into_iter().map(|txn| writer.transaction(txn)).collect();
+    stories
+}
+
+/// An occurrence in words, and the operations that its evidence rests on.
+struct Told {
+    story: Story,
+    ops: Vec<Op>,
 }
 
 fn finding_of(results: &mut [LevelResult], level: Level, i: usize) -> Option<&mut Finding> {

@@ -14,12 +14,11 @@ use isoscope_certificate::{Choice, Evidence, Instance, Node};
 use isoscope_explain::{Outline, Passed, Story, Teller, main_cycle};
 use isoscope_formats::Place;
 use isoscope_history::{History, Key, NO_TIME, Op, OpKind, OpView, Txn};
-use isoscope_levels::Anomaly;
 
 use crate::checked::{elle_name, pattern};
 use crate::model::{
-    Action, Alternative, Clause, Detail, Edge, Finding, Mark, Occurrence, Operation, Proof, Range, Refuted,
-    Seen, Split, Transaction, Value, Why, World, outcome_word,
+    Action, Alternative, Clause, Edge, Finding, Mark, Occurrence, Operation, Proof, Range, Refuted, Seen,
+    Split, Transaction, Value, Why, World, outcome_word,
 };
 
 /// How many choices and refuted alternatives of a proof are written down. A proof may have 200,000 cases, which take
@@ -54,7 +53,6 @@ pub(crate) struct Writer<'a> {
     pub(crate) history: &'a History,
     pub(crate) teller: &'a Teller<'a>,
     pub(crate) places: &'a BTreeMap<Op, Place>,
-    pub(crate) detail: Detail,
 }
 
 /// A finding without its occurrences.
@@ -73,7 +71,8 @@ pub(crate) fn head(finding: &certificate::Finding) -> Finding {
 }
 
 impl Writer<'_> {
-    pub(crate) fn occurrence(&self, anomaly: Anomaly, instance: &Instance, story: &Story) -> Occurrence {
+    /// An occurrence in words.
+    pub(crate) fn occurrence(&self, instance: &Instance, story: &Story) -> Occurrence {
         let mark = |pointer: isoscope_explain::Pointer| {
             let place = self.places.get(&pointer.op)?.clone();
             Some(Mark { place, label: pointer.label, main: story.focus == Some(pointer.op) })
@@ -83,7 +82,7 @@ impl Writer<'_> {
             depth: clause.depth,
             operations: Vec::new(),
         };
-        let mut occurrence = Occurrence {
+        Occurrence {
             headline: story.headline.clone(),
             component: instance.component,
             transactions: Vec::new(),
@@ -95,19 +94,21 @@ impl Writer<'_> {
             clauses: story.clauses.iter().map(clause).collect(),
             told_by_headline: told_by_headline(&instance.evidence),
             marks: self.teller.pointers(story).into_iter().filter_map(mark).collect(),
-        };
-        if self.detail >= Detail::Evidence {
-            self.add_evidence(&mut occurrence, anomaly, instance, story);
         }
-        occurrence
     }
 
-    fn add_evidence(&self, out: &mut Occurrence, anomaly: Anomaly, instance: &Instance, story: &Story) {
-        let ops = self.teller.operations(anomaly, &instance.evidence);
+    /// Adds the evidence, which rests on some operations. Returns the transactions of the occurrence.
+    pub(crate) fn add_evidence(
+        &self,
+        out: &mut Occurrence,
+        instance: &Instance,
+        story: &Story,
+        ops: &[Op],
+    ) -> Vec<Txn> {
         let edges = cycle(&instance.evidence);
-        let txns = transactions(self.history, edges, &ops);
+        let txns = transactions(self.history, edges, ops);
         let places: BTreeMap<Op, usize> = ops.iter().enumerate().map(|(place, &op)| (op, place)).collect();
-        out.transactions = txns.into_iter().map(|txn| self.teller.full_txn(txn)).collect();
+        out.transactions = txns.iter().map(|&txn| self.teller.full_txn(txn)).collect();
         out.operations = ops.iter().map(|&op| self.operation(op)).collect();
         out.edges = self.edges(edges, &places);
         for (out, clause) in out.clauses.iter_mut().zip(&story.clauses) {
@@ -132,12 +133,7 @@ impl Writer<'_> {
                 });
             out.worlds = Some(worlds.collect());
         }
-    }
-
-    /// The transactions of an occurrence.
-    pub(crate) fn cast(&self, anomaly: Anomaly, instance: &Instance) -> Vec<Txn> {
-        let ops = self.teller.operations(anomaly, &instance.evidence);
-        transactions(self.history, cycle(&instance.evidence), &ops)
+        txns
     }
 
     /// A transaction with all its operations.
@@ -259,8 +255,8 @@ impl Writer<'_> {
 
     /// The literature's two letters for an edge, and the key that it is about.
     fn dependency(&self, edge: &certificate::Edge) -> (&'static str, Option<Key>) {
-        let key = |read: &Op| Some(self.history.key_of(*read));
         use certificate::Why;
+        let key = |read: &Op| Some(self.history.key_of(*read));
         match &edge.why {
             Why::Session => ("so", None),
             Why::RealTime => ("rt", None),

@@ -31,8 +31,10 @@ pub(crate) fn run(args: &CheckArgs, terminal: &Terminal) -> Exit {
         directory.map(|directory| certificates::directories(&args.files, directory).into_iter());
     for file in &args.files {
         let directory = directories.as_mut().and_then(Iterator::next);
-        let result = open::open(file, args.files.len() > 1, &args.read, args.judge.memory, terminal)
-            .and_then(|reading| check_and_keep(file, reading, &args.judge, directory.as_deref(), terminal));
+        let judged = open::open(file, args.files.len() > 1, &args.read, args.judge.memory, terminal)
+            .and_then(|reading| judge(file, reading, &args.judge, terminal))
+            .and_then(|judged| keep(judged, directory.as_deref(), terminal));
+        let result = judged.as_ref().map(|judged| report(judged, &args.judge));
         exit = exit.and(match &result {
             Ok(report) => report.verdict.into(),
             Err(failure) if failure.no_room => Exit::Unknown,
@@ -41,34 +43,32 @@ pub(crate) fn run(args: &CheckArgs, terminal: &Terminal) -> Exit {
         if let Ok(report) = &result {
             warn_if_empty(report, terminal);
         }
-        terminal.print(&output.add(file, result.as_ref()));
+        terminal.print(&output.add(file, result.as_ref().map_err(|failure| *failure)));
         if output.files == args.files.len() {
             // The process ends here. To give a large history back piece by piece takes longer than to leave it.
-            std::mem::forget(result);
+            std::mem::forget(judged);
         }
     }
     terminal.print(&output.finish());
     if terminal.lost_output() { exit.and(Exit::Failed) } else { exit }
 }
 
-/// Judges a history at the levels asked for. Fails when a certificate does not convince the verifier.
+/// Checks a history at the levels asked for. Fails when a certificate does not convince the verifier.
 pub(crate) fn check(
     file: &Path,
     reading: Reading,
     args: &JudgeArgs,
     terminal: &Terminal,
 ) -> Result<Report, Failure> {
-    check_and_keep(file, reading, args, None, terminal)
+    judge(file, reading, args, terminal).map(|judged| report(&judged, args))
 }
 
-/// The same, with certificates written to a directory.
-fn check_and_keep(
+fn judge(
     file: &Path,
     reading: Reading,
     args: &JudgeArgs,
-    directory: Option<&Path>,
     terminal: &Terminal,
-) -> Result<Report, Failure> {
+) -> Result<Judgements<'static>, Failure> {
     if args.trust_timestamps && reading.history.timestamps().is_none() {
         let name = visible(&file.display().to_string());
         terminal.warning(&format!("{name} has no database timestamps: --trust-timestamps has no effect"));
@@ -109,15 +109,28 @@ fn check_and_keep(
     if args.certify {
         certify(file, &mut judged, terminal)?;
     }
-    if let Some(directory) = directory {
-        certificates::write(&judged, directory, terminal).map_err(|message| {
-            terminal.error(&message);
-            failure(message)
-        })?;
-    }
+    Ok(judged)
+}
+
+/// Writes certificates to a directory, if they are wanted.
+fn keep<'h>(
+    judged: Judgements<'h>,
+    directory: Option<&Path>,
+    terminal: &Terminal,
+) -> Result<Judgements<'h>, Failure> {
+    let Some(directory) = directory else { return Ok(judged) };
+    certificates::write(&judged, directory, terminal).map_err(|message| {
+        terminal.error(&message);
+        failure(message)
+    })?;
+    Ok(judged)
+}
+
+/// The report that the style asks for.
+fn report(judged: &Judgements<'_>, args: &JudgeArgs) -> Report {
     let mut report = judged.report(detail(args.format));
     report.named = args.level.iter().any(|asked| matches!(asked, AskedLevel::One(_)));
-    Ok(report)
+    report
 }
 
 /// How much of a report a style shows.

@@ -23,29 +23,25 @@ pub(crate) fn run(args: &VerifyArgs, terminal: &Terminal) -> Exit {
 fn verify(history: &History, file: &Path, terminal: &Terminal) -> Exit {
     let name = visible(&file.display().to_string());
     let certificate = File::open(file).map_err(CertificateError::Io).and_then(Certificate::read);
-    let (exit, text) = match certificate {
-        Err(CertificateError::Io(error)) => {
-            terminal.error(&format!("cannot read {name}: {error}"));
-            return Exit::Failed;
-        }
-        Err(error) => (Exit::Violated, refused(&error)),
-        Ok(certificate) => match verify_certificate(history, &certificate) {
-            Err(error) => (Exit::Violated, refused(&error)),
-            Ok(()) => {
-                let judgement = &certificate.judgement;
-                let says = match Word::from(&judgement.verdict) {
-                    Word::Violated => "is violated".to_owned(),
-                    word => word.to_string(),
-                };
-                let text = format!("{}: {} {says}", styled(GOOD, "confirmed"), judgement.level);
-                (Exit::Holds, text)
-            }
-        },
+    if let Err(CertificateError::Io(error)) = &certificate {
+        terminal.error(&format!("cannot read {name}: {error}"));
+        return Exit::Failed;
+    }
+    let confirmed = certificate.map_err(|error| error.to_string()).and_then(|it| confirm(history, &it));
+    let (exit, text) = match confirmed {
+        Ok(what) => (Exit::Holds, format!("{}: {what}", styled(GOOD, "confirmed"))),
+        Err(why) => (Exit::Violated, format!("{}: {}", styled(ERROR, "refused"), visible(&why))),
     };
     terminal.print(&format!("{name}: {text}\n"));
     exit
 }
 
-fn refused(why: &dyn std::fmt::Display) -> String {
-    format!("{}: {}", styled(ERROR, "refused"), visible(&why.to_string()))
+/// What a certificate proves, or why it proves nothing.
+fn confirm(history: &History, certificate: &Certificate) -> Result<String, String> {
+    verify_certificate(history, certificate).map_err(|error| error.to_string())?;
+    let level = certificate.judgement.level;
+    Ok(match Word::from(&certificate.judgement.verdict) {
+        Word::Violated => format!("{level} is violated"),
+        word => format!("{level} {word}"),
+    })
 }

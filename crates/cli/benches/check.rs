@@ -1,8 +1,8 @@
 //! How long a check takes, from a text file to the verdict, beside the best published checker.
 //!
 //! ```text
-//! cargo bench -p isoscope              the histories of the first three rows, growth, threads
-//! cargo bench -p isoscope -- --full    and one of 50 million operations (1.4 GB of text, some minutes)
+//! cargo bench -p isoscope-cli              the histories of the first three rows, growth, threads
+//! cargo bench -p isoscope-cli -- --full    and one of 50 million operations (1.4 GB of text, some minutes)
 //! ```
 //!
 //! Histories are made by `isoscope generate` and checked by a fresh process each time; wall times are the median of

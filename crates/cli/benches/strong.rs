@@ -1,8 +1,8 @@
 //! How long the strong levels take, from a file to the verdict, beside VeriStrong.
 //!
 //! ```text
-//! cargo bench -p isoscope --bench strong              the published histories, where they are beside the project, and growth
-//! cargo bench -p isoscope --bench strong -- --full    and 100,000 transactions with repeated values, one million of
+//! cargo bench -p isoscope-cli --bench strong              the published histories, where they are beside the project, and growth
+//! cargo bench -p isoscope-cli --bench strong -- --full    and 100,000 transactions with repeated values, one million of
 //!                                                     read-modify-writes
 //! ```
 //!

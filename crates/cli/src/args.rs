@@ -9,11 +9,10 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{ArgAction, Parser, Subcommand, ValueEnum, ValueHint};
+use isoscope::TimeLimit;
 use isoscope_formats::Format;
 use isoscope_levels::{Anomaly, Level, Topic};
 use isoscope_workload::{Distribution, Duplication, Injection, SpecError, Store};
-
-use crate::commands::check::TimeLimit;
 
 pub(crate) use record::{
     DatabaseArgs, HermitageArgs, LoadArgs, RecordArgs, ScriptArgs, TestArgs, WorkloadArg,
@@ -80,6 +79,8 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// Check which isolation levels a history satisfies, and tell why not
     Check(CheckArgs),
+    /// Confirm certificates that a check wrote, without the engines that made them
+    Verify(VerifyArgs),
     /// Tell what is in a history: sessions, transactions, outcomes, keys, duplicates
     Stats(StatsArgs),
     /// Convert a history from any format to another, and say what is lost
@@ -194,10 +195,36 @@ pub(crate) struct CheckArgs {
     /// Histories: files, directories, or `-` for standard input; gzip and zstd are transparent
     #[arg(required = true, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub(crate) files: Vec<PathBuf>,
+    /// Write the proof of each verdict to DIR/LEVEL.json, or DIR/FILE/LEVEL.json for several files; `isoscope
+    /// verify` confirms them. Certificates of another history are not overwritten
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) certificates: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) read: ReadArgs,
     #[command(flatten)]
     pub(crate) judge: JudgeArgs,
+}
+
+/// Arguments of `verify`.
+#[derive(clap::Args, Debug)]
+#[command(after_long_help = "Examples:
+  isoscope check --certificates proofs history.edn     write a certificate a level
+  isoscope verify history.edn proofs/*.json            confirm them, in another process, another day
+
+The verifier shares no code with the engines that made the certificates. It refuses a certificate that
+is about another history, was changed or cut off, has another version, or does not prove its verdict.
+
+Exit codes: 0 all certificates are confirmed; 1 one is refused; 254 bad usage; 255 the history or a
+certificate cannot be read.")]
+pub(crate) struct VerifyArgs {
+    /// The history: a file, a directory, or `-` for standard input
+    #[arg(value_name = "HISTORY", value_hint = ValueHint::AnyPath)]
+    pub(crate) history: PathBuf,
+    /// Certificates that `check --certificates` wrote
+    #[arg(required = true, value_name = "CERTIFICATE", value_hint = ValueHint::FilePath)]
+    pub(crate) certificates: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
 }
 
 /// Which levels to check, how far to go, and how to show the verdicts.
@@ -243,6 +270,15 @@ pub(crate) enum UnknownOrder {
     Late,
     /// Before the next transaction of its session
     InOrder,
+}
+
+impl From<UnknownOrder> for isoscope::UnknownOrder {
+    fn from(order: UnknownOrder) -> Self {
+        match order {
+            UnknownOrder::Late => isoscope::UnknownOrder::Late,
+            UnknownOrder::InOrder => isoscope::UnknownOrder::InOrder,
+        }
+    }
 }
 
 impl JudgeArgs {

@@ -17,3 +17,4 @@ pub(crate) mod save;
 pub(crate) mod script;
 pub(crate) mod stats;
 pub(crate) mod test;
+pub(crate) mod verify;

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use isoscope::Word;
+
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -30,6 +32,16 @@ impl Exit {
             Exit::Violated => 2,
             Exit::Failed => 3,
             Exit::Usage => 4,
+        }
+    }
+}
+
+impl From<Word> for Exit {
+    fn from(verdict: Word) -> Exit {
+        match verdict {
+            Word::Holds => Exit::Holds,
+            Word::Violated => Exit::Violated,
+            Word::Unknown => Exit::Unknown,
         }
     }
 }

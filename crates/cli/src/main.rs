@@ -8,11 +8,12 @@ mod commands;
 mod exit;
 mod problems;
 mod terminal;
-mod words;
 
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
+
+use isoscope_report::words;
 
 use crate::args::{Args, Command};
 use crate::exit::Exit;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
 fn run(command: Command, terminal: &Terminal) -> Exit {
     match command {
         Command::Check(args) => commands::check::run(&args, terminal),
+        Command::Verify(args) => commands::verify::run(&args, terminal),
         Command::Stats(args) => commands::stats::run(&args, terminal),
         Command::Convert(args) => commands::convert::run(&args, terminal),
         Command::Generate(args) => commands::generate::run(&args, terminal),

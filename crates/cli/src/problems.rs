@@ -2,7 +2,6 @@
 
 use isoscope_explain::visible;
 use isoscope_formats::{Place, Problem, Severity};
-use serde::Serialize;
 
 use crate::terminal::{BOLD, ERROR, FRAME, Terminal, WARNING, styled};
 
@@ -68,43 +67,4 @@ fn render_place(place: &Place, help: Option<&str>) -> String {
     text.push_str(&format!("{} {bar} {}\n", styled(FRAME, &number), place.excerpt));
     text.push_str(&format!("{gutter} {bar} {indent}{}\n", styled(ERROR, format!("^{label}"))));
     text
-}
-
-/// A problem in machine-readable output.
-#[derive(Serialize)]
-pub(crate) struct ProblemJson<'a> {
-    severity: &'static str,
-    message: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    expected: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    file: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    column: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    offset: Option<u64>,
-}
-
-impl<'a> ProblemJson<'a> {
-    pub(crate) fn list(problems: &'a [Problem]) -> Vec<ProblemJson<'a>> {
-        problems.iter().map(ProblemJson::of).collect()
-    }
-
-    fn of(problem: &'a Problem) -> ProblemJson<'a> {
-        let place = problem.place.as_ref();
-        ProblemJson {
-            severity: match problem.severity {
-                Severity::Error => "error",
-                Severity::Warning => "warning",
-            },
-            message: &problem.message,
-            expected: problem.help.as_deref(),
-            file: place.map(|place| place.file.as_str()),
-            line: place.filter(|place| !place.binary).map(|place| place.line),
-            column: place.filter(|place| !place.binary).map(|place| place.column),
-            offset: place.map(|place| place.offset),
-        }
-    }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use isoscope::Role;
 
 use crate::args::{ColorWhen, Global};
 
@@ -22,6 +23,24 @@ pub(crate) const FRAME: Style = AnsiColor::Blue.on_default().bold();
 /// A text in a style.
 pub(crate) fn styled(style: Style, text: impl std::fmt::Display) -> String {
     format!("{style}{text}{style:#}")
+}
+
+/// How reports are emphasised on a terminal. Where colours are not wanted they are removed from the stream.
+pub(crate) struct Ansi;
+
+impl isoscope::Style for Ansi {
+    fn paint(&self, role: Role, text: &str) -> String {
+        let style = match role {
+            Role::Title => BOLD,
+            Role::Aside => DIM,
+            Role::Bad => ERROR,
+            Role::Doubtful => WARNING,
+            Role::Good => GOOD,
+            Role::Frame => FRAME,
+            _ => Style::new(),
+        };
+        styled(style, text)
+    }
 }
 
 /// The streams of this run and how talkative they are.
@@ -89,6 +108,11 @@ impl Terminal {
     #[allow(clippy::unused_self, reason = "all output goes through the terminal")]
     pub(crate) fn error(&self, text: &str) {
         say(&format!("{}: {text}\n", styled(ERROR, "error")));
+    }
+
+    /// Whether `--verbose` was given.
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.verbose
     }
 
     /// Whether `--quiet` was given.

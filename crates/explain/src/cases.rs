@@ -10,7 +10,7 @@
 
 use std::collections::BTreeSet;
 
-use isoscope_check::{Case, Choice, Edge, Node, Proof, Seen, Why};
+use isoscope_certificate::{Case, Choice, Edge, Node, Proof, Seen, Why};
 use isoscope_history::{Datum, Op, OpView, Txn};
 
 use crate::clause::CYCLE;

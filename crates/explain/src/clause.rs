@@ -5,7 +5,7 @@
 //! transaction is unfolded into the sessions and reads along which it had. Long cycles lose their middle
 //! here, in words; the evidence keeps every edge.
 
-use isoscope_check::{Edge, Node, Seen, Why};
+use isoscope_certificate::{Edge, Node, Seen, Why};
 use isoscope_history::{Datum, Key, Op, OpKind, OpView, Txn};
 use isoscope_levels::Anomaly;
 

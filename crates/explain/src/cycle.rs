@@ -5,7 +5,7 @@
 //! (long fork, snapshot skew). With misses next to each other, each acted on what another was about to change
 //! (write skew).
 
-use isoscope_check::{Edge, Node, Why};
+use isoscope_certificate::{Edge, Node, Why};
 use isoscope_history::{Op, OpKind, OpView, Txn};
 use isoscope_levels::Anomaly;
 

@@ -1,6 +1,6 @@
 //! The first sentence of a story: what happened, told differently for each anomaly.
 
-use isoscope_check::{Edge, Evidence, Node, Seen, Why};
+use isoscope_certificate::{Edge, Evidence, Node, Seen, Why};
 use isoscope_history::{Datum, Op, OpKind, OpView, Txn, Value};
 use isoscope_levels::Anomaly;
 

@@ -1,7 +1,7 @@
 //! Findings in words: what happened, why no order explains it, and which operations show it.
 //!
 //! ```
-//! use isoscope_check::{Evidence, Instance};
+//! use isoscope_certificate::{Evidence, Instance};
 //! use isoscope_explain::Teller;
 //! use isoscope_history::{Op, notation};
 //! use isoscope_levels::Anomaly;

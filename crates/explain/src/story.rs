@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use isoscope_check::{Case, Edge, Evidence, Instance, Node, Proof, Seen, Why};
+use isoscope_certificate::{Case, Edge, Evidence, Instance, Node, Proof, Seen, Why};
 use isoscope_history::{History, Op, Txn};
 use isoscope_levels::Anomaly;
 

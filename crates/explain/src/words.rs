@@ -5,7 +5,7 @@
 //! none, the transaction's place in its session is its name. One way serves the whole history, so that a
 //! reader learns it once.
 
-use isoscope_check::Node;
+use isoscope_certificate::Node;
 use isoscope_history::notation::ValueText;
 use isoscope_history::{
     Datum, History, Intervals, Key, NO_EVENT, NO_TIME, Op, OpKind, OpView, Session, Txn, Value,

@@ -1,6 +1,6 @@
 //! A violation in all worlds, told by one of them: what is supposed there, what happened then, and how many others there are.
 
-use isoscope_check::{Finding, Instance, Question, World, Worlds};
+use isoscope_certificate::{Finding, Instance, Question, World, Worlds};
 use isoscope_history::{Op, OpKind};
 
 use crate::story::{Clause, Teller};

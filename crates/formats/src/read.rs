@@ -36,6 +36,14 @@ pub struct Reading {
     pub text: SourceText,
 }
 
+impl std::ops::Deref for Reading {
+    type Target = History;
+
+    fn deref(&self) -> &History {
+        &self.history
+    }
+}
+
 /// The reason why no history could be read.
 #[derive(Debug)]
 pub struct Failure {

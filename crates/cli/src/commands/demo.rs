@@ -5,7 +5,8 @@
 
 use std::fmt::Write as _;
 
-use isoscope_check::{Options, Verdict};
+use isoscope::report::full;
+use isoscope::{Check, Limits, Report};
 use isoscope_formats::{Format, Input, ReadOptions, Reading, Target, read, write};
 use isoscope_history::notation::OpText;
 use isoscope_history::{History, Key, OpKind, OpView, Txn};
@@ -13,32 +14,32 @@ use isoscope_levels::{Anomaly, Level};
 use isoscope_workload::{Injection, Spec, run as run_workload};
 
 use crate::args::DemoArgs;
-use crate::commands::check::{self, Figures, Limits, Report};
 use crate::exit::Exit;
-use crate::terminal::{BOLD, DIM, FRAME, Terminal, WARNING, styled};
+use crate::terminal::{Ansi, BOLD, DIM, FRAME, Terminal, WARNING, styled};
 use crate::words::{counted, value};
 
 /// What the text is called where it is pointed into.
 const NAME: &str = "demo";
 
 pub(crate) fn run(args: &DemoArgs, terminal: &Terminal) -> Exit {
-    let made = |anomaly| generate(args.seed, anomaly).and_then(|text| judge(&text, terminal));
-    let (report, skewed) = match (made(Anomaly::CausalityViolation), made(Anomaly::WriteSkew)) {
-        (Ok(report), Ok(skewed)) => (report, skewed),
-        (Err(message), _) | (_, Err(message)) => {
-            terminal.error(&message);
-            return Exit::Failed;
-        }
-    };
-    let history = &report.reading.history;
+    let made = |anomaly| generate(args.seed, anomaly).and_then(|text| judge(&text));
+    let ((first, report), (second, skewed)) =
+        match (made(Anomaly::CausalityViolation), made(Anomaly::WriteSkew)) {
+            (Ok(first), Ok(second)) => (first, second),
+            (Err(message), _) | (_, Err(message)) => {
+                terminal.error(&message);
+                return Exit::Failed;
+            }
+        };
+    let history = &first.history;
     let text = [
         heading(1, "A history: a line a session, its transactions one after the other"),
-        sessions(&report),
+        sessions(history, &report),
         about_the_notation(),
         heading(2, "Which isolation levels does it satisfy, and why not the others? (isoscope check)"),
         verdicts(&report),
         heading(3, "Stronger levels: two transactions that each act on what the other changes"),
-        sessions(&skewed),
+        sessions(&second.history, &skewed),
         "\n".to_owned(),
         verdicts(&skewed),
         heading(4, "The first history, as other tools write it (isoscope convert)"),
@@ -53,7 +54,7 @@ pub(crate) fn run(args: &DemoArgs, terminal: &Terminal) -> Exit {
 
 /// The levels, and every anomaly.
 fn verdicts(report: &Report) -> String {
-    let text = check::lattice(report) + &check::anomalies(report);
+    let text = full::lattice(report, &Ansi) + &full::anomalies(report, &Ansi);
     text.trim_end_matches('\n').to_owned() + "\n"
 }
 
@@ -92,21 +93,11 @@ fn op_text(history: &History, op: OpView) -> String {
     format!("{word}({key},{})", value(history, op.value))
 }
 
-fn judge(text: &str, terminal: &Terminal) -> Result<Report, String> {
+fn judge(text: &str) -> Result<(Reading, Report), String> {
     let options = ReadOptions { format: Some(Format::Notation), ..ReadOptions::default() };
     let reading: Reading = read(&Input::text(NAME, text), &options).map_err(|failure| failure.to_string())?;
-    let options = Options { max_anomalies: 1, ..Options::default() };
-    let judged = check::judge(&reading.history, &Level::COMMON, options, Limits::default(), terminal);
-    Ok(Report {
-        file: NAME.to_owned(),
-        figures: Figures::of(&reading.history),
-        reading,
-        judged,
-        without_sessions: Vec::new(),
-        named: false,
-        limits: Limits::default(),
-        seconds: 0.0,
-    })
+    let report = Check::new(&reading).max_anomalies(1).limits(Limits::default()).run();
+    Ok((reading, report))
 }
 
 fn heading(number: usize, text: &str) -> String {
@@ -115,14 +106,17 @@ fn heading(number: usize, text: &str) -> String {
 }
 
 /// The text of the history; the transactions of the anomaly stand out.
-fn sessions(report: &Report) -> String {
-    let history = &report.reading.history;
+fn sessions(history: &History, report: &Report) -> String {
     let culprits = culprits(report);
     let mut out = String::new();
     for session in history.sessions() {
         let txns = history.txns_of(session).map(|txn| {
             let text = txn_text(history, txn, |op| OpText(history, op.id).to_string());
-            if culprits.contains(&txn) { styled(WARNING, text) } else { text }
+            if culprits.contains(&format!("T{}", value(history, history.txn_name(txn)))) {
+                styled(WARNING, text)
+            } else {
+                text
+            }
         });
         let _ = writeln!(out, "  {}", txns.collect::<Vec<_>>().join(" ; "));
     }
@@ -136,19 +130,10 @@ fn about_the_notation() -> String {
 }
 
 /// The transactions whose operations show the first anomaly.
-fn culprits(report: &Report) -> Vec<Txn> {
-    let history = &report.reading.history;
-    let teller = isoscope_explain::Teller::new(history);
-    let verdicts = report.judged.iter().map(|judged| &judged.judgement.verdict);
-    let findings = verdicts.filter_map(|verdict| match verdict {
-        Verdict::Violated(findings) => findings.first(),
-        _ => None,
-    });
-    let shown = findings.take(1).flat_map(|finding| {
-        let instance = finding.instances.first();
-        instance.map(|instance| teller.operations(finding.anomaly, &instance.evidence)).unwrap_or_default()
-    });
-    shown.map(|op| history.txn_of(op)).collect()
+fn culprits(report: &Report) -> Vec<String> {
+    let findings = report.levels.iter().find_map(|result| result.findings.first());
+    let operations = findings.and_then(|finding| finding.occurrences.first()).map(|first| &first.operations);
+    operations.into_iter().flatten().map(|operation| operation.transaction.clone()).collect()
 }
 
 /// The first lines of the history in a format.

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::time::Instant;
 
+use isoscope::room;
 use isoscope_formats::{Failure, Input, ReadOptions, Reading, read};
 
 use crate::args::ReadArgs;
-use crate::commands::check::room;
 use crate::problems;
 use crate::terminal::{Terminal, Unit};
 use crate::words;

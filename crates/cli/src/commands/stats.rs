@@ -6,12 +6,12 @@ use std::path::Path;
 use isoscope_explain::visible;
 use isoscope_formats::{Failure, Problem, Reading};
 use isoscope_history::{History, OpKind, Stats};
+use isoscope_report::ProblemJson;
 use serde::Serialize;
 
 use crate::args::{StatsArgs, Style};
 use crate::commands::open;
 use crate::exit::Exit;
-use crate::problems::ProblemJson;
 use crate::terminal::{BOLD, DIM, Terminal, styled};
 use crate::words::{self, count, counted, percent};
 

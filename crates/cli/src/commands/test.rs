@@ -6,18 +6,19 @@
 
 use std::path::{Path, PathBuf};
 
-use isoscope_check::Verdict;
-use isoscope_explain::{Teller, visible};
+use isoscope::report::{concise, full};
+use isoscope::{Report, Word};
+use isoscope_explain::visible;
 use isoscope_levels::{Anomaly, Level};
 use isoscope_record::{Isolation, Promise};
 use serde_json::{Value as Json, json};
 
 use crate::args::{CheckStyle, ReadArgs, TestArgs};
-use crate::commands::check::{self, Report};
+use crate::commands::check;
 use crate::commands::open;
 use crate::commands::record::{Load, Recorded, create};
 use crate::exit::Exit;
-use crate::terminal::{BOLD, DIM, ERROR, GOOD, Terminal, WARNING, styled};
+use crate::terminal::{Ansi, BOLD, DIM, ERROR, GOOD, Terminal, WARNING, styled};
 use crate::words::{counted, wrap};
 
 pub(crate) fn run(args: &TestArgs, terminal: &Terminal) -> Exit {
@@ -55,7 +56,7 @@ fn test(args: &TestArgs, terminal: &Terminal) -> Result<Exit, Exit> {
     let kept = subject.kept(&report);
     let judged = kept.exit(&recorded);
     // What the report points into must outlive it.
-    let wanted = judged != Exit::Holds || report.exit() != Exit::Holds || args.details;
+    let wanted = judged != Exit::Holds || report.verdict != Word::Holds || args.details;
     let result = TestResult { subject: &subject, kept, recorded: &recorded, report: &report };
     terminal.print(&result.render(args.judge.format, args.details));
     place.settle(wanted, terminal);
@@ -151,18 +152,11 @@ impl Subject {
 
     fn kept(&self, report: &Report) -> Kept {
         match self.promise {
-            Some(Promise { level, .. }) if !report.named => Kept::Promise(level, verdict(report, level)),
-            _ => Kept::Asked(report.exit()),
+            Some(Promise { level, .. }) if !report.named => {
+                Kept::Promise(level, report.verdict_of(level).into())
+            }
+            _ => Kept::Asked(report.verdict.into()),
         }
-    }
-}
-
-fn verdict(report: &Report, level: Level) -> Exit {
-    let judged = report.judged.iter().find(|judged| judged.judgement.level == level);
-    match judged.map(|judged| &judged.judgement.verdict) {
-        Some(Verdict::Holds(_)) => Exit::Holds,
-        Some(Verdict::Violated(_)) => Exit::Violated,
-        Some(Verdict::Unknown(_)) | None => Exit::Unknown,
     }
 }
 
@@ -184,7 +178,7 @@ impl TestResult<'_> {
                 let text = if style == CheckStyle::Json { format!("{value:#}") } else { value.to_string() };
                 format!("{text}\n")
             }
-            CheckStyle::Concise => format!("{}; {}\n", self.verdict(), check::verdicts(report)),
+            CheckStyle::Concise => format!("{}; {}\n", self.verdict(), concise::verdicts(report, &Ansi)),
             CheckStyle::Full if details => {
                 format!("{}\n{}", self.conclusion(), check::render(report, style))
             }
@@ -235,9 +229,8 @@ impl TestResult<'_> {
     /// Which levels hold and which do not, and a sentence for each anomaly.
     fn brief(&self) -> String {
         let report = self.report;
-        let verdicts = check::verdicts(report).replace("; ", "\n  ");
+        let verdicts = concise::verdicts(report, &Ansi).replace("; ", "\n  ");
         let mut text = format!("\n  {verdicts}\n");
-        let teller = Teller::new(&report.reading.history);
         let mut told: Vec<Anomaly> = Vec::new();
         for (level, findings) in report.findings() {
             for finding in &findings {
@@ -250,12 +243,12 @@ impl TestResult<'_> {
                 let count = same().map(|finding| finding.count).sum();
                 let at_least = same().any(|finding| finding.at_least);
                 text.push_str(&self.anomaly(level, anomaly, count, at_least));
-                if let Some(instance) = finding.instances.first() {
-                    text.push_str(&wrap(&teller.story(anomaly, instance).headline, 4, WIDTH));
+                if let Some(occurrence) = finding.occurrences.first() {
+                    text.push_str(&wrap(&occurrence.headline, 4, WIDTH));
                 }
             }
         }
-        if report.exit() == Exit::Violated {
+        if report.verdict == Word::Violated {
             let file = visible(&report.file);
             let more = format!("  --details shows the evidence, and so does `isoscope check {file}`");
             text.push_str(&format!("\n{}\n", styled(DIM, more)));
@@ -273,7 +266,7 @@ impl TestResult<'_> {
             if matters { (styled(ERROR, "✗"), "") } else { (styled(DIM, "·"), ", which is not promised") };
         let times = if count == 1 { "once".to_owned() } else { counted(count, "time") };
         let bound = if at_least { "at least " } else { "" };
-        let title = styled(BOLD, check::title_of(anomaly));
+        let title = styled(BOLD, full::title_of(anomaly));
         format!("\n  {mark} {title}, {bound}{times} ({level} forbids it{promised})\n")
     }
 }
@@ -283,7 +276,7 @@ const WIDTH: usize = 98;
 
 /// A name that promises less than it says deserves a word.
 fn suggested(row: &Isolation, report: &Report) -> String {
-    if verdict(report, row.name_suggests) != Exit::Violated || row.registers.implies(row.name_suggests) {
+    if report.verdict_of(row.name_suggests) != Word::Violated || row.registers.implies(row.name_suggests) {
         return String::new();
     }
     let text = format!(

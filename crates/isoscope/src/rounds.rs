@@ -9,14 +9,15 @@ use std::cmp::Reverse;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use isoscope_check::{Checker, Judgement, Limit, Stage, Unknown, Verdict, Watch};
+use isoscope_certificate::{Judgement, Limit, Unknown, Verdict};
+use isoscope_check::{Checker, Stage, Watch};
 use isoscope_levels::Level;
 
 /// Which part of the time that is left a round may use: one in so many.
 const ROUNDS: [u32; 3] = [8, 2, 1];
 
 /// A watch that also ends when the slice of a level is used up.
-pub(super) struct Slices<'w> {
+pub(crate) struct Slices<'w> {
     watch: &'w dyn Watch,
     began: Instant,
     total: Option<Duration>,
@@ -26,7 +27,7 @@ pub(super) struct Slices<'w> {
 
 impl<'w> Slices<'w> {
     /// Time runs from now on.
-    pub(super) fn new(watch: &'w dyn Watch, total: Option<Duration>) -> Self {
+    pub(crate) fn new(watch: &'w dyn Watch, total: Option<Duration>) -> Self {
         Slices { watch, began: Instant::now(), total, until: AtomicU64::new(u64::MAX) }
     }
 
@@ -63,15 +64,15 @@ impl Watch for Slices<'_> {
 }
 
 /// A level, its judgement, and how long that took in all rounds.
-pub(super) struct Asked {
-    pub(super) level: Level,
-    pub(super) judgement: Judgement,
-    pub(super) seconds: f64,
+pub(crate) struct Asked {
+    pub(crate) level: Level,
+    pub(crate) judgement: Judgement,
+    pub(crate) seconds: f64,
 }
 
 /// Asks for all levels; `before` and `after` are called around every question. Stronger ones are asked first: where one holds the
 /// weaker ones cost nothing, and where a weaker one fails the checker sees it before it searches.
-pub(super) fn ask(
+pub(crate) fn ask(
     checker: &mut Checker<'_>,
     slices: &Slices<'_>,
     levels: &[Level],

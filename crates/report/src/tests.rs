@@ -2,30 +2,67 @@
 
 use std::time::Duration;
 
-use isoscope_check::{
+use isoscope_certificate::{
     Against, Case, Choice, Edge, Evidence, Finding, Instance, Judgement, Limit, Node, Proof, Seen, Through,
     Unknown, Verdict, Why, Witness,
 };
-use isoscope_formats::{Input, ReadOptions, read};
+use isoscope_formats::{Input, ReadOptions, Reading, read};
 use isoscope_history::{Key, Op, Txn};
 use isoscope_levels::{Anomaly, Level};
 
-use super::watch::Staged;
-use super::{Certified, Figures, Judged, Limits, Report, TimeLimit, concise, elle, full, json, junit};
-use crate::exit::Exit;
+use crate::{Certified, Checked, Detail, Judged, Limits, Plain, Report, Settings, Staged, TimeLimit, Word};
 
 const FRACTURED: &str = "T1: w(x,2)\nT5: r(x,2) w(x,9) w(y,3)\nT7: r(y,3) r(x,2)\n";
 
-fn report(text: &str, verdicts: Vec<(Level, Verdict)>, named: bool) -> Report {
+/// A history with the verdicts of a check.
+struct Made {
+    reading: Reading,
+    judged: Vec<Judged>,
+    named: bool,
+    limits: Limits,
+}
+
+impl Made {
+    fn report(&self) -> Report {
+        let checked = Checked {
+            judged: &self.judged,
+            named: self.named,
+            limits: self.limits,
+            settings: Settings { time: Some("--timeout"), memory: Some("--memory") },
+            ..Checked::of(&self.reading)
+        };
+        Report::with_elle(&checked, Detail::Evidence)
+    }
+
+    fn full(&self) -> String {
+        crate::full::render(&self.report(), &Plain)
+    }
+
+    fn concise(&self) -> String {
+        crate::concise::render("h", Ok(&self.report()), &Plain)
+    }
+
+    fn json(&self) -> serde_json::Value {
+        crate::json::render("h", Ok(&self.report()))
+    }
+
+    fn elle(&self) -> String {
+        crate::elle::render("h", Ok(&self.report()))
+    }
+
+    fn junit(&self, file: &str) -> String {
+        let mut suites = crate::junit::Suites::default();
+        suites.add(file, Ok(&self.report()));
+        suites.render()
+    }
+}
+
+fn report(text: &str, verdicts: Vec<(Level, Verdict)>, named: bool) -> Made {
     let reading = read(&Input::text("h", text), &ReadOptions::default()).unwrap();
-    let judged = verdicts.into_iter().map(|(level, verdict)| {
-        let judgement = Judgement { level, verdict, implied_by: None };
-        Judged { judgement, seconds: 0.0, stages: Vec::new(), certified: Certified::No }
-    });
-    let limits = Limits::default();
-    let (file, judged, without_sessions) = ("h".to_owned(), judged.collect(), Vec::new());
-    let figures = Figures::of(&reading.history);
-    Report { file, reading, figures, judged, without_sessions, named, limits, seconds: 0.0 }
+    let judged = verdicts
+        .into_iter()
+        .map(|(level, verdict)| Judged::new(Judgement { level, verdict, implied_by: None }));
+    Made { reading, judged: judged.collect(), named, limits: Limits::default() }
 }
 
 fn fractured_read() -> Verdict {
@@ -54,10 +91,6 @@ fn boundary() -> Vec<(Level, Verdict)> {
         _ => fractured_read(),
     };
     Level::COMMON.map(|level| (level, verdict(level))).into()
-}
-
-fn plain(text: &str) -> String {
-    anstream::adapter::strip_str(text).to_string()
 }
 
 #[test]
@@ -99,11 +132,10 @@ h  3 sessions, 3 transactions, 6 operations
     |            ^ T7 reads x=2
 
 violated: adya-pl-2.99, read-atomic; 12 anomalies of 1 kind
-  `isoscope explain fractured-read` tells what it is and which levels forbid it
 ";
-    assert_eq!(plain(&full::render(&report)), expected);
+    assert_eq!(report.full(), expected);
     assert_eq!(
-        plain(&concise::render("h", Ok(&report))),
+        report.concise(),
         "h: holds: cut-isolation, read-committed; violated: adya-pl-2.99 (12 fractured-read), \
          read-atomic (12 fractured-read)\n"
     );
@@ -115,8 +147,8 @@ fn an_unknown_level_says_why_and_where() {
     let verdicts =
         vec![(Level::ReadCommitted, Verdict::Holds(Witness::default())), (Level::Causal, ambiguous)];
     let report = report(FRACTURED, verdicts, true);
-    assert_eq!(report.exit(), Exit::Unknown);
-    let text = plain(&full::render(&report));
+    assert_eq!(report.report().verdict, Word::Unknown);
+    let text = report.full();
     let expected = "\
 ? causal: 2 reads have several possible writers, and there are more choices than can be tried
    --> h:2:5
@@ -127,26 +159,27 @@ fn an_unknown_level_says_why_and_where() {
 unknown: not every level could be decided
 ";
     assert!(text.ends_with(expected), "{text}");
-    let json = json::render("h", Ok(&report));
+    let json = report.json();
     assert_eq!(json["levels"][1]["reason"]["kind"], "ambiguous");
     assert_eq!(json["levels"][1]["reason"]["first"]["line"], 2);
 }
 
-/// A verdict that the verifier did not get to is no certified one, whatever it is.
+/// A verdict that was to be certified and was not counts as unknown, whatever it is.
 #[test]
-fn what_was_not_certified_in_time_is_unknown_to_the_exit_code() {
+fn a_verdict_not_certified_in_time_counts_as_unknown() {
     for verdict in [Verdict::Holds(Witness::default()), fractured_read()] {
-        let mut report = report(FRACTURED, vec![(Level::ReadAtomic, verdict)], true);
-        report.limits.time = Some(TimeLimit::History(Duration::from_secs(90)));
-        report.judged[0].certified = Certified::Stopped(Limit::Time);
-        assert_eq!(report.exit(), Exit::Unknown);
-        let level = &json::render("h", Ok(&report))["levels"][0];
+        let mut made = report(FRACTURED, vec![(Level::ReadAtomic, verdict)], true);
+        made.limits.time = Some(TimeLimit::History(Duration::from_secs(90)));
+        made.judged[0].certified = Certified::Stopped(Limit::Time);
+        assert_eq!(made.report().verdict, Word::Unknown);
+        let json = made.json();
+        let level = &json["levels"][0];
         assert_eq!(
             (&level["certified"], &level["not_certified"]["kind"]),
             (&false.into(), &"timeout".into())
         );
-        report.judged[0].certified = Certified::Yes;
-        assert_ne!(report.exit(), Exit::Unknown);
+        made.judged[0].certified = Certified::Yes;
+        assert_ne!(made.report().verdict, Word::Unknown);
     }
 }
 
@@ -163,8 +196,8 @@ fn a_limit_is_named_with_what_was_decided_before() {
     };
     let holds = Verdict::Holds(Witness::default());
     let report = verdicts(vec![(Level::Causal, holds), (Level::StrictSnapshot, fractured_read())]);
-    assert_eq!(report.exit(), Exit::Violated);
-    let text = plain(&full::render(&report));
+    assert_eq!(report.report().verdict, Word::Violated);
+    let text = report.full();
     let known = "causal holds, strict-snapshot-isolation is violated";
     let time = format!("? snapshot-isolation: the time limit of 90 s (--timeout) was reached; {known}");
     assert!(text.replace("\n  ", " ").contains(&time), "{text}");
@@ -172,7 +205,7 @@ fn a_limit_is_named_with_what_was_decided_before() {
         text.contains("? serializable: the memory limit of 4.00 GB (--memory) was reached; causal"),
         "{text}"
     );
-    let json = json::render("h", Ok(&report));
+    let json = report.json();
     assert_eq!(
         json["levels"][2]["reason"],
         serde_json::json!({ "kind": "timeout", "message": "the time limit of 90 s (--timeout) was reached",
@@ -181,17 +214,15 @@ fn a_limit_is_named_with_what_was_decided_before() {
     );
     assert_eq!(json["levels"][3]["reason"]["limit"], serde_json::json!({ "bytes": 4_000_000_000_u64 }));
     let nothing = verdicts(Vec::new());
-    assert_eq!(nothing.exit(), Exit::Unknown);
-    let text = plain(&full::render(&nothing));
+    assert_eq!(nothing.report().verdict, Word::Unknown);
+    let text = nothing.full();
     assert!(text.contains("(--timeout) was reached; nothing was decided by then\n"), "{text}");
-    let concise = plain(&concise::render("h", Ok(&nothing)));
+    let concise = nothing.concise();
     assert!(concise.starts_with("h: unknown: snapshot-isolation (the time limit of 90 s"), "{concise}");
-    assert!(elle::render("h", Ok(&nothing)).contains(":valid? :unknown"));
-    let mut suites = junit::Suites::default();
-    suites.add("h", Ok(&nothing));
+    assert!(nothing.elle().contains(":valid? :unknown"));
+    let suites = nothing.junit("h");
     assert!(
         suites
-            .render()
             .contains("<error message=\"the time limit of 90 s (--timeout) was reached\" type=\"timeout\">")
     );
 }
@@ -245,16 +276,15 @@ fn a_proof_by_cases_is_told_and_pointed_into() {
     |            - T2 writes x=2
 
 violated: parallel-snapshot-isolation; 1 anomaly of 1 kind
-  `isoscope explain lost-update` tells what it is and which levels forbid it
 ";
-    let text = plain(&full::render(&report));
+    let text = report.full();
     assert!(text.ends_with(expected), "{text}");
 }
 
 #[test]
 fn json_has_the_main_cycle_and_the_refuted_alternatives() {
     let report = report(LOST_UPDATE, vec![(Level::ParallelSnapshot, lost_update())], true);
-    let json = json::render("h", Ok(&report));
+    let json = report.json();
     let anomaly = &json["levels"][0]["anomalies"][0];
     assert_eq!((&anomaly["through"], &anomaly["elle"]), (&"dependencies".into(), &"lost-update".into()));
     let instance = &anomaly["instances"][0];
@@ -295,7 +325,7 @@ fn a_long_proof_is_not_nested_deeply() {
     cases.push(main.clone());
     proof.cases = cases;
     let report = report(LOST_UPDATE, vec![(Level::ParallelSnapshot, Verdict::Violated(findings))], true);
-    let text = json::render("h", Ok(&report)).to_string();
+    let text = report.json().to_string();
     let parsed: serde_json::Value = serde_json::from_str(&text).unwrap();
     let instance = &parsed["levels"][0]["anomalies"][0]["instances"][0];
     // A choice and what it refutes are two steps of the 1,000 that are written. Issue 12, 15: 598 MB were.
@@ -312,7 +342,7 @@ fn stages_are_listed_with_their_figures() {
         staged(Level::Causal, "saturate", vec![("edges", 7), ("rounds", 2)]),
     ];
     assert_eq!(
-        json::render("h", Ok(&report))["levels"][0]["stages"],
+        report.json()["levels"][0]["stages"],
         serde_json::json!([
             { "stage": "guess", "seconds": 0.5, "level": "read-atomic" },
             { "stage": "saturate", "seconds": 0.5, "edges": 7, "rounds": 2 }
@@ -324,14 +354,14 @@ fn stages_are_listed_with_their_figures() {
 fn a_range_read_has_no_single_value_in_json() {
     let unsupported = Verdict::Unknown(Unknown::Unsupported { operations: 1, first: Op(1) });
     let text = "T1: w(1,5)  T2: range(0,9,{1=5})";
-    let json = json::render("h", Ok(&report(text, vec![(Level::Causal, unsupported)], true)));
+    let json = report(text, vec![(Level::Causal, unsupported)], true).json();
     let first = &json["levels"][0]["reason"]["first"];
     assert_eq!((&first["kind"], &first["value"]), (&"range-read".into(), &serde_json::Value::Null));
 }
 
 #[test]
 fn json_keeps_every_operation_and_edge() {
-    let json = json::render("h", Ok(&report(FRACTURED, vec![(Level::Causal, fractured_read())], true)));
+    let json = report(FRACTURED, vec![(Level::Causal, fractured_read())], true).json();
     let anomaly = &json["levels"][0]["anomalies"][0];
     assert_eq!(anomaly["kind"], "fractured-read");
     assert_eq!((&anomaly["pattern"], &anomaly["against"]), (&"TAP-k".into(), &"causal".into()));
@@ -369,7 +399,7 @@ fn elle_gets_its_own_names() {
     }]);
     let verdicts = vec![(Level::ReadCommitted, aborted.clone()), (Level::Causal, aborted)];
     let report = report("T1!: w(x,\"a\\\"b\")  T2: r(x,\"a\\\"b\")", verdicts, true);
-    let map = elle::render("h", Ok(&report));
+    let map = report.elle();
     let expected = "{:file \"h\", :valid? false, :anomaly-types (:G1a), :anomalies {:G1a [{:op {:index 2, :type :ok, \
                     :process 2, :f :txn, :value [[:r \"x\" \"a\\\"b\"]]}, :mop [:r \"x\" \"a\\\"b\"], :writer \
                     {:index 1, :type :fail, :process 1, :f :txn, :value [[:w \"x\" \"a\\\"b\"]]}, :explanation \
@@ -394,7 +424,7 @@ fn elle_sees_the_reader_in_a_cycle() {
         let Verdict::Violated(mut findings) = fractured_read() else { panic!() };
         findings[0].instances[0].evidence = evidence;
         let verdicts = vec![(Level::ReadAtomic, Verdict::Violated(findings))];
-        elle::render("h", Ok(&report("T1: w(x,1) w(y,2)  T2: r(x,0) r(y,2)", verdicts, true)))
+        report("T1: w(x,1) w(y,2)  T2: r(x,0) r(y,2)", verdicts, true).elle()
     };
     let rw = "{:type :rw, :key \"x\", :value 0, :value' 1, :a-mop-index 0, :b-mop-index 0}";
     let wr = "{:type :wr, :key \"y\", :value 2, :a-mop-index 1, :b-mop-index 1}";
@@ -417,7 +447,7 @@ fn elle_is_told_what_a_cycle_needs() {
     let misses = |from, to, read| edge(from, to, Why::Misses { read: Op(read) });
     let render = |text, anomaly, through, cycle: Vec<Edge>, levels: &[Level]| {
         let verdicts = levels.iter().map(|&l| (l, found(anomaly, through, Evidence::Cycle(cycle.clone()))));
-        elle::render("h", Ok(&report(text, verdicts.collect(), true)))
+        report(text, verdicts.collect(), true).elle()
     };
     let stale = render(
         "T1@0-1: w(x,1)  T2@2-3: r(x,0)",
@@ -464,7 +494,7 @@ fn elle_is_told_what_a_cycle_needs() {
 #[test]
 fn elle_gets_a_lost_update_in_its_shape() {
     let report = report(LOST_UPDATE, vec![(Level::Snapshot, lost_update())], true);
-    let lost = elle::render("h", Ok(&report));
+    let lost = report.elle();
     let txns = "{:index 1, :type :ok, :process 1, :f :txn, :value [[:r \"x\" 0] [:w \"x\" 1]]} \
                 {:index 2, :type :ok, :process 2, :f :txn, :value [[:r \"x\" 0] [:w \"x\" 2]]}";
     let map = format!(":anomalies {{:lost-update [{{:key \"x\", :value 0, :txns [{txns}]}}]}}");
@@ -482,7 +512,7 @@ fn elle_marks_predicates() {
     let edge = |from, to, why| Edge { from: Node::Txn(Txn(from)), to: Node::Txn(Txn(to)), why };
     let render = |text, cycle| {
         let verdict = found(Anomaly::WriteSkew, Through::Dependencies, Evidence::Cycle(cycle));
-        elle::render("h", Ok(&report(text, vec![(Level::Serializable, verdict)], true)))
+        report(text, vec![(Level::Serializable, verdict)], true).elle()
     };
     let misses = |from, to, read| edge(from, to, Why::Misses { read: Op(read) });
     let text = "init=nil  T1: i(:x,1) range(:x,:y,{:x=1})  T2: i(:y,2) range(:x,:y,{:y=2})";
@@ -497,8 +527,8 @@ fn elle_marks_predicates() {
     let skew = vec![misses(0, 1, 2), misses(1, 0, 4)];
     let verdict = found(Anomaly::WriteSkew, Through::Dependencies, Evidence::Cycle(skew));
     let judgement = Judgement { level: Level::Serializable, verdict, implied_by: None };
-    expanded.judged.push(Judged { judgement, seconds: 0.0, stages: Vec::new(), certified: Certified::No });
-    let phantom = elle::render("h", Ok(&expanded));
+    expanded.judged.push(Judged::new(judgement));
+    let phantom = expanded.elle();
     assert!(phantom.contains(":anomaly-types (:G2), "), "{phantom}");
     let step =
         "{:type :rw, :key :y, :value nil, :value' 2, :predicate? true, :a-mop-index 2, :b-mop-index 0}";
@@ -526,7 +556,7 @@ fn elle_looks_at_every_case_of_a_proof() {
     let proof = Evidence::Cases(Proof { cases });
     let verdict = found(Anomaly::ReadSkew, Through::Dependencies, proof);
     let text = "T1: w(x,1) ; T2: r(x,0)  T3: r(x,0) w(x,2)";
-    let map = elle::render("h", Ok(&report(text, vec![(Level::Snapshot, verdict)], true)));
+    let map = report(text, vec![(Level::Snapshot, verdict)], true).elle();
     assert!(map.contains(":anomaly-types (:G-single-item-process)"), "{map}");
     assert!(map.contains("{:type :process, :process 1}"), "{map}");
     assert!(
@@ -552,15 +582,12 @@ fn what_adya_calls_otherwise_is_not_told_twice() {
     let text = format!("{FRACTURED}T8: r(y,3) r(x,2)\n");
     let told = |skew| {
         let verdicts = vec![(Level::AdyaPl299, skew), (Level::ReadAtomic, fractured_read())];
-        plain(&full::render(&report(&text, verdicts, true)))
+        report(&text, verdicts, true).full()
     };
     let same = told(skew(2, 5, 4));
     let (first, second) = same.split_once("✗ adya-pl-2.99 is violated by the same\n\nviolated: ").unwrap();
     assert!(first.contains("✗ read-atomic is violated\n\n  fractured read"), "{same}");
     assert!(second.starts_with("adya-pl-2.99, read-atomic; 13 anomalies of 2 kinds\n"), "{same}");
-    assert!(
-        same.ends_with("`isoscope explain fractured-read` tells what it is and which levels forbid it\n")
-    );
     let other = told(skew(3, 7, 6));
     let heading = "✗ adya-pl-2.99 is violated\n\n  read skew (G-single-item): once\n\n  T8 read y=3 from T5, and yet it read";
     assert!(other.contains(heading), "{other}");
@@ -572,7 +599,7 @@ fn a_finding_says_what_it_needs() {
     let cycle = vec![edge(0, 1, Why::RealTime), edge(1, 0, Why::Misses { read: Op(1) })];
     let verdict = found(Anomaly::ReadSkew, Through::RealTime, Evidence::Cycle(cycle));
     let report = report("T1@0-1: w(x,1)  T2@2-3: r(x,0)", vec![(Level::StrictSnapshot, verdict)], true);
-    let text = plain(&full::render(&report));
+    let text = report.full();
     assert!(text.contains("\n  read skew (G-single-item-realtime, through real time): once\n"), "{text}");
     assert!(
         text.contains("  T1 had returned before T2 was invoked, and yet T2 read x=0, which T1"),
@@ -598,8 +625,7 @@ fn junit_escapes_what_xml_cannot_hold() {
         (Level::Serializable, Verdict::Unknown(Unknown::Limit(Limit::Proof))),
     ];
     let report = report("T1: r(x,\"<&\u{1}>\")", verdicts, true);
-    let mut suites = junit::Suites::default();
-    suites.add("a&b\u{1}", Ok(&report));
+    let suites = report.junit("a&b\u{1}");
     let expected = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>
 <testsuites name=\"isoscope\" tests=\"4\" failures=\"1\" errors=\"2\">
   <testsuite name=\"a&amp;b\u{fffd}\" tests=\"4\" failures=\"1\" errors=\"2\" time=\"0.000\">
@@ -620,7 +646,7 @@ fn junit_escapes_what_xml_cannot_hold() {
   </testsuite>
 </testsuites>
 ";
-    assert_eq!(suites.render(), expected);
+    assert_eq!(suites, expected);
 }
 
 /// A count that may be too low says so in every style.
@@ -629,15 +655,14 @@ fn a_lower_bound_is_said_to_be_one() {
     let Verdict::Violated(mut findings) = fractured_read() else { panic!() };
     findings[0].at_least = true;
     let report = report(FRACTURED, vec![(Level::ReadAtomic, Verdict::Violated(findings))], true);
-    let full = plain(&full::render(&report));
+    let full = report.full();
     assert!(full.contains("order): at least 12 in 3 components, the shortest shown"), "{full}");
     assert!(full.contains("; at least 12 anomalies of 1 kind"), "{full}");
-    assert!(plain(&concise::render("h", Ok(&report))).contains("(at least 12 fractured-read)"));
-    let json = json::render("h", Ok(&report));
+    assert!(report.concise().contains("(at least 12 fractured-read)"));
+    let json = report.json();
     assert_eq!(json["levels"][0]["anomalies"][0]["count_is_lower_bound"], true);
-    let elle = elle::render("h", Ok(&report));
+    let elle = report.elle();
     assert!(elle.contains(":at-least {:G-single-item 12}"), "{elle}");
-    let mut suites = junit::Suites::default();
-    suites.add("h", Ok(&report));
-    assert!(suites.render().contains("fractured-read: at least 12, of which 1 are shown"));
+    let suites = report.junit("h");
+    assert!(suites.contains("fractured-read: at least 12, of which 1 are shown"));
 }

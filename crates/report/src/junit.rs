@@ -3,17 +3,15 @@
 //! A file is a test suite and a level a test case. A violated level is a failure with its stories. An unknown
 //! one is an error, so that nobody takes it for green.
 
-use isoscope_check::{Finding, Verdict};
-use isoscope_explain::Teller;
-use isoscope_formats::Failure;
 use isoscope_levels::Level;
 
-use super::report::{Judged, Report};
+use crate::Outcome;
+use crate::model::{Finding, LevelResult, Word};
 use crate::words::count;
 
 /// The suites so far.
 #[derive(Default)]
-pub(crate) struct Suites {
+pub struct Suites {
     text: String,
     tests: usize,
     failures: usize,
@@ -25,12 +23,12 @@ pub(crate) struct Suites {
 
 impl Suites {
     /// Suites of a database that promises a level.
-    pub(crate) fn of_promise(promise: Level) -> Suites {
+    pub fn of_promise(promise: Level) -> Suites {
         Suites { promise: Some(promise), ..Suites::default() }
     }
 
     /// Adds the suite of a file.
-    pub(crate) fn add(&mut self, file: &str, outcome: Result<&Report, &Failure>) {
+    pub fn add(&mut self, file: &str, outcome: Outcome<'_>) {
         let mut suite = Suites { promise: self.promise, ..Suites::default() };
         let seconds = match outcome {
             Err(failure) => {
@@ -42,9 +40,8 @@ impl Suites {
                 0.0
             }
             Ok(report) => {
-                let teller = Teller::new(&report.reading.history);
-                for judged in &report.judged {
-                    suite.level(file, judged, report, &teller);
+                for result in &report.levels {
+                    suite.level(file, result);
                 }
                 report.seconds
             }
@@ -61,25 +58,26 @@ impl Suites {
         self.errors += errors;
     }
 
-    fn level(&mut self, file: &str, judged: &Judged, report: &Report, teller: &Teller<'_>) {
-        let promised = self.promise.is_none_or(|promise| promise.implies(judged.judgement.level));
-        let body = match &judged.judgement.verdict {
-            Verdict::Holds(_) => String::new(),
+    fn level(&mut self, file: &str, result: &LevelResult) {
+        let promised = self.promise.is_none_or(|promise| promise.implies(result.level));
+        let body = match result.verdict {
+            Word::Holds => String::new(),
             _ if !promised => {
                 self.skipped += 1;
                 "      <skipped message=\"not promised\"/>\n".to_owned()
             }
-            Verdict::Violated(findings) => {
+            Word::Violated => {
                 self.failures += 1;
-                violation(findings, report.repeats(&judged.judgement), teller)
+                violation(&result.findings, result.repeats)
             }
-            Verdict::Unknown(unknown) => {
+            Word::Unknown => {
                 self.errors += 1;
-                let (kind, message) = report.reason(unknown);
-                element("error", &message, kind, "")
+                let reason = result.reason.as_ref();
+                let kind = reason.map_or("unknown", |reason| reason.kind.name());
+                element("error", reason.map_or("", |reason| &reason.message), kind, "")
             }
         };
-        self.case(file, judged.judgement.level.name(), judged.seconds, &body);
+        self.case(file, result.level.name(), result.seconds, &body);
     }
 
     fn case(&mut self, file: &str, name: &str, seconds: f64, body: &str) {
@@ -93,7 +91,7 @@ impl Suites {
     }
 
     /// The whole document.
-    pub(crate) fn render(&self) -> String {
+    pub fn render(&self) -> String {
         let Suites { text, tests, failures, errors, .. } = self;
         format!(
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"isoscope\" tests=\"{tests}\" \
@@ -103,13 +101,13 @@ impl Suites {
 }
 
 /// The stories of a level, or the weaker level that has them.
-fn violation(findings: &[Finding], repeats: Option<Level>, teller: &Teller<'_>) -> String {
+fn violation(findings: &[Finding], repeats: Option<Level>) -> String {
     let kinds: Vec<&str> = findings.iter().map(|finding| finding.anomaly.name()).collect();
     let kinds = kinds.join(" ");
     if let Some(weaker) = repeats {
         return element("failure", &format!("{weaker} is violated, which this level implies"), &kinds, "");
     }
-    let stories = stories(findings, teller);
+    let stories = stories(findings);
     let message = stories.first().map_or("violated", String::as_str);
     let counts = findings.iter().filter(|finding| finding.at_least).map(counted);
     let told: Vec<String> = counts.chain(stories.iter().cloned()).collect();
@@ -118,19 +116,19 @@ fn violation(findings: &[Finding], repeats: Option<Level>, teller: &Teller<'_>) 
 
 /// `write-skew: at least 16, of which 3 are shown`.
 fn counted(finding: &Finding) -> String {
-    let shown = count(finding.instances.len() as u64);
+    let shown = count(finding.occurrences.len() as u64);
     format!("{}: at least {}, of which {shown} are shown", finding.anomaly, count(finding.count))
 }
 
 /// Each occurrence in words, with its proof.
-fn stories(findings: &[Finding], teller: &Teller<'_>) -> Vec<String> {
-    let all = findings.iter().flat_map(|f| f.instances.iter().map(move |instance| (f.anomaly, instance)));
-    let told = all.map(|(anomaly, instance)| {
-        let story = teller.story(anomaly, instance);
-        let clauses = story.clauses.iter();
+fn stories(findings: &[Finding]) -> Vec<String> {
+    let all =
+        findings.iter().flat_map(|f| f.occurrences.iter().map(move |occurrence| (f.anomaly, occurrence)));
+    let told = all.map(|(anomaly, occurrence)| {
+        let clauses = occurrence.clauses.iter();
         let clauses =
             clauses.map(|clause| format!("\n{}- {}", "  ".repeat(clause.depth.into()), clause.text));
-        format!("{anomaly}: {}{}", story.headline, clauses.collect::<String>())
+        format!("{anomaly}: {occurrence}{}", clauses.collect::<String>())
     });
     told.collect()
 }

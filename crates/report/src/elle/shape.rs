@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use isoscope_check::{Case, Edge, Evidence, Finding, Instance, Node, Why};
+use isoscope_certificate::{Case, Edge, Evidence, Finding, Instance, Node, Why};
 use isoscope_explain::Teller;
 use isoscope_history::{Datum, History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
 use isoscope_levels::Anomaly;
@@ -14,8 +14,8 @@ use isoscope_levels::Anomaly;
 use super::models::{along, orders};
 use super::ops::{completion, join, list, mop, text, value};
 use super::steps::Drawn;
-use crate::commands::check::json::cycle;
-use crate::commands::check::report::{Report, elle_name};
+use crate::checked::{Checked, elle_name};
+use crate::evidence::cycle;
 
 /// All occurrences by keyword, each once.
 #[derive(Default)]
@@ -27,17 +27,15 @@ pub(super) struct Anomalies {
 
 impl Anomalies {
     /// What a report found. A finding that several levels share is listed once.
-    pub(super) fn of(report: &Report) -> Anomalies {
+    pub(super) fn of(report: &Checked<'_>) -> Anomalies {
         let mut anomalies = Anomalies::default();
-        let findings = report.findings();
-        if findings.is_empty() {
+        if report.distinct().next().is_none() {
             return anomalies;
         }
-        let history = &report.reading.history;
+        let history = report.history;
         let teller = Teller::new(history);
         let mut lost = Lost::default();
-        let with = findings.iter().flat_map(|(_, findings)| findings.iter().copied());
-        for finding in with.chain(report.findings_without_sessions()) {
+        for finding in report.distinct().chain(report.findings_without_sessions()) {
             for (i, instance) in finding.instances.iter().enumerate() {
                 let open = if i == 0 && finding.at_least { finding.count } else { 0 };
                 if finding.anomaly == Anomaly::LostUpdate && lost.add(history, &instance.evidence) {

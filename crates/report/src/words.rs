@@ -7,7 +7,7 @@ use isoscope_history::notation::ValueText;
 use isoscope_history::{History, Value};
 
 /// A count with its thousands apart: `1,234,567`.
-pub(crate) fn count(n: u64) -> String {
+pub fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
     for (i, digit) in digits.chars().enumerate() {
@@ -20,22 +20,22 @@ pub(crate) fn count(n: u64) -> String {
 }
 
 /// A count and its noun: `1 key`, `2 keys`.
-pub(crate) fn counted(n: u64, noun: &str) -> String {
+pub fn counted(n: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(n), if n == 1 { "" } else { "s" })
 }
 
 /// A share of a whole as a percentage with one decimal.
-pub(crate) fn percent(part: u64, whole: u64) -> String {
+pub fn percent(part: u64, whole: u64) -> String {
     ratio(part as f64 / whole.max(1) as f64)
 }
 
 /// A share between 0 and 1 as a percentage with one decimal.
-pub(crate) fn ratio(share: f64) -> String {
+pub fn ratio(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
 /// A number of bytes.
-pub(crate) fn bytes(n: f64) -> String {
+pub fn bytes(n: f64) -> String {
     match n {
         ..1e3 => format!("{n:.0} B"),
         1e3..1e6 => format!("{:.1} kB", n / 1e3),
@@ -45,13 +45,13 @@ pub(crate) fn bytes(n: f64) -> String {
 }
 
 /// A duration.
-pub(crate) fn duration(nanoseconds: i64) -> String {
+pub fn duration(nanoseconds: i64) -> String {
     let seconds = nanoseconds as f64 / 1e9;
     if seconds < 1.0 { format!("{:.1} ms", seconds * 1e3) } else { format!("{seconds:.1} s") }
 }
 
 /// A span of time as a person would give it: `500 ms`, `30 s`, `5 min`, `1.5 h`.
-pub(crate) fn span(time: Duration) -> String {
+pub fn span(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     match seconds {
         ..1.0 => format!("{} ms", seconds * 1e3),
@@ -62,13 +62,13 @@ pub(crate) fn span(time: Duration) -> String {
 }
 
 /// A value or name, shortened.
-pub(crate) fn value(history: &History, value: Value) -> String {
+pub fn value(history: &History, value: Value) -> String {
     let text = visible(&ValueText(history, value).to_string());
     if text.chars().count() <= 40 { text } else { text.chars().take(39).chain(['…']).collect() }
 }
 
 /// A text in lines of at most `width` characters, each indented.
-pub(crate) fn wrap(text: &str, indent: usize, width: usize) -> String {
+pub fn wrap(text: &str, indent: usize, width: usize) -> String {
     let mut out = String::new();
     let mut column = width;
     for word in text.split_whitespace() {

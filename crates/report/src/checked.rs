@@ -1,76 +1,185 @@
-//! What a check found, before it is put into any form.
+//! What a check found, before a report is made of it.
 
-use isoscope_check::{Against, Finding, Judgement, Limit, Through, Unknown, Verdict};
-use isoscope_formats::Reading;
+use std::time::Duration;
+
+use isoscope_certificate::{Against, Finding, Judgement, Limit, Through, Unknown, Verdict};
+use isoscope_formats::{Format, Problem, Reading, SourceText};
 use isoscope_history::{History, Outcome, Txn, Value};
 use isoscope_levels::{ELLE_PROCESS, ELLE_REALTIME, Level};
 
-use super::watch::{Limits, Staged, TimeLimit};
-use crate::exit::Exit;
+use crate::model::{Trouble, Word};
 use crate::words::{bytes, count, counted, span};
 
+/// What a check may use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// How long it may take.
+    pub time: Option<TimeLimit>,
+    /// Bytes resident in memory, of the whole process.
+    pub memory: Option<u64>,
+}
+
+/// How long a check may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeLimit {
+    /// All levels of a history together.
+    History(Duration),
+    /// Each level by itself.
+    Level(Duration),
+}
+
+impl TimeLimit {
+    /// Unless the user sets another: long enough for nearly all histories, short enough to wait for.
+    pub const DEFAULT: TimeLimit = TimeLimit::Level(Duration::from_secs(60));
+
+    /// How long that is.
+    pub fn duration(self) -> Duration {
+        let (TimeLimit::History(time) | TimeLimit::Level(time)) = self;
+        time
+    }
+}
+
+/// What the program calls its limits, for messages that say which setting to change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// The time limit, such as `--timeout`.
+    pub time: Option<&'static str>,
+    /// The memory limit.
+    pub memory: Option<&'static str>,
+}
+
+/// A stage that has ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Staged {
+    /// The level that it is of.
+    pub level: Level,
+    /// What was done.
+    pub name: &'static str,
+    /// How long it took.
+    pub seconds: f64,
+    /// What it counted.
+    pub figures: Vec<(&'static str, u64)>,
+}
+
 /// A level's verdict, how long it took, and whether the verifier confirmed it.
-pub(crate) struct Judged {
-    pub(crate) judgement: Judgement,
-    pub(crate) seconds: f64,
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judged {
+    /// The level and its verdict.
+    pub judgement: Judgement,
+    /// How long it took.
+    pub seconds: f64,
     /// What was done to decide it.
-    pub(crate) stages: Vec<Staged>,
-    pub(crate) certified: Certified,
+    pub stages: Vec<Staged>,
+    /// Whether the verifier confirmed it.
+    pub certified: Certified,
+}
+
+impl Judged {
+    /// A judgement of which nothing else is known.
+    pub fn new(judgement: Judgement) -> Judged {
+        Judged { judgement, seconds: 0.0, stages: Vec::new(), certified: Certified::No }
+    }
 }
 
 /// Whether the verifier confirmed a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Certified {
-    /// It was not asked, or there is nothing to confirm.
+#[non_exhaustive]
+pub enum Certified {
+    /// The verifier was not asked, or there is nothing to confirm.
     No,
+    /// It confirmed the verdict.
     Yes,
     /// It reached a limit before it had an answer.
     Stopped(Limit),
 }
 
 /// How much a file holds, as it was read.
-#[derive(Clone, Copy)]
-pub(crate) struct Figures {
-    pub(crate) sessions: usize,
-    pub(crate) operations: usize,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Figures {
+    /// How many sessions.
+    pub sessions: usize,
+    /// How many operations.
+    pub operations: usize,
 }
 
 impl Figures {
-    pub(crate) fn of(history: &History) -> Figures {
+    /// The figures of a history.
+    pub fn of(history: &History) -> Figures {
         Figures { sessions: history.session_count(), operations: history.op_count() }
     }
 }
 
-/// The verdicts on one file.
-pub(crate) struct Report {
+/// The verdicts on one history, from which a [`Report`](crate::Report) is made.
+#[derive(Clone)]
+pub struct Checked<'h> {
     /// The file as the user named it.
-    pub(crate) file: String,
-    /// What was read; its history is the one that was judged, with range reads as reads of single keys.
-    pub(crate) reading: Reading,
-    pub(crate) figures: Figures,
+    pub file: String,
+    /// The history that was judged, with range reads as reads of single keys.
+    pub history: &'h History,
+    /// The text it was read from, if it was read.
+    pub text: Option<&'h SourceText>,
+    /// The format it was in.
+    pub format: Option<Format>,
+    /// Warnings about the input.
+    pub warnings: &'h [Problem],
+    /// How much the input holds.
+    pub figures: Figures,
     /// In the order the levels were asked for; weaker ones first when none was named.
-    pub(crate) judged: Vec<Judged>,
-    /// Levels judged once more without the order of sessions, for the styles that tell the two apart.
-    pub(crate) without_sessions: Vec<Judgement>,
-    /// Whether the user named the levels. If not, the question is where the boundary lies.
-    pub(crate) named: bool,
+    pub judged: &'h [Judged],
+    /// Levels judged once more without the order of sessions, for Elle, which distinguishes the two forms.
+    pub without_sessions: &'h [Judgement],
+    /// Whether the user named the levels. If not, the question is which levels hold.
+    pub named: bool,
     /// What the check was allowed to use.
-    pub(crate) limits: Limits,
+    pub limits: Limits,
+    /// What the program calls its limits.
+    pub settings: Settings,
     /// How long the check took, without reading and verifying.
-    pub(crate) seconds: f64,
+    pub seconds: f64,
 }
 
-impl Report {
-    pub(crate) fn exit(&self) -> Exit {
-        self.judged.iter().fold(Exit::Holds, |exit, judged| {
-            exit.and(match judged.judgement.verdict {
-                // Who asks for certified verdicts has none here.
-                _ if matches!(judged.certified, Certified::Stopped(_)) => Exit::Unknown,
-                Verdict::Holds(_) => Exit::Holds,
-                Verdict::Violated(_) => Exit::Violated,
-                Verdict::Unknown(_) => Exit::Unknown,
-            })
-        })
+impl<'h> Checked<'h> {
+    /// A history that was made in code, without verdicts so far.
+    pub fn history(name: &str, history: &'h History) -> Checked<'h> {
+        Checked {
+            file: name.to_owned(),
+            history,
+            text: None,
+            format: None,
+            warnings: &[],
+            figures: Figures::of(history),
+            judged: &[],
+            without_sessions: &[],
+            named: true,
+            limits: Limits::default(),
+            settings: Settings::default(),
+            seconds: 0.0,
+        }
+    }
+
+    /// A history that was read, without verdicts so far.
+    pub fn of(reading: &'h Reading) -> Checked<'h> {
+        let files = reading.history.sources().files();
+        let name = files.first().map_or("history", |file| file.name.as_ref());
+        Checked {
+            text: Some(&reading.text),
+            format: Some(reading.format),
+            warnings: &reading.warnings,
+            ..Checked::history(name, &reading.history)
+        }
+    }
+}
+
+impl Checked<'_> {
+    /// The worst verdict. One that was to be certified and was not, because of a limit, counts as *unknown*.
+    pub(crate) fn verdict(&self) -> Word {
+        let verdicts = self.judged.iter().map(|judged| match judged.certified {
+            Certified::Stopped(_) => Word::Unknown,
+            Certified::No | Certified::Yes => Word::from(&judged.judgement.verdict),
+        });
+        let all: Vec<Word> = verdicts.collect();
+        let worst = [Word::Violated, Word::Unknown].into_iter().find(|word| all.contains(word));
+        worst.unwrap_or(Word::Holds)
     }
 
     pub(crate) fn nothing_to_check(&self) -> bool {
@@ -103,7 +212,7 @@ impl Report {
     /// The findings of the levels that were decided by themselves, weaker levels first, each finding once:
     /// what a stronger level only repeats is left out. Adya's repeatable read has names of its own for what weaker
     /// levels tell more exactly, and comes after them.
-    pub(crate) fn findings(&self) -> Vec<(Level, Vec<&Finding>)> {
+    pub(crate) fn findings(&self) -> Vec<(Level, Vec<usize>)> {
         let mut judgements: Vec<&Judgement> = self.judged.iter().map(|judged| &judged.judgement).collect();
         judgements.sort_by_key(|judgement| match judgement.level {
             Level::AdyaPl299 => (Level::Serializable, Level::AdyaPl299),
@@ -116,14 +225,26 @@ impl Report {
             if self.repeats(judgement).is_some() {
                 continue;
             }
-            let new: Vec<&Finding> =
-                all.iter().filter(|finding| !told.iter().any(|t| same(t, finding))).collect();
-            told.extend(&new);
+            let is_new = |finding: &Finding| !told.iter().any(|known| same(known, finding));
+            let new: Vec<usize> = (0..all.len()).filter(|&i| is_new(&all[i])).collect();
+            told.extend(new.iter().map(|&i| &all[i]));
             if !new.is_empty() {
                 findings.push((judgement.level, new));
             }
         }
         findings
+    }
+
+    /// The same findings, one after the other.
+    pub(crate) fn distinct(&self) -> impl Iterator<Item = &Finding> {
+        self.findings().into_iter().flat_map(|(level, places)| {
+            let judged = self.judged.iter().find(|judged| judged.judgement.level == level);
+            let findings = match judged.map(|judged| &judged.judgement.verdict) {
+                Some(Verdict::Violated(findings)) => findings.as_slice(),
+                _ => &[],
+            };
+            places.into_iter().filter_map(|i| findings.get(i))
+        })
     }
 
     /// What was found without the order of sessions.
@@ -141,40 +262,47 @@ impl Report {
     }
 
     /// Why a level is unknown, for machines and for people.
-    pub(crate) fn reason(&self, unknown: &Unknown) -> (&'static str, String) {
+    pub(crate) fn reason(&self, unknown: &Unknown) -> (Trouble, String) {
+        let Settings { time: time_setting, memory: memory_setting } = self.settings;
         match unknown {
             Unknown::NothingToCheck => {
-                ("nothing-to-check", format!("{}: there is nothing to judge", vacuous(&self.reading.history)))
+                (Trouble::NothingToCheck, format!("{}: there is nothing to judge", vacuous(self.history)))
             }
             Unknown::Ambiguous { reads, .. } => {
                 let have = if *reads == 1 { "has" } else { "have" };
                 let reads = counted(*reads, "read");
                 let why = "several possible writers, and there are more choices than can be tried";
-                ("ambiguous", format!("{reads} {have} {why}"))
+                (Trouble::Ambiguous, format!("{reads} {have} {why}"))
             }
             Unknown::Unsupported { operations, .. } => {
                 let are = if *operations == 1 { "is" } else { "are" };
                 let operations = counted(*operations, "operation");
-                ("unsupported", format!("{operations} {are} of a kind that cannot be judged yet"))
+                (Trouble::Unsupported, format!("{operations} {are} of a kind that cannot be judged yet"))
             }
             Unknown::Limit(Limit::Time) => {
                 let limit = match self.limits.time {
                     None => String::new(),
-                    Some(TimeLimit::History(time)) => format!(" of {} (--timeout)", span(time)),
+                    Some(TimeLimit::History(time)) => {
+                        let setting = time_setting.map_or_else(String::new, |name| format!(" ({name})"));
+                        format!(" of {}{setting}", span(time))
+                    }
                     Some(TimeLimit::Level(time)) => {
-                        format!(" of {} a level (--timeout sets another)", span(time))
+                        let setting =
+                            time_setting.map_or_else(String::new, |name| format!(" ({name} sets another)"));
+                        format!(" of {} a level{setting}", span(time))
                     }
                 };
-                ("timeout", format!("the time limit{limit} was reached"))
+                (Trouble::Timeout, format!("the time limit{limit} was reached"))
             }
             Unknown::Limit(Limit::Memory) => {
                 let limit = self.limits.memory;
                 let limit = limit.map_or_else(String::new, |memory| format!(" of {}", bytes(memory as f64)));
-                ("memory", format!("the memory limit{limit} (--memory) was reached"))
+                let setting = memory_setting.map_or_else(String::new, |name| format!(" ({name})"));
+                (Trouble::Memory, format!("the memory limit{limit}{setting} was reached"))
             }
             Unknown::Limit(Limit::Proof) => {
                 let why = "the search found no order, but the proof has too many cases to be written down";
-                ("proof", why.to_owned())
+                (Trouble::Proof, why.to_owned())
             }
         }
     }
@@ -216,14 +344,6 @@ fn vacuous(history: &History) -> String {
 /// Whether two findings are of one kind. A stronger level may count more of a kind; that is not news.
 fn same(one: &Finding, other: &Finding) -> bool {
     one.anomaly == other.anomaly && one.against == other.against && one.through == other.through
-}
-
-pub(crate) fn verdict_word(judgement: &Judgement) -> &'static str {
-    match judgement.verdict {
-        Verdict::Holds(_) => "holds",
-        Verdict::Violated(_) => "violated",
-        Verdict::Unknown(_) => "unknown",
-    }
 }
 
 /// What Elle calls a finding, where it means the same. It marks the cycles that need session order or real time.

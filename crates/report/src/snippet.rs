@@ -16,42 +16,38 @@
 use std::collections::BTreeMap;
 
 use isoscope_explain::visible;
-use isoscope_formats::{Place, Reading};
+use isoscope_formats::Place;
 use isoscope_history::Op;
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::terminal::{ERROR, FRAME, styled};
+use crate::checked::Checked;
+use crate::model::Mark;
+use crate::style::{Role, Style};
 use crate::words::counted;
 
 /// How many operations of one story are pointed at.
 const MOST: usize = 10;
 
 /// Where operations stand in the input. The input is read once more for this, however many there are.
-pub(crate) fn places(reading: &Reading, ops: impl Iterator<Item = Op>) -> BTreeMap<Op, Place> {
-    let history = &reading.history;
+pub(crate) fn places(report: &Checked<'_>, ops: impl Iterator<Item = Op>) -> BTreeMap<Op, Place> {
+    let history = report.history;
+    let Some(text) = report.text else { return BTreeMap::new() };
     let mut wanted: Vec<Op> = ops.collect();
     wanted.sort_unstable();
     wanted.dedup();
     wanted.retain(|&op| history.op_position(op).is_some());
     let positions: Vec<_> = wanted.iter().filter_map(|&op| history.op_position(op)).collect();
-    let found = reading.text.places(history.sources(), &positions);
+    let found = text.places(history.sources(), &positions);
     wanted.into_iter().zip(found).filter_map(|(op, place)| Some((op, place?))).collect()
 }
 
-/// A place and what to say there.
-pub(crate) struct Mark<'a> {
-    pub(crate) place: &'a Place,
-    pub(crate) label: String,
-    /// Whether this is what the message is about.
-    pub(crate) main: bool,
-}
-
 /// Draws the lines of all marks, file by file and from top to bottom.
-pub(crate) fn render(mut marks: Vec<Mark<'_>>, indent: &str) -> String {
+pub(crate) fn render(marks: &[Mark], indent: &str, style: &dyn Style) -> String {
+    let mut marks: Vec<&Mark> = marks.iter().collect();
     let left_out = marks.len().saturating_sub(MOST);
     marks.truncate(MOST);
     marks.sort_by(|a, b| (&a.place.file, a.place.offset).cmp(&(&b.place.file, b.place.offset)));
-    let width = marks.iter().map(|mark| digits(mark.place)).max().unwrap_or(1);
+    let width = marks.iter().map(|mark| digits(&mark.place)).max().unwrap_or(1);
     let mut text = String::new();
     // The file of the main mark comes first, as it is the one to open.
     let first = marks.iter().find(|mark| mark.main).or(marks.first()).map(|mark| mark.place.file.clone());
@@ -61,12 +57,12 @@ pub(crate) fn render(mut marks: Vec<Mark<'_>>, indent: &str) -> String {
     let groups = groups.iter().flat_map(|group| group.chunk_by(|a, b| a.place.file == b.place.file));
     for (i, group) in groups.enumerate() {
         let arrow = if i == 0 { "-->" } else { ":::" };
-        text.push_str(&file(group, arrow, width, indent));
+        text.push_str(&file(group, arrow, width, indent, style));
     }
     if left_out > 0 {
         let pad = " ".repeat(width);
         let more = counted(left_out as u64, "more operation");
-        text.push_str(&format!("{indent}{pad} {} {more}\n", styled(FRAME, "= and")));
+        text.push_str(&format!("{indent}{pad} {} {more}\n", style.paint(Role::Frame, "= and")));
     }
     text
 }
@@ -76,35 +72,39 @@ fn digits(place: &Place) -> usize {
 }
 
 /// The marks of one file.
-fn file(marks: &[Mark<'_>], arrow: &str, width: usize, indent: &str) -> String {
+fn file(marks: &[&Mark], arrow: &str, width: usize, indent: &str, style: &dyn Style) -> String {
     let pad = format!("{indent}{}", " ".repeat(width));
     let main = marks.iter().find(|mark| mark.main).or(marks.first());
     let mut text = main.map_or(String::new(), |main| {
-        format!("{pad}{} {}\n", styled(FRAME, arrow), visible(&main.place.to_string()))
+        format!("{pad}{} {}\n", style.paint(Role::Frame, arrow), visible(&main.place.to_string()))
     });
     if marks.iter().all(|mark| mark.place.binary) {
         for mark in marks {
             let byte = format!("byte {}: {}", mark.place.offset, mark.label);
-            text.push_str(&format!("{pad} {} {}\n", styled(FRAME, "="), emphasised(mark, &byte)));
+            text.push_str(&format!(
+                "{pad} {} {}\n",
+                style.paint(Role::Frame, "="),
+                emphasised(mark, &byte, style)
+            ));
         }
         return text;
     }
-    let bar = styled(FRAME, "|");
+    let bar = style.paint(Role::Frame, "|");
     text.push_str(&format!("{pad} {bar}\n"));
     let mut above: Option<&Place> = None;
     for mark in marks {
-        let (place, number) = (mark.place, mark.place.line);
+        let (place, number) = (&mark.place, mark.place.line);
         let shown = above.and_then(|above| Some((above, under(above, place)?)));
         if shown.is_none() {
             if above.is_some_and(|above| number > above.line + 1) {
-                text.push_str(&format!("{indent}{}\n", styled(FRAME, "...")));
+                text.push_str(&format!("{indent}{}\n", style.paint(Role::Frame, "...")));
             }
-            let number = styled(FRAME, format!("{number:>width$}"));
+            let number = style.paint(Role::Frame, &format!("{number:>width$}"));
             text.push_str(&format!("{indent}{number} {bar} {}\n", place.excerpt));
         }
         let (line, column) = shown.unwrap_or((place, place.caret));
         let caret = format!("{} {}", if mark.main { "^" } else { "-" }, mark.label);
-        text.push_str(&format!("{pad} {bar} {}{}\n", " ".repeat(column), emphasised(mark, &caret)));
+        text.push_str(&format!("{pad} {bar} {}{}\n", " ".repeat(column), emphasised(mark, &caret, style)));
         above = Some(line);
     }
     text
@@ -122,6 +122,6 @@ fn under(shown: &Place, place: &Place) -> Option<usize> {
     (!between.contains('\u{fffd}')).then(|| shown.caret + between.width())
 }
 
-fn emphasised(mark: &Mark<'_>, text: &str) -> String {
-    styled(if mark.main { ERROR } else { FRAME }, text)
+fn emphasised(mark: &Mark, text: &str, style: &dyn Style) -> String {
+    style.paint(if mark.main { Role::Bad } else { Role::Frame }, text)
 }

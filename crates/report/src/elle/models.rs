@@ -13,11 +13,11 @@
 
 use std::collections::BTreeSet;
 
-use isoscope_check::{Case, Edge, Evidence, Finding, Node, Seen, Through, Verdict, Why, World};
+use isoscope_certificate::{Case, Edge, Evidence, Finding, Node, Seen, Through, Verdict, Why, World};
 use isoscope_history::{History, Op};
 use isoscope_levels::{Anomaly, Level};
 
-use crate::commands::check::report::Report;
+use crate::checked::Checked;
 
 /// A level in which no orders count but these. `Through::Dependencies` is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +117,7 @@ fn apart(level: Level) -> Level {
 }
 
 /// The weakest violated models and the other violated ones.
-pub(super) fn violated(report: &Report) -> (BTreeSet<&'static str>, BTreeSet<&'static str>) {
+pub(super) fn violated(report: &Checked<'_>) -> (BTreeSet<&'static str>, BTreeSet<&'static str>) {
     let refuted = refuted(report);
     let violated: Vec<(&str, Ordered)> =
         models().filter(|(_, model)| refuted.iter().any(|&weaker| model.implies(weaker))).collect();
@@ -146,7 +146,7 @@ fn is_stronger(model: Ordered, other: Ordered) -> bool {
 
 /// The levels that are violated in a form with sessions, while it is open whether sessions are to blame: no proof at hand
 /// does without them.
-pub(crate) fn open_without_sessions(report: &Report) -> Vec<Level> {
+pub fn open_without_sessions(report: &Checked<'_>) -> Vec<Level> {
     let refuted = refuted(report);
     let holds: Vec<Ordered> = report.holding().into_iter().map(ordered).collect();
     let is_candidate = |level: &Level| ordered(*level) == Ordered { level: *level, orders: SESSION };
@@ -163,11 +163,11 @@ pub(crate) fn open_without_sessions(report: &Report) -> Vec<Level> {
 }
 
 /// All that the verdicts refute.
-fn refuted(report: &Report) -> Vec<Ordered> {
+fn refuted(report: &Checked<'_>) -> Vec<Ordered> {
     let mut refuted = Vec::new();
     let mut inferred = Vec::new();
     let mut holds = Vec::new();
-    let history = &report.reading.history;
+    let history = report.history;
     for judgement in report.judged.iter().map(|judged| &judged.judgement) {
         let level = ordered(judgement.level);
         match &judgement.verdict {
@@ -180,7 +180,7 @@ fn refuted(report: &Report) -> Vec<Ordered> {
             }
         }
     }
-    for judgement in &report.without_sessions {
+    for judgement in report.without_sessions {
         let plain = Ordered { level: ordered(judgement.level).level, orders: PLAIN };
         match &judgement.verdict {
             Verdict::Holds(_) => holds.push(plain),

@@ -4,7 +4,7 @@
 //! later. Elle's goes through the reader, which saw the newer one and read what that had overwritten. The two
 //! say the same unless the rest is forced too: then no single reader shows the cycle, and it stays ours.
 
-use isoscope_check::{Edge, Node, Seen, Why};
+use isoscope_certificate::{Edge, Node, Seen, Why};
 use isoscope_history::{Datum, History, Key, Op, OpKind, OpView, RangeRow, Txn, Value};
 use isoscope_levels::{ELLE_PROCESS, ELLE_REALTIME};
 

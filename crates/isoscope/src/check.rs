@@ -1,0 +1,449 @@
+//! Running a check: levels, limits, conditions, certification.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use isoscope_certificate::{Certificate, Conditions, Judgement, UnknownOrder, Verdict};
+use isoscope_check::{Checker, Options, Watch as _};
+use isoscope_formats::Reading;
+use isoscope_history::{History, Limit as TooLarge};
+use isoscope_levels::Level;
+use isoscope_report::{
+    Certified, Checked, Detail, Figures, Judged, Limits, Report, Settings, Staged, TimeLimit,
+    open_without_sessions,
+};
+use isoscope_verify::{Refutation, Verifier};
+
+use crate::rounds::{self, Asked, Slices};
+use crate::watch::{Onlooker, Progress};
+
+/// What to check: a history from code, or what was read from a file.
+#[non_exhaustive]
+pub enum Subject<'h> {
+    /// A history.
+    History(&'h History),
+    /// What was read.
+    Reading(&'h Reading),
+    /// What was read, given away: a large history with range reads is then not in memory twice.
+    Owned(Box<Reading>),
+}
+
+impl<'h> From<&'h History> for Subject<'h> {
+    fn from(history: &'h History) -> Self {
+        Subject::History(history)
+    }
+}
+
+impl<'h> From<&'h Reading> for Subject<'h> {
+    fn from(reading: &'h Reading) -> Self {
+        Subject::Reading(reading)
+    }
+}
+
+impl From<Reading> for Subject<'_> {
+    fn from(reading: Reading) -> Self {
+        Subject::Owned(Box::new(reading))
+    }
+}
+
+impl Subject<'_> {
+    fn history(&self) -> &History {
+        match self {
+            Subject::History(history) => history,
+            Subject::Reading(reading) => &reading.history,
+            Subject::Owned(reading) => &reading.history,
+        }
+    }
+
+    fn reading(&self) -> Option<&Reading> {
+        match self {
+            Subject::History(_) => None,
+            Subject::Reading(reading) => Some(reading),
+            Subject::Owned(reading) => Some(reading),
+        }
+    }
+}
+
+/// A check of a history: what to ask, and how much it may cost.
+///
+/// Without [`level`](Check::level), the common levels are checked. Each level may take 60 s unless
+/// [`timeout`](Check::timeout) or [`limits`](Check::limits) say otherwise.
+///
+/// ```
+/// use isoscope::{Check, Level, Word};
+/// use std::time::Duration;
+///
+/// let history = isoscope::parse("T1: r(x,0) r(y,0) w(x,1)  T2: r(x,0) r(y,0) w(y,2)").unwrap();
+/// let report = Check::new(&history).timeout(Duration::from_secs(30)).run();
+/// assert_eq!(report.verdict_of(Level::Snapshot), Word::Holds);
+/// assert_eq!(report.verdict_of(Level::Serializable), Word::Violated);
+/// ```
+#[must_use]
+pub struct Check<'h> {
+    subject: Subject<'h>,
+    name: Option<String>,
+    levels: Vec<Level>,
+    limits: Limits,
+    settings: Settings,
+    conditions: Conditions,
+    max_anomalies: usize,
+    progress: Option<Arc<dyn Progress>>,
+    for_elle: bool,
+}
+
+impl<'h> Check<'h> {
+    /// A check of a history at the common levels.
+    pub fn new(subject: impl Into<Subject<'h>>) -> Check<'h> {
+        Check {
+            subject: subject.into(),
+            name: None,
+            levels: Vec::new(),
+            limits: Limits { time: Some(TimeLimit::DEFAULT), memory: None },
+            settings: Settings::default(),
+            conditions: Conditions::default(),
+            max_anomalies: Options::default().max_anomalies,
+            progress: None,
+            for_elle: false,
+        }
+    }
+
+    /// What the report calls the history; otherwise the file it was read from.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Asks for a level, beside those asked for before.
+    pub fn level(self, level: Level) -> Self {
+        self.levels([level])
+    }
+
+    /// Asks for levels, beside those asked for before.
+    pub fn levels(mut self, levels: impl IntoIterator<Item = Level>) -> Self {
+        for level in levels {
+            if !self.levels.contains(&level) {
+                self.levels.push(level);
+            }
+        }
+        self
+    }
+
+    /// Ends the check of the whole history after this long. The time is divided between the levels. What is not decided
+    /// by then is *unknown*.
+    pub fn timeout(mut self, time: Duration) -> Self {
+        self.limits.time = Some(TimeLimit::History(time));
+        self
+    }
+
+    /// Ends the check when the process has more than this many bytes in memory.
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.limits.memory = Some(bytes);
+        self
+    }
+
+    /// Sets all limits; `Limits::default()` is none.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// What this program calls its limits, for messages that say which setting to change.
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// When transactions of unknown outcome take effect.
+    pub fn unknown_order(mut self, unknown: UnknownOrder) -> Self {
+        self.conditions.unknown = unknown;
+        self
+    }
+
+    /// Takes the database's own timestamps, not what clients saw, for the real time of strict levels. Without timestamps in
+    /// the history this has no effect.
+    pub fn trust_timestamps(mut self, trust: bool) -> Self {
+        self.conditions.trust_timestamps = trust;
+        self
+    }
+
+    /// How many occurrences of each anomaly to keep, at least one. All are counted in any case.
+    pub fn max_anomalies(mut self, most: usize) -> Self {
+        self.max_anomalies = most;
+        self
+    }
+
+    /// Whom to tell what happens.
+    pub fn progress(mut self, progress: Arc<dyn Progress>) -> Self {
+        self.progress = Some(progress);
+        self
+    }
+
+    /// Also decides what Elle's models need: some levels without the order of sessions. The report then has
+    /// [`Report::elle`].
+    pub fn for_elle(mut self, wanted: bool) -> Self {
+        self.for_elle = wanted;
+        self
+    }
+
+    /// Checks, and reports with all evidence.
+    ///
+    /// A history whose range reads are too many to be judged gets *unknown* at every level; [`judge`](Check::judge)
+    /// returns an error instead.
+    pub fn run(self) -> Report {
+        // Without the preparation the checker finds range reads, which it does not judge.
+        let prepared = self.prepare().ok().flatten();
+        self.judge_prepared(prepared).report(Detail::Evidence)
+    }
+
+    /// Checks. The result has the proofs too. Fails when the history has too many range reads.
+    pub fn judge(self) -> Result<Judgements<'h>, TooLarge> {
+        let prepared = self.prepare()?;
+        Ok(self.judge_prepared(prepared))
+    }
+
+    /// The history as its conditions make it, where that is another one.
+    fn prepare(&self) -> Result<Option<History>, TooLarge> {
+        Ok(match self.conditions.apply(self.subject.history())? {
+            Cow::Owned(prepared) => Some(prepared),
+            Cow::Borrowed(_) => None,
+        })
+    }
+
+    fn judge_prepared(mut self, mut prepared: Option<History>) -> Judgements<'h> {
+        let figures = Figures::of(self.subject.history());
+        if let Subject::Owned(reading) = &mut self.subject
+            && let Some(prepared) = prepared.take()
+        {
+            reading.history = prepared;
+        }
+        let history = prepared.as_ref().unwrap_or_else(|| self.subject.history());
+        // Without timestamps there is nothing to trust, and what clients saw stays the real time.
+        self.conditions.trust_timestamps &= history.timestamps().is_some();
+        let named = !self.levels.is_empty();
+        if !named {
+            self.levels = if self.for_elle { Level::ALL.into() } else { Level::COMMON.into() };
+        }
+        let options =
+            Options { max_anomalies: self.max_anomalies, trust_timestamps: self.conditions.trust_timestamps };
+        let ask = |history: &History, levels: &[Level]| {
+            ask(history, levels, options, self.limits, self.progress.as_ref())
+        };
+        let started = Instant::now();
+        let judged = ask(history, &self.levels);
+        let seconds = started.elapsed().as_secs_f64();
+        let Check { subject, name, levels: _, limits, settings, conditions, for_elle, .. } = self;
+        let without_sessions = Vec::new();
+        let mut judgements = Judgements {
+            subject,
+            prepared,
+            name,
+            figures,
+            judged,
+            without_sessions,
+            named,
+            limits,
+            settings,
+            conditions,
+            seconds,
+            for_elle,
+        };
+        if for_elle {
+            judgements.judge_without_sessions(&ask);
+        }
+        judgements
+    }
+}
+
+/// Asks for the levels, each timed, and answers in their order.
+fn ask(
+    history: &History,
+    levels: &[Level],
+    options: Options,
+    limits: Limits,
+    progress: Option<&Arc<dyn Progress>>,
+) -> Vec<Judged> {
+    let onlooker = Onlooker::new(limits, progress.cloned());
+    let whole = match limits.time {
+        Some(TimeLimit::History(time)) => Some(time),
+        Some(TimeLimit::Level(_)) | None => None,
+    };
+    let slices = Slices::new(&onlooker, whole);
+    let mut checker = Checker::watched(history, options, &slices);
+    let mut stages: Vec<(Level, Staged)> = Vec::new();
+    let before = |level: Level| {
+        if let Some(progress) = progress {
+            progress.begins(level);
+        }
+        onlooker.begin(level);
+    };
+    let mut after = |judgement: &Judgement| {
+        if let Some(progress) = progress {
+            progress.decided(judgement);
+        }
+        stages.extend(onlooker.take_stages().into_iter().map(|stage| (judgement.level, stage)));
+    };
+    let asked = rounds::ask(&mut checker, &slices, levels, &before, &mut after);
+    let mut judged: Vec<(Option<usize>, Judged)> = asked
+        .into_iter()
+        .map(|Asked { level, judgement, seconds }| {
+            let place = levels.iter().position(|&other| other == level);
+            (place, Judged { seconds, ..Judged::new(judgement) })
+        })
+        .collect();
+    judged.sort_by_key(|&(place, _)| place);
+    let mut judged: Vec<Judged> = judged.into_iter().map(|(_, judged)| judged).collect();
+    share_out(stages, &mut judged);
+    judged
+}
+
+/// Puts each stage to the level that it decided; to the one that was asked for, where the other was only needed on
+/// the way.
+fn share_out(stages: Vec<(Level, Staged)>, judged: &mut [Judged]) {
+    for (asked, stage) in stages {
+        let place = |level| judged.iter().position(|judged| judged.judgement.level == level);
+        if let Some(place) = place(stage.level).or_else(|| place(asked)) {
+            judged[place].stages.push(stage);
+        }
+    }
+}
+
+/// The verdicts on a history with their proofs.
+pub struct Judgements<'h> {
+    subject: Subject<'h>,
+    /// The history that was judged, where it is not the subject's.
+    prepared: Option<History>,
+    name: Option<String>,
+    figures: Figures,
+    judged: Vec<Judged>,
+    /// Levels judged once more without the order of sessions.
+    without_sessions: Vec<Judgement>,
+    named: bool,
+    limits: Limits,
+    settings: Settings,
+    conditions: Conditions,
+    seconds: f64,
+    for_elle: bool,
+}
+
+impl Judgements<'_> {
+    /// The history that was judged: range reads are reads of single keys.
+    pub fn history(&self) -> &History {
+        self.prepared.as_ref().unwrap_or_else(|| self.subject.history())
+    }
+
+    /// The verdicts, in the order the levels were asked for.
+    pub fn levels(&self) -> &[Judged] {
+        &self.judged
+    }
+
+    /// How long the check took.
+    pub fn seconds(&self) -> f64 {
+        self.seconds
+    }
+
+    /// How the history was judged.
+    pub fn conditions(&self) -> Conditions {
+        self.conditions
+    }
+
+    /// Judges anew, without the order of sessions, the levels of which it is open whether they fail without it. Elle has
+    /// names for both forms.
+    fn judge_without_sessions(&mut self, ask: &dyn Fn(&History, &[Level]) -> Vec<Judged>) {
+        let open = open_without_sessions(&self.checked());
+        if !open.is_empty() {
+            let judged = ask(&self.history().apart(), &open);
+            self.without_sessions = judged.into_iter().map(|judged| judged.judgement).collect();
+        }
+    }
+
+    /// Lets the independent verifier check every verdict that is not *unknown*. It may use as much time and memory as the
+    /// check, once more. A verdict that it refutes is a bug of isoscope and must not be used. A verdict for which a limit
+    /// was reached is [`Certified::Stopped`].
+    pub fn certify(&mut self) -> Result<(), Refuted> {
+        let certified = self.confirm(self.history(), self.judged.iter().map(|judged| &judged.judgement))?;
+        if !self.without_sessions.is_empty() {
+            self.confirm(&self.history().apart(), &self.without_sessions)?;
+        }
+        for (judged, certified) in self.judged.iter_mut().zip(certified) {
+            judged.certified = certified;
+        }
+        Ok(())
+    }
+
+    /// What the verifier says of some judgements on a history.
+    fn confirm<'j>(
+        &self,
+        history: &History,
+        judgements: impl IntoIterator<Item = &'j Judgement>,
+    ) -> Result<Vec<Certified>, Refuted> {
+        let onlooker = Onlooker::new(self.limits, None);
+        let budget = || onlooker.limit();
+        let verifier = Verifier::new(history).within(&budget);
+        let verifier =
+            if self.conditions.trust_timestamps { verifier.trusting_timestamps() } else { verifier };
+        let confirm = |judgement: &Judgement| {
+            if matches!(judgement.verdict, Verdict::Unknown(_)) {
+                return Ok(Certified::No);
+            }
+            onlooker.begin(judgement.level);
+            match verifier.verify(judgement) {
+                Ok(()) => Ok(Certified::Yes),
+                Err(Refutation { stopped: Some(limit), .. }) => Ok(Certified::Stopped(limit)),
+                Err(why) => Err(Refuted { level: judgement.level, why }),
+            }
+        };
+        judgements.into_iter().map(confirm).collect()
+    }
+
+    /// The certificates of all levels that are not *unknown*.
+    pub fn certificates(&self) -> impl Iterator<Item = Certificate> {
+        let subject = isoscope_certificate::Subject::of(self.history());
+        let decided = |judged: &&Judged| !matches!(judged.judgement.verdict, Verdict::Unknown(_));
+        let conditions = self.conditions;
+        let judged = self.judged.iter().filter(decided);
+        judged.map(move |judged| Certificate { subject, conditions, judgement: judged.judgement.clone() })
+    }
+
+    /// The report.
+    pub fn report(&self, detail: Detail) -> Report {
+        let checked = self.checked();
+        if self.for_elle { Report::with_elle(&checked, detail) } else { Report::new(&checked, detail) }
+    }
+
+    fn checked(&self) -> Checked<'_> {
+        let history = self.history();
+        let checked =
+            self.subject.reading().map_or_else(|| Checked::history("history", history), Checked::of);
+        Checked {
+            file: self.name.clone().unwrap_or(checked.file),
+            history,
+            figures: self.figures,
+            judged: &self.judged,
+            without_sessions: &self.without_sessions,
+            named: self.named,
+            limits: self.limits,
+            settings: self.settings,
+            seconds: self.seconds,
+            ..checked
+        }
+    }
+}
+
+/// A verdict that its own certificate does not prove.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Refuted {
+    /// The level.
+    pub level: Level,
+    /// What the verifier objects to.
+    pub why: Refutation,
+}
+
+impl std::fmt::Display for Refuted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the verdict for {} does not stand: {}", self.level, self.why)
+    }
+}
+
+impl std::error::Error for Refuted {}

@@ -1,0 +1,93 @@
+//! The report as EDN, of the shape of the map that Elle's checkers return, for scripts made for it.
+//!
+//! `:valid?` is `true`, `false` or `:unknown`; `:anomaly-types` and `:anomalies` name what was found; `:not`
+//! holds the weakest models that are violated and `:also-not` the stronger ones, under Elle's names. `:file`,
+//! `:explanation` and `:at-least`, the counts that may be too low, are ours.
+
+mod models;
+mod ops;
+mod shape;
+mod steps;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::Outcome;
+use crate::checked::Checked;
+use crate::model::{Report, Trouble, Word};
+
+pub use models::open_without_sessions;
+
+use ops::{join, text};
+
+/// A report in Elle's terms.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Elle {
+    /// By keyword, each occurrence as a map in EDN; none where the keyword alone says it.
+    pub anomalies: BTreeMap<String, Vec<String>>,
+    /// How many there are at least, by keyword, where there may be more.
+    pub at_least: BTreeMap<String, u64>,
+    /// The weakest models that are violated.
+    pub not: BTreeSet<&'static str>,
+    /// The stronger ones.
+    pub also_not: BTreeSet<&'static str>,
+}
+
+impl Elle {
+    /// The anomalies and the models that are violated.
+    pub(crate) fn of(report: &Checked<'_>) -> Elle {
+        let shape::Anomalies { by_kind: mut anomalies, at_least } = shape::Anomalies::of(report);
+        let nothing = report.nothing_to_check().then(|| (":empty-transaction-graph".to_owned(), Vec::new()));
+        anomalies.extend(nothing);
+        let (not, also_not) = models::violated(report);
+        Elle { anomalies, at_least, not, also_not }
+    }
+}
+
+/// The map of a file, on a line. The report must have been made with its [`Elle`].
+pub fn render(file: &str, outcome: Outcome<'_>) -> String {
+    let file = text(file);
+    let report = match outcome {
+        Err(failure) => {
+            let error = failure.problems.first().map(ToString::to_string).unwrap_or_default();
+            return format!("{{:file {file}, :valid? :unknown, :error {}}}\n", text(&error));
+        }
+        Ok(report) => report,
+    };
+    let valid = match report.verdict {
+        Word::Holds => "true",
+        Word::Violated => "false",
+        Word::Unknown => ":unknown",
+    };
+    let mut fields = vec![format!(":file {file}"), format!(":valid? {valid}")];
+    let none = Elle::default();
+    let Elle { anomalies, at_least, not, also_not } = report.elle.as_ref().unwrap_or(&none);
+    if !anomalies.is_empty() {
+        fields.push(format!(":anomaly-types ({})", join(anomalies.keys().cloned())));
+        let each = anomalies.iter().map(|(kind, maps)| match maps.as_slice() {
+            [] => format!("{kind} true"),
+            maps => format!("{kind} [{}]", maps.join(" ")),
+        });
+        fields.push(format!(":anomalies {{{}}}", each.collect::<Vec<_>>().join(", ")));
+    }
+    if !at_least.is_empty() {
+        let counts: Vec<String> = at_least.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
+        fields.push(format!(":at-least {{{}}}", counts.join(", ")));
+    }
+    fields.push(format!(":not #{{{}}}", keywords(not)));
+    fields.push(format!(":also-not #{{{}}}", keywords(also_not)));
+    if let Some(why) = unknown(report) {
+        fields.push(format!(":explanation {}", text(&why)));
+    }
+    format!("{{{}}}\n", fields.join(", "))
+}
+
+fn keywords(names: &BTreeSet<&str>) -> String {
+    join(names.iter().map(|name| format!(":{name}")))
+}
+
+fn unknown(report: &Report) -> Option<String> {
+    let reasons = report.levels.iter().filter_map(|result| Some((result.level, result.reason.as_ref()?)));
+    let mut reasons = reasons.filter(|(_, reason)| reason.kind != Trouble::NothingToCheck);
+    reasons.next().map(|(level, reason)| format!("{level}: {reason}"))
+}

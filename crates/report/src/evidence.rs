@@ -1,0 +1,315 @@
+//! Findings as data: operations with their places, edges with their reasons, choices and worlds.
+//!
+//! A level whose verdict only repeats that of a weaker one names its anomalies and counts them; the occurrences are at the
+//! weaker level. Operations of an occurrence are listed once; its edges refer to them by their place in that list. A proof
+//! by cases gives its main cycle as the edges, and beside it the choices on the way to it, each with the alternatives that
+//! were refuted and how: by a cycle, after choices of its own. Nothing is shortened but proofs by very many cases, which
+//! say how many are left out.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use isoscope_certificate as certificate;
+use isoscope_certificate::{Choice, Evidence, Instance, Node};
+use isoscope_explain::{Outline, Passed, Story, Teller, main_cycle};
+use isoscope_formats::Place;
+use isoscope_history::{History, Key, NO_TIME, Op, OpKind, OpView, Txn};
+
+use crate::checked::{elle_name, pattern};
+use crate::model::{
+    Action, Alternative, Clause, Edge, Finding, Mark, Occurrence, Operation, Proof, Range, Refuted, Seen,
+    Split, Transaction, Value, Why, World, outcome_word,
+};
+
+/// How many choices and refuted alternatives of a proof are written down. A proof may have 200,000 cases, which take
+/// hundreds of megabytes; the verifier checks all of them.
+const MOST_STEPS: usize = 1_000;
+
+/// A proof by cases that is being written down.
+struct Written<'a> {
+    outline: &'a Outline<'a>,
+    places: &'a BTreeMap<Op, usize>,
+    /// How many steps may still be written.
+    room: Cell<usize>,
+    /// How many cases are not written.
+    left_out: Cell<u64>,
+}
+
+impl Written<'_> {
+    /// Whether there is room for a step, which is then taken.
+    fn has_room(&self) -> bool {
+        let room = self.room.get();
+        self.room.set(room.saturating_sub(1));
+        room > 0
+    }
+
+    fn leave_out(&self, node: usize) {
+        self.left_out.set(self.left_out.get() + self.outline.cases(node));
+    }
+}
+
+/// Makes data of findings.
+pub(crate) struct Writer<'a> {
+    pub(crate) history: &'a History,
+    pub(crate) teller: &'a Teller<'a>,
+    pub(crate) places: &'a BTreeMap<Op, Place>,
+}
+
+/// A finding without its occurrences.
+pub(crate) fn head(finding: &certificate::Finding) -> Finding {
+    Finding {
+        anomaly: finding.anomaly,
+        pattern: pattern(finding),
+        against: finding.against,
+        through: finding.through,
+        elle: elle_name(finding, finding.through),
+        count: finding.count,
+        at_least: finding.at_least,
+        components: finding.components,
+        occurrences: Vec::new(),
+    }
+}
+
+impl Writer<'_> {
+    /// An occurrence in words.
+    pub(crate) fn occurrence(&self, instance: &Instance, story: &Story) -> Occurrence {
+        let mark = |pointer: isoscope_explain::Pointer| {
+            let place = self.places.get(&pointer.op)?.clone();
+            Some(Mark { place, label: pointer.label, main: story.focus == Some(pointer.op) })
+        };
+        let clause = |clause: &isoscope_explain::Clause| Clause {
+            text: clause.text.clone(),
+            depth: clause.depth,
+            operations: Vec::new(),
+        };
+        Occurrence {
+            headline: story.headline.clone(),
+            component: instance.component,
+            transactions: Vec::new(),
+            operations: Vec::new(),
+            edges: Vec::new(),
+            proof: None,
+            worlds_left_out: None,
+            worlds: None,
+            clauses: story.clauses.iter().map(clause).collect(),
+            told_by_headline: told_by_headline(&instance.evidence),
+            marks: self.teller.pointers(story).into_iter().filter_map(mark).collect(),
+        }
+    }
+
+    /// Adds the evidence, which rests on some operations. Returns the transactions of the occurrence.
+    pub(crate) fn add_evidence(
+        &self,
+        out: &mut Occurrence,
+        instance: &Instance,
+        story: &Story,
+        ops: &[Op],
+    ) -> Vec<Txn> {
+        let edges = cycle(&instance.evidence);
+        let txns = transactions(self.history, edges, ops);
+        let places: BTreeMap<Op, usize> = ops.iter().enumerate().map(|(place, &op)| (op, place)).collect();
+        out.transactions = txns.iter().map(|&txn| self.teller.full_txn(txn)).collect();
+        out.operations = ops.iter().map(|&op| self.operation(op)).collect();
+        out.edges = self.edges(edges, &places);
+        for (out, clause) in out.clauses.iter_mut().zip(&story.clauses) {
+            out.operations = clause.ops.iter().filter_map(|op| places.get(op).copied()).collect();
+        }
+        if let Evidence::Cases(proof) = instance.evidence.main() {
+            let (room, left_out) = (Cell::new(MOST_STEPS), Cell::new(0));
+            let proof = Written { outline: &Outline::new(proof), places: &places, room, left_out };
+            let choices = self.choices(&proof, 0).0;
+            let (cases, cases_left_out) = (proof.outline.cases(0), proof.left_out.get());
+            out.proof = Some(Proof { choices, cases, cases_left_out });
+        }
+        if let Evidence::Worlds(worlds) = &instance.evidence {
+            let left_out = self.teller.worlds(worlds).count().saturating_sub(MOST_STEPS);
+            out.worlds_left_out = (left_out > 0).then_some(left_out);
+            let worlds =
+                self.teller.worlds(worlds).take(MOST_STEPS).map(|(supposed, finding, instance)| World {
+                    supposed,
+                    kind: finding.anomaly,
+                    story: self.teller.story(finding.anomaly, instance).headline,
+                    edges: self.edges(cycle(&instance.evidence), &places),
+                });
+            out.worlds = Some(worlds.collect());
+        }
+        txns
+    }
+
+    /// A transaction with all its operations.
+    pub(crate) fn transaction(&self, txn: Txn) -> Transaction {
+        let history = self.history;
+        let value = |value| Value::of(history, value);
+        let time = |times: &[i64]| Some(times[txn.index()]).filter(|&time| time != NO_TIME);
+        Transaction {
+            name: self.teller.full_txn(txn),
+            session: value(history.session_name(history.session_of(txn))),
+            outcome: outcome_word(history.outcome(txn)),
+            index: value(history.txn_name(txn)),
+            completion: history.completion_name(txn).map(value),
+            start: history.times().and_then(|times| time(&times.start)),
+            end: history.times().and_then(|times| time(&times.end)),
+            operations: history.ops_of(txn).map(|op| self.action(op)).collect(),
+        }
+    }
+
+    fn edges(&self, edges: &[certificate::Edge], places: &BTreeMap<Op, usize>) -> Vec<Edge> {
+        edges.iter().map(|edge| self.edge(edge, places)).collect()
+    }
+
+    /// The choices along a line of a proof, and the cycle at its end. Lines beside lines are nested as deeply as the
+    /// logarithm of the number of cases.
+    fn choices(&self, proof: &Written<'_>, from: usize) -> (Vec<Split>, Vec<Edge>) {
+        let line = proof.outline.line(from);
+        let mut choices = Vec::new();
+        for passed in &line.splits {
+            if proof.has_room() {
+                choices.push(self.choice(proof, passed));
+            } else {
+                passed.others.iter().for_each(|&(_, node)| proof.leave_out(node));
+            }
+        }
+        (choices, self.edges(line.cycle, proof.places))
+    }
+
+    fn choice(&self, proof: &Written<'_>, passed: &Passed<'_>) -> Split {
+        let mut refuted = Vec::new();
+        for &(alternative, node) in &passed.others {
+            if !proof.has_room() {
+                proof.leave_out(node);
+                continue;
+            }
+            let (choices, edges) = self.choices(proof, node);
+            let alternative = self.alternative(passed.choice, alternative, proof.places);
+            refuted.push(Refuted { alternative, choices, edges });
+        }
+        let choice = match passed.choice {
+            Choice::Source { .. } => "source",
+            Choice::Versions { .. } => "versions",
+        };
+        Split { choice, assumed: self.alternative(passed.choice, passed.taken, proof.places), refuted }
+    }
+
+    fn alternative(&self, choice: &Choice, alternative: usize, places: &BTreeMap<Op, usize>) -> Alternative {
+        let edge = self.teller.assumed(choice, alternative);
+        Alternative {
+            assumption: self.teller.alternative(choice, alternative),
+            edge: edge.map(|edge| self.edge(&edge, places)),
+        }
+    }
+
+    pub(crate) fn operation(&self, op: Op) -> Operation {
+        let txn = self.history.txn_of(op);
+        Operation {
+            transaction: self.teller.full_txn(txn),
+            session: Value::of(self.history, self.history.session_name(self.history.session_of(txn))),
+            action: self.action(self.history.op(op)),
+            place: self.places.get(&op).cloned(),
+        }
+    }
+
+    fn action(&self, op: OpView) -> Action {
+        let value = |value| Value::of(self.history, value);
+        let range = self.history.range(op.id).map(|row| Range {
+            low: value(row.low),
+            high: value(row.high),
+            rows: row.live.iter().map(|&(key, found)| (value(key), value(found))).collect(),
+        });
+        // A range read returns rows, and the model keeps no single value for it.
+        let returned = if op.kind == OpKind::RangeRead { Value::Nil } else { value(op.value) };
+        Action { kind: op.kind.name(), key: value(self.history.key_name(op.key)), value: returned, range }
+    }
+
+    fn edge(&self, edge: &certificate::Edge, places: &BTreeMap<Op, usize>) -> Edge {
+        use certificate::{Seen as Known, Why as Reason};
+        let at = |op: &Op| places.get(op).copied();
+        let (dependency, key) = self.dependency(edge);
+        let why = match &edge.why {
+            Reason::Session => Why::Session,
+            Reason::RealTime => Why::RealTime,
+            Reason::Overwritten { .. } => Why::Overwritten,
+            Reason::Misses { read } => Why::Misses { read: at(read) },
+            Reason::ReadFrom { read } => Why::ReadFrom { read: at(read) },
+            Reason::Versions { read, index } => Why::Versions { read: at(read), index: *index },
+            Reason::Missing { read, append } => Why::Missing { read: at(read), append: at(append) },
+            Reason::Forced { read, seen } => {
+                let seen = match seen {
+                    Known::Read(op) => Seen::Read { read: at(op) },
+                    Known::Session => Seen::Session,
+                    Known::Causal(path) => Seen::Path { path: self.edges(path, places) },
+                };
+                Why::Forced { read: at(read), seen }
+            }
+        };
+        let step = self.teller.step(edge);
+        Edge {
+            from: self.node(edge.from),
+            to: self.node(edge.to),
+            dependency,
+            key: key.map(|key| Value::of(self.history, self.history.key_name(key))),
+            why,
+            operations: step.ops.iter().filter_map(at).collect(),
+            because: step.text,
+        }
+    }
+
+    /// The literature's two letters for an edge, and the key that it is about.
+    fn dependency(&self, edge: &certificate::Edge) -> (&'static str, Option<Key>) {
+        use certificate::Why;
+        let key = |read: &Op| Some(self.history.key_of(*read));
+        match &edge.why {
+            Why::Session => ("so", None),
+            Why::RealTime => ("rt", None),
+            Why::ReadFrom { read } => ("wr", key(read)),
+            Why::Overwritten { key } => ("ww", Some(*key)),
+            Why::Versions { read, .. } | Why::Missing { read, .. } | Why::Forced { read, .. } => {
+                ("ww", key(read))
+            }
+            Why::Misses { read } => ("rw", key(read)),
+        }
+    }
+
+    fn node(&self, node: Node) -> String {
+        match node {
+            Node::Initial => "initial".to_owned(),
+            Node::Txn(txn) => self.teller.full_txn(txn),
+        }
+    }
+}
+
+/// The transactions of an occurrence: those of the cycle in its order, then those of other operations.
+fn transactions(history: &History, edges: &[certificate::Edge], ops: &[Op]) -> Vec<Txn> {
+    let nodes = edges.iter().filter_map(|edge| match edge.from {
+        Node::Initial => None,
+        Node::Txn(txn) => Some(txn),
+    });
+    let mut met = BTreeSet::new();
+    nodes.chain(ops.iter().map(|&op| history.txn_of(op))).filter(|&txn| met.insert(txn)).collect()
+}
+
+/// The cycle of an occurrence, and the main one of a proof by cases or of all worlds.
+pub(crate) fn cycle(evidence: &Evidence) -> &[certificate::Edge] {
+    match evidence.main() {
+        Evidence::Cycle(edges) => edges,
+        Evidence::Cases(proof) => main_cycle(proof),
+        Evidence::Read { .. } | Evidence::Pair { .. } | Evidence::Worlds(_) => &[],
+    }
+}
+
+/// Whether the clauses of a story would only repeat its headline: outside of cycles; where the version that was
+/// read is the initial one, which everything follows; and where two miss each other, or one missed what it saw.
+fn told_by_headline(evidence: &Evidence) -> bool {
+    use certificate::{Edge, Seen, Why};
+    let edges = match evidence {
+        Evidence::Cycle(edges) => edges,
+        Evidence::Cases(_) | Evidence::Worlds(_) => return false,
+        Evidence::Read { .. } | Evidence::Pair { .. } => return true,
+    };
+    let direct = |edge: &Edge| matches!(&edge.why, Why::Forced { seen: Seen::Read(_) | Seen::Session, .. });
+    let fact = |edge: &Edge| matches!(edge.why, Why::Session | Why::RealTime | Why::ReadFrom { .. });
+    let misses = |edge: &Edge| matches!(edge.why, Why::Misses { .. });
+    matches!(edges.as_slice(), [first, second]
+        if direct(first) && second.from == Node::Initial && second.why == Why::Session
+            || misses(first) && (misses(second) || fact(second))
+            || misses(second) && fact(first))
+}

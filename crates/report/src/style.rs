@@ -1,0 +1,35 @@
+//! Emphasis, by meaning. Only the caller knows what its output can show.
+
+/// What a piece of text means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Role {
+    /// A title.
+    Title,
+    /// Something beside the point.
+    Aside,
+    /// A violation or an error.
+    Bad,
+    /// Something unknown, or a warning.
+    Doubtful,
+    /// Something that holds.
+    Good,
+    /// Line numbers, arrows and bars.
+    Frame,
+}
+
+/// How text is emphasised.
+pub trait Style {
+    /// The text with the marks that show its role.
+    fn paint(&self, role: Role, text: &str) -> String;
+}
+
+/// No emphasis: every report can be read without it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Plain;
+
+impl Style for Plain {
+    fn paint(&self, _: Role, text: &str) -> String {
+        text.to_owned()
+    }
+}

@@ -1,4 +1,4 @@
-//! Applications against real databases: what each level promises holds, and what it does not promise goes wrong.
+//! Applications against real databases: each level keeps its promise, and anomalies that it allows are found.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
 
 use std::collections::BTreeMap;
@@ -280,7 +280,7 @@ fn lost_updates_are_found(url: &str) {
 }
 
 /// Connections that die wherever their transactions are, also while they commit: the history is right all the same,
-/// and the books excuse what nobody knows and nothing else.
+/// and the ledger allows for unknown outcomes and for nothing else.
 fn killed_connections_break_nothing(url: &str) {
     for application in [bank(), small_bank()] {
         let database = open(url, "serializable");

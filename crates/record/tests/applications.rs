@@ -184,7 +184,7 @@ fn a_serial_run_is_serializable_and_breaks_nothing() {
 }
 
 #[test]
-fn the_seed_says_what_is_asked_for() {
+fn the_seed_determines_the_statements() {
     for application in both() {
         let ask = |seed| statements(&serial(&application, &Map::default(), seed));
         assert_eq!(ask(1), ask(1));
@@ -343,7 +343,7 @@ fn broken_rules_are_said_in_words() {
     assert_eq!(broken[1], "the savings of customer 3 went below zero: -1000000");
 }
 
-/// A commit that nobody knows the end of may have happened or not; neither breaks a rule.
+/// A transaction with an unknown outcome may have committed or not; neither violates an invariant.
 #[test]
 fn commits_of_unknown_outcome_are_excused_both_ways() {
     for happens in [true, false] {
@@ -383,7 +383,7 @@ fn what_failed_is_in_the_log_and_not_in_the_history() {
 }
 
 #[test]
-fn rows_that_somebody_removed_are_a_failure() {
+fn missing_rows_are_a_failure() {
     let map = Map::default();
     let application = small_bank();
     let database: Arc<dyn Database> = Arc::new(map.clone());
@@ -399,7 +399,7 @@ fn rows_that_somebody_removed_are_a_failure() {
 }
 
 #[test]
-fn a_missing_privilege_is_said_clearly() {
+fn a_missing_privilege_is_reported() {
     for (statement, verb) in [("CREATE", "create"), ("DROP", "drop"), ("INSERT", "fill")] {
         let map = Map::default();
         map.fail(statement, Class::Denied);
@@ -431,7 +431,7 @@ fn tables_are_isoscopes_own_and_transactional() {
 }
 
 #[test]
-fn banks_that_cannot_be_are_refused() {
+fn invalid_parameters_are_refused() {
     let good = BankSpec::default();
     for bad in [
         BankSpec { accounts: 0, ..good.clone() },

@@ -1,4 +1,4 @@
-//! Recordings that were cut off, as by `kill -9`: whatever is left of one, it accuses nobody.
+//! Truncated recordings, as after `kill -9`: what is left of one never shows a false violation.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
 
 #[path = "support/page.rs"]
@@ -54,7 +54,7 @@ fn is_violated(history: &History) -> bool {
 }
 
 #[test]
-fn a_recording_cut_off_at_any_line_accuses_nobody() {
+fn a_recording_truncated_at_any_line_shows_no_false_violation() {
     for (kind, txns, duplicates) in
         [(Kind::Register, 60, false), (Kind::ListAppend, 60, false), (Kind::ReadModifyWrite, 10, true)]
     {
@@ -70,7 +70,7 @@ fn a_recording_cut_off_at_any_line_accuses_nobody() {
 }
 
 #[test]
-fn a_recording_cut_off_at_any_byte_accuses_nobody() {
+fn a_recording_truncated_at_any_byte_shows_no_false_violation() {
     let text = recording(Kind::ReadModifyWrite, 5, false);
     let header = text.find('\n').unwrap() + 1;
     for end in header..text.len() {
@@ -81,7 +81,7 @@ fn a_recording_cut_off_at_any_byte_accuses_nobody() {
 /// The cut is what saves it: the same files taken as they are do accuse. How sessions interleave differs from one recording to the
 /// next, so several are tried.
 #[test]
-fn without_marks_a_recording_cut_off_would_accuse() {
+fn without_marks_a_truncated_recording_shows_false_violations() {
     let accuses = || {
         let text = recording(Kind::Register, 200, false).replace(",\"marks\":true", "");
         text.match_indices('\n').any(|(end, _)| is_violated(&cut(&text[..=end])))

@@ -1,5 +1,4 @@
-//! How transactions end when COMMIT or ROLLBACK fail: what is recorded, and that it never accuses a database of what the
-//! client only assumed.
+//! The recorded outcome of transactions whose COMMIT or ROLLBACK fails. It never leads to a false violation.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
 
 #[allow(dead_code, reason = "not every test uses everything")]
@@ -154,9 +153,9 @@ fn without_a_commit_nothing_happened() {
     assert_eq!(monitor.figures().reconnects, 1);
 }
 
-/// A commit that may have happened is not tried again, even if its failure is of an ordinary kind.
+/// A transaction that may have committed is not retried, even if its failure is retryable.
 #[test]
-fn what_may_have_committed_is_not_tried_again() {
+fn an_unknown_outcome_is_not_retried() {
     let order = vec!["next COMMIT loses lock-timeout".to_owned()];
     let (history, monitor) = recorded(&[Vec::new(), order], false, 3);
     assert_eq!((history.txn_count(), monitor.figures().retried), (3, 0));

@@ -175,7 +175,7 @@ fn outcomes_are_what_the_client_knows() {
 }
 
 #[test]
-fn an_ordinary_failure_is_tried_again() {
+fn a_retryable_failure_is_retried() {
     let ends = [End::FailEarly(Class::Deadlock), End::Commit];
     let (txns, monitor, _) = outcomes(&ends, 1);
     assert_eq!(txns.len(), 3);
@@ -183,7 +183,7 @@ fn an_ordinary_failure_is_tried_again() {
 }
 
 #[test]
-fn a_failure_that_no_try_mends_ends_the_run() {
+fn a_persistent_failure_ends_the_run() {
     let (txns, _, result) = outcomes(&[End::FailEarly(Class::Denied); 5], 3);
     assert_eq!((txns.len(), result.unwrap_err().class), (1, Class::Denied));
     let (txns, _, result) = outcomes(&[End::FailEarly(Class::Other); 100], 0);

@@ -1,4 +1,4 @@
-//! Scripts as they are read: what they may look like, and where each error is.
+//! Parsing of scripts, and the positions of errors.
 
 use isoscope_record::script::{Action, Expected, ExpectedResult, Script, parse};
 use isoscope_record::{Class, Scalar};
@@ -83,7 +83,7 @@ fn what_is_expected() {
 }
 
 #[test]
-fn an_arrow_of_the_statement_is_the_statements() {
+fn an_arrow_inside_the_statement_is_not_an_expectation() {
     for sql in ["SELECT f(a => 1)", "SELECT ' => 1'", "SELECT a <=> 1", "SELECT \"=> \" FROM t"] {
         let script = steps(&format!("  T1: {sql}"));
         assert_eq!(script.steps[0].action, Action::Statement(sql.to_owned()));

@@ -1,4 +1,4 @@
-//! How scripts run, on a database that does exactly what it is told.
+//! Running scripts on a fake database with scripted behaviour.
 
 mod fake;
 
@@ -184,7 +184,7 @@ fn a_database_that_never_waits_fails_the_step() {
 }
 
 #[test]
-fn what_is_expected_and_does_not_come_is_noted() {
+fn unmet_expectations_are_marked() {
     let transcript = run_on(
         &Fake::default(),
         "T1: BEGIN
@@ -206,7 +206,7 @@ fn what_is_expected_and_does_not_come_is_noted() {
 }
 
 #[test]
-fn what_hangs_is_killed_and_nothing_is_left() {
+fn a_step_that_hangs_is_killed_and_cleaned_up() {
     for (what, state) in [("hang", "neither answered nor waiting"), ("stall", "no step can release")] {
         let fake = Fake::default();
         let script =

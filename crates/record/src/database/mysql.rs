@@ -171,7 +171,7 @@ impl Watcher {
         Ok(found.is_some_and(|count| count > 0))
     }
 
-    /// Whether the connection waits for a row lock. InnoDB serves the list of transactions from a copy that it refreshes only
+    /// Whether the connection waits for a row lock. The storage engine serves the list of transactions from a copy that it refreshes only
     /// if the copy has not been read for 100 ms. A client that reads more often sees a stale copy forever, and so do two
     /// clients that alternate. The count of waits is always current and mostly zero. So the copy is read only if there are
     /// waits, and not before it is due for a refresh.

@@ -161,7 +161,7 @@ fn a_private_server_has_room_for_its_sessions() {
 fn what_cannot_work_says_why() {
     let d = directory();
     for (args, code, message) in [
-        ("test oracle://x/y", 254, "no database isoscope knows"),
+        ("test oracle://x/y", 254, "unknown kind of database `oracle:`"),
         ("test nonsense", 254, "cannot tell the kind of database"),
         ("test sqlite: --isolation snapshot", 254, "it has only `serializable`"),
         ("test memory:strict-serializable", 254, "cannot run strict-serializable"),

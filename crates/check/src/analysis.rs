@@ -12,7 +12,7 @@
 //! and so on until it respects all others. Then the components are those of the complete graph, although that was
 //! never built. An edge inside a component that causality asks for anyway is not what is wrong with its cycle.
 //!
-//! Weaker axioms come first, and an instance is named when it first appears (levels.md, "Anomalies"): under
+//! Weaker axioms come first, and an instance is named when it first appears (docs/levels.md, "Anomalies"): under
 //! read committed a non-monotonic read, under read atomic a fractured or a stale session read, under causal
 //! consistency a causality violation, or a conflicting commit order when other forced edges are needed to show
 //! it. A read and a session of which it missed a write count once.

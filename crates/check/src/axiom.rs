@@ -1,6 +1,6 @@
 //! The axioms of read committed, read atomic and causal consistency, on demand.
 //!
-//! All three have one shape (levels.md, Framework 1; Biswas and Enea 2019, Section 2): when t3 reads x from
+//! All three have one shape (docs/levels.md, "Commit orders"; Biswas and Enea 2019, Section 2): when t3 reads x from
 //! t1, and t2 also writes x, and t3 must have seen t2, then t2 is before t1. They differ in what "must have
 //! seen" means, and none of them asks about the commit order itself, so what they force is a fixed set of edges
 //! from t2 to t1. That set is never computed: given an order, only those of its edges that the order does not

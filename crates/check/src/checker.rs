@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use borrow::evidence;
 use isoscope_history::{History, Op, OpView, Outcome, Txn, Value};
-use isoscope_levels::{Anomaly, Engine, Level};
+use isoscope_levels::{Anomaly, Level};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::{Analysis, turns};
@@ -19,6 +19,7 @@ use crate::cut::{self, Cut};
 use crate::cycles::{self, Cycle};
 use crate::decide::decide;
 use crate::resolve::{self, Resolved, Tally};
+use crate::semantics::{Method, Repeats, Semantics};
 use crate::strong::{self, Answer, Scenario, Violation};
 use crate::trace::Relations;
 use crate::watch::{Nobody, Stage, Watch};
@@ -109,7 +110,7 @@ impl<'h> Checker<'h> {
         if let Some(answer) = self.by_worlds(level) {
             return answer;
         }
-        if level.engine() != Engine::Solver {
+        if !Semantics::of(level).is_strong() {
             return (self.weak(level), None);
         }
         for weaker in [Level::Causal, Level::ReadAtomic, Level::AdyaPl2, Level::CutIsolation] {
@@ -128,16 +129,10 @@ impl<'h> Checker<'h> {
         if let Some(unknown) = self.unjudged() {
             return (unknown, None);
         }
-        // A stronger level is often decided sooner.
-        let first = match level {
-            Level::ParallelSnapshot => Some(Level::Snapshot),
-            Level::AdyaPl299 | Level::UpdateSerializable => Some(Level::Serializable),
-            _ => None,
-        };
         if let Some(witness) = self.easier(level) {
             return (Verdict::Holds(witness), None);
         }
-        let answer = self.in_turns(level, first, &mut |checker, watch, served| {
+        let answer = self.in_turns(level, &mut |checker, watch, served| {
             let Checker { history, resolved, options, every_scenario, .. } = checker;
             let borrow = || served.clone().or_else(|| checker.borrowed(level));
             strong::decide(
@@ -155,12 +150,7 @@ impl<'h> Checker<'h> {
 
     /// What shows that a level holds which little can be concluded about, if a stronger one does that saturation decides.
     fn easier(&mut self, level: Level) -> Option<Witness> {
-        let stronger = match level {
-            Level::UpdateAtomic => Level::ParallelSnapshot,
-            Level::CursorStability | Level::MonotonicView => Level::ConsistentView,
-            _ => return None,
-        };
-        match self.check(stronger).verdict {
+        match self.check(Semantics::of(level).settled_by?).verdict {
             Verdict::Holds(witness) => Some(self.weakened(&witness, level)),
             _ => None,
         }
@@ -251,7 +241,7 @@ impl<'h> Checker<'h> {
                 Some((Verdict::Violated(findings), _))
                     if level.implies(other) && claims_more(level, other, findings) => {}
                 Some((violated @ Verdict::Violated(_), implied_by)) if level.implies(other) => {
-                    let weak = level.engine() != Engine::Solver;
+                    let weak = !Semantics::of(level).is_strong();
                     // Weak levels have anomalies of their own to show.
                     let weakest = implied_by.unwrap_or(other);
                     return (!weak).then(|| self.with_listed(level, violated.clone(), weakest));
@@ -266,7 +256,7 @@ impl<'h> Checker<'h> {
     /// may come between a range read and its writer.
     fn hides_sources(&self, holds: Level, level: Level) -> bool {
         let any_range = || self.history.txns().flat_map(|txn| self.history.ops_of(txn)).any(|op| op.in_range);
-        holds == Level::AdyaPl299
+        Semantics::of(holds).spares_ranges
             && strong::names_sources(level)
             && self.resolved.ambiguous.is_some()
             && any_range()
@@ -363,10 +353,12 @@ impl<'h> Checker<'h> {
 
     /// The verdict for a weak level when what is open is left out; unknown only when a limit is reached.
     fn plain(&mut self, level: Level) -> Verdict {
-        match axiom_of(level) {
-            Some(axiom) => self.by_axiom(level, axiom),
-            None if level.implies(Level::StrongSessionPl1) => self.ordered(level),
-            None => self.without_axiom(level),
+        match Semantics::of(level).method {
+            Method::Alone => self.alone(level),
+            Method::Cycles(relations) => self.by_cycles(level, relations),
+            Method::Axiom(axiom) => self.by_axiom(level, axiom),
+            Method::Certain => self.ordered(level),
+            Method::Events(_) => unreachable!("{level} is no weak level"),
         }
     }
 
@@ -409,30 +401,31 @@ impl<'h> Checker<'h> {
                 Err(_) => return violated(findings),
             }
         }
-        findings.extend(self.cycles(relations_of(level)));
+        findings.extend(self.cycles(Relations::Given));
         if let Some(analysis) = &self.analysis {
             findings.extend(analysis.findings(&self.resolved, axiom, self.keep));
         }
         violated(findings)
     }
 
-    /// Levels that are decided inside transactions or by cycles alone.
-    fn without_axiom(&self, level: Level) -> Verdict {
+    /// A level that is decided by looking at every transaction alone.
+    fn alone(&self, level: Level) -> Verdict {
+        let findings = self.inside_transactions(level);
+        if findings.is_empty() { Verdict::Holds(Witness::default()) } else { violated(findings) }
+    }
+
+    /// A level that is decided by cycles of some relations.
+    fn by_cycles(&self, level: Level, relations: Relations) -> Verdict {
         let mut findings = self.inside_transactions(level);
-        if level == Level::CutIsolation && findings.is_empty() {
-            return Verdict::Holds(Witness::default());
-        }
         let stronger = [Level::ReadCommitted, Level::ReadAtomic, Level::Causal];
         if findings.is_empty()
             && let Some(order) = stronger.into_iter().find_map(|stronger| self.order_of(stronger))
         {
             return Verdict::Holds(Witness::order(order));
         }
-        if level != Level::CutIsolation {
-            findings.extend(self.cycles(relations_of(level)));
-        }
+        findings.extend(self.cycles(relations));
         if findings.is_empty() {
-            let order = cycles::order(self.history, &self.resolved, relations_of(level));
+            let order = cycles::order(self.history, &self.resolved, relations);
             return Verdict::Holds(Witness::order(order.into()));
         }
         violated(findings)
@@ -443,7 +436,7 @@ impl<'h> Checker<'h> {
         let mut findings = self.inside_transactions(level);
         let trust = self.options.trust_timestamps;
         let answer = strong::ordered(self.history, &self.resolved, level, trust, self.watch);
-        match self.answered(level, answer) {
+        match self.answered(level, Some(answer)) {
             Verdict::Violated(cycles) => findings.extend(cycles),
             verdict if findings.is_empty() => return verdict,
             _ => {}
@@ -465,22 +458,22 @@ impl<'h> Checker<'h> {
         if let Some(unsupported) = self.unjudged() {
             return unsupported;
         }
-        if level == Level::CutIsolation {
+        let Semantics { method, knows_reads, .. } = Semantics::of(level);
+        if method == Method::Alone {
             // Whether a transaction of unknown outcome is there at all may depend on who wrote what.
             let open = ambiguous.or(open_lists).is_some() || !self.resolved.wrong.is_empty();
             let depends = open && self.any_left_out();
             return if depends || uncertain.is_some() { self.cut() } else { Verdict::Holds(witness) };
         }
         // Who wrote what was read does not matter to the order of writes, unless lists show it.
-        if !level.implies(Level::AdyaPl2) || ambiguous.is_none() {
+        if !knows_reads || ambiguous.is_none() {
             return Verdict::Holds(witness);
         }
         if let Some(violation) = self.borrowed(level) {
             return self.by_proofs(level, violation);
         }
-        let stronger = if level.has_real_time() { Level::StrictSerializable } else { Level::Serializable };
         let mut leaves: Vec<(Anomaly, Option<Against>)> = Vec::new();
-        let answer = self.in_turns(level, Some(stronger), &mut |checker, watch, served| {
+        let answer = self.in_turns(level, &mut |checker, watch, served| {
             if let Some(violation) = served {
                 return Some(Answer::Violated(violation));
             }
@@ -492,10 +485,10 @@ impl<'h> Checker<'h> {
             };
             let trust = options.trust_timestamps;
             let answer = strong::decide_weak(history, &checker.resolved, level, trust, watch, &mut leaf);
-            if !matches!(answer, Some(Answer::Violated(_))) {
+            if !matches!(answer, Answer::Violated(_)) {
                 leaves.clear();
             }
-            answer
+            Some(answer)
         });
         match answer {
             Some(Answer::Violated(violation)) if !leaves.is_empty() => {
@@ -567,7 +560,7 @@ impl<'h> Checker<'h> {
     fn unrepeatable(&self, level: Level) -> Option<strong::Leaf> {
         let links = |op: Op| self.resolved.links[op.index()];
         let present = self.history.txns().filter(|txn| self.resolved.present[txn.index()]);
-        for txn in present.filter(|_| level.implies(Level::ReadAtomic)) {
+        for txn in present.filter(|_| Semantics::of(level).repeats == Repeats::Ranges) {
             let reads: Vec<Op> =
                 self.history.op_range(txn).map(Op::at).filter(|&op| links(op).is_read()).collect();
             for (i, &first) in reads.iter().enumerate() {
@@ -597,13 +590,14 @@ impl<'h> Checker<'h> {
     /// The anomalies a level forbids that no order has to do with.
     fn inside_transactions(&self, level: Level) -> Vec<Finding> {
         let mut findings = Vec::new();
-        if level.implies(Level::AdyaPl2) {
+        let Semantics { knows_reads, repeats, .. } = Semantics::of(level);
+        if knows_reads {
             findings.extend(self.wrong_reads());
             findings.extend(self.pairs(Anomaly::IncompatibleOrder, &self.resolved.incompatible));
         }
-        if level.implies(Level::CutIsolation) {
+        if repeats >= Repeats::Keys {
             let Resolved { unrepeatable, changed_ranges, .. } = &self.resolved;
-            let ranges = if level.implies(Level::ReadAtomic) { &changed_ranges[..] } else { &[] };
+            let ranges = if repeats == Repeats::Ranges { &changed_ranges[..] } else { &[] };
             findings.extend(self.pairs(Anomaly::NonRepeatableRead, &[unrepeatable, ranges].concat()));
         }
         findings
@@ -753,23 +747,4 @@ fn violated(mut findings: Vec<Finding>) -> Verdict {
         }
     }
     Verdict::Violated(findings)
-}
-
-/// The axiom that decides a level, if one does.
-fn axiom_of(level: Level) -> Option<Axiom> {
-    match level {
-        Level::ReadCommitted => Some(Axiom::ReadCommitted),
-        Level::ReadAtomic => Some(Axiom::ReadAtomic),
-        Level::Causal => Some(Axiom::Causal),
-        _ => None,
-    }
-}
-
-/// What the commit order of a level must respect, besides its axiom.
-fn relations_of(level: Level) -> Relations {
-    match level {
-        Level::AdyaPl1 => Relations::Versions,
-        Level::AdyaPl2 => Relations::Dependencies,
-        _ => Relations::Given,
-    }
 }

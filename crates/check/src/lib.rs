@@ -35,6 +35,7 @@ mod decide;
 mod repair;
 mod resolve;
 mod schedule;
+mod semantics;
 mod stale;
 mod strong;
 mod trace;

@@ -44,6 +44,7 @@ use isoscope_levels::Level;
 
 use crate::certificate::{Limit, Proof, Witness};
 use crate::resolve::Resolved;
+use crate::semantics::Semantics;
 use crate::watch::{Stage, Watch};
 use cases::Cases;
 use direct::Direct;
@@ -57,7 +58,6 @@ pub(crate) use problem::optional_lists;
 use refute::Prover;
 use saturate::{Known, Outcome};
 use search::Axiom;
-use visible::Sight;
 pub(crate) use weak::Leaf;
 pub(crate) use witness::{names_sources, weaken};
 
@@ -136,9 +136,9 @@ fn problem_of<'a>(
     level: Level,
     watch: &dyn Watch,
 ) -> Result<Problem<'a>, Limit> {
-    // Monotonic view asks what was read before each read.
-    let problem = Problem::new(history, resolved, level == Level::MonotonicView, watch)?;
-    Ok(if level == Level::AdyaPl299 { problem.sparing_ranges() } else { problem })
+    let Semantics { sight, spares_ranges, .. } = Semantics::of(level);
+    let problem = Problem::new(history, resolved, sight.needs_every_read(), watch)?;
+    Ok(if spares_ranges { problem.sparing_ranges() } else { problem })
 }
 
 /// How an answer was come by.
@@ -375,21 +375,13 @@ pub(crate) fn decide_weak(
     trust_timestamps: bool,
     watch: &dyn Watch,
     leaf: &mut dyn FnMut(&Resolved) -> Option<weak::Leaf>,
-) -> Option<Answer> {
+) -> Answer {
     let stage = |name, figures| watch.stage(level, &Stage { name, figures });
-    let sight = match level {
-        Level::AdyaPl2 | Level::StrongSessionPl2 | Level::StrongPl2 => Sight::Nothing,
-        Level::ReadCommitted => Sight::Earlier,
-        Level::ReadAtomic => Sight::Direct,
-        _ => Sight::Causal,
-    };
-    let (sessions, real_time) = (level.has_sessions(), level.has_real_time());
-    let parallel = Rules::of(Level::ParallelSnapshot, trust_timestamps)?;
-    let rules = Rules { sessions, real_time, ..parallel };
-    let every = matches!(sight, Sight::Nothing | Sight::Earlier);
-    let problem = match Problem::new(history, resolved, every, watch) {
+    let Semantics { sight, .. } = Semantics::of(level);
+    let rules = Rules::of_order(level, trust_timestamps);
+    let problem = match Problem::new(history, resolved, sight.needs_every_read(), watch) {
         Ok(problem) => problem,
-        Err(limit) => return Some(Answer::Stopped(limit)),
+        Err(limit) => return Answer::Stopped(limit),
     };
     let mut edges = Vec::new();
     let events = Events::new(history, resolved, rules, &mut edges);
@@ -397,15 +389,15 @@ pub(crate) fn decide_weak(
     let known = Known::new(edges);
     if let Some(read) = problem.orphan() {
         let prover = Prover::new(&problem, &events, &known, watch);
-        return Some(proved(&prover, Violation::one(prover.orphan(read))));
+        return proved(&prover, Violation::one(prover.orphan(read)));
     }
     let (order, good) = match linearise::linearise(&problem, &events, &known.edges, watch) {
         Ok(run) => run,
-        Err(limit) => return Some(Answer::Stopped(limit)),
+        Err(limit) => return Answer::Stopped(limit),
     };
     stage("linearise", vec![("ran", good as u64), ("events", events.nodes.into())]);
     if good == events.nodes as usize {
-        return Some(Answer::Holds(witness::of_events(&problem, &events, &order, |_| false)));
+        return Answer::Holds(witness::of_events(&problem, &events, &order, |_| false));
     }
     let mut prove = |axioms: &[Axiom]| match weak::prove(&problem, axioms, watch, leaf) {
         Ok(proof) => Answer::Violated(Violation::one(proof)),
@@ -413,15 +405,15 @@ pub(crate) fn decide_weak(
     };
     if order.len() < events.nodes as usize {
         // What is certain has a cycle already.
-        return Some(prove(&[]));
+        return prove(&[]);
     }
     let (found, figures) = visible::search(&problem, &events, sight, &known.edges, order, watch);
     stage("search", figures);
-    Some(match found {
+    match found {
         visible::Found::Order { order, sources } => {
             Answer::Holds(witness::of_sources(&problem, order, &sources))
         }
         visible::Found::Stopped(limit) => Answer::Stopped(limit),
         visible::Found::Nothing(axioms) => prove(&axioms),
-    })
+    }
 }

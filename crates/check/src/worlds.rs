@@ -17,6 +17,7 @@ use rustc_hash::FxHashMap;
 
 use crate::certificate::{Finding, Limit, Node, Question, Unknown, Verdict, Witness, World, Worlds};
 use crate::resolve::Resolved;
+use crate::semantics::{Method, Semantics};
 use crate::strong::{names_sources, optional_lists};
 use crate::watch::Watch;
 
@@ -36,10 +37,10 @@ pub(crate) enum Found {
 
 /// What a history leaves open at a level, and nobody but this module settles.
 pub(crate) fn questions(history: &History, resolved: &Resolved, level: Level) -> Vec<Question> {
-    if level == Level::CutIsolation {
+    let Semantics { method, knows_reads, .. } = Semantics::of(level);
+    if method == Method::Alone {
         return Vec::new();
     }
-    let knows_reads = level.implies(Level::AdyaPl2);
     let repeated = if knows_reads { &resolved.repeated } else { resolved.repeated_writes() };
     let mut questions: Vec<Question> = Vec::new();
     for repeated in repeated {
@@ -47,7 +48,7 @@ pub(crate) fn questions(history: &History, resolved: &Resolved, level: Level) ->
         appends.sort_by_key(|&append| seems_appended(history, append));
         questions.push(Question::Element { read: repeated.read, index: repeated.index, appends });
     }
-    if level.implies(Level::AdyaPl2) {
+    if knows_reads {
         questions.extend(optional_lists(history, resolved).into_iter().map(|txn| Question::Outcome { txn }));
     }
     questions

@@ -1,6 +1,6 @@
 //! Causal consistency and parallel snapshot isolation over a commit order: what happens before a transaction.
 //!
-//! Causal (Framework 1 of levels.md): PHI(t2, t3) is `(so | wr)+(t2, t3)`. When t3 reads x from t1 and t2
+//! Causal (docs/levels.md, "Commit orders"): PHI(t2, t3) is `(so | wr)+(t2, t3)`. When t3 reads x from t1 and t2
 //! writes x, it implies that t2 is not after t1.
 //!
 //! Parallel snapshot isolation (Framework 3): `irreflexive((so | wr | ww)+ ; rw?)`, where the order gives

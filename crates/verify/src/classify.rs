@@ -1,6 +1,6 @@
 //! What is wrong with a read, whatever the order of transactions.
 //!
-//! The names are those of levels.md, "Anomalies": thin-air, aborted, future and intermediate reads, and reads
+//! The names are those of docs/levels.md, "Anomalies": thin-air, aborted, future and intermediate reads, and reads
 //! of one's own keys that do not return one's own last write. A register read has at most one of them, by the
 //! precedence written out in [`register_anomaly`]. A list is many values at once and may have several.
 //!

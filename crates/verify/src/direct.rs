@@ -1,6 +1,6 @@
 //! Read committed and read atomic over a commit order: what a transaction sees directly.
 //!
-//! The axiom of Framework 1 (levels.md): when t3 reads x from t1 and t2 writes x, PHI(t2, t3) implies that t2
+//! The axiom of docs/levels.md, "Commit orders": when t3 reads x from t1 and t2 writes x, PHI(t2, t3) implies that t2
 //! is not after t1. Written as one number: *the latest t2 that t3 saw and that writes x is not after t1*. So
 //! it is enough to keep, for each key, the latest position seen ([`Latest`]); the initial state has position
 //! 0.

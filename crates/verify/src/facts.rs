@@ -1,6 +1,6 @@
 //! What a history says by itself: who is present, and where every read has its value from.
 //!
-//! Definitions (levels.md, "Histories"). A *candidate* of an external read is another transaction that did
+//! Definitions (docs/levels.md, "Histories"). A *candidate* of an external read is another transaction that did
 //! not abort and whose final write of the key has the value read, or the initial state when it has. One
 //! candidate determines the read; several leave it ambiguous, and nothing follows from it; none makes it
 //! wrong. A list read ends with what its own transaction appended before; the rest is its *external part*,

@@ -1,7 +1,7 @@
 //! Levels at which each transaction sees a beginning of the commit order: prefix consistency, snapshot
 //! isolation, serializability, their strict forms, and PL-2.99.
 //!
-//! Definition (Framework 2 of levels.md, where PREFIX makes what is visible a beginning of the order). How
+//! Definition (docs/levels.md, "Visibility and arbitration", where PREFIX makes what is visible a beginning of the order). How
 //! many transactions each one sees is its *snapshot*; where the level is serializability or PL-2.99, it is
 //! all before it. PL-2.99 asks of what a range read found only that a writer of it comes before. Then
 //!

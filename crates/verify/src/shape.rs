@@ -4,7 +4,7 @@
 //! `wr`: a read. `ww`: one version after another, be it seen in a list, assumed, or forced by an axiom (which
 //! forces nothing but the order of two writers of a key). `rw`: a read of what was overwritten. The first
 //! three are in every commit order, so without an `rw` a cycle is one at every level that knows its edges.
-//! With some, a level forbids (Framework 3 of levels.md, read along the cycle):
+//! With some, a level forbids (docs/levels.md, "Dependency graphs", read along the cycle):
 //!
 //! | level | cycles |
 //! |---|---|

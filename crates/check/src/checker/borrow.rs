@@ -10,6 +10,7 @@ use isoscope_levels::{Anomaly, Level};
 
 use super::Checker;
 use crate::certificate::{Case, Evidence, Finding, Instance, Limit, Proof, Through, Verdict, Witness};
+use crate::semantics::Semantics;
 use crate::strong::{self, Answer, Patience, Scenario, Violation};
 use crate::watch::Watch;
 
@@ -32,12 +33,8 @@ enum Tried {
 impl Checker<'_> {
     /// Decides a level, and in turns with it one that is stronger. `decide` is given what a violation of the stronger level shows
     /// of this one, if there is one.
-    pub(super) fn in_turns(
-        &mut self,
-        level: Level,
-        stronger: Option<Level>,
-        decide: &mut Decide<'_>,
-    ) -> Option<Answer> {
+    pub(super) fn in_turns(&mut self, level: Level, decide: &mut Decide<'_>) -> Option<Answer> {
+        let Semantics { stronger, .. } = Semantics::of(level);
         let (watch, mut served) = (self.watch, None);
         let mut patience = FIRST_TURN + PER_OPERATION * self.history.op_count() as u64;
         while let Some(stronger) = stronger {

@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::problem::{INITIAL, OPEN};
 use super::refute::{By, Hop, Prover, Tree};
 use super::search::Axiom;
-use super::visible::Sight;
+use crate::semantics::Sight;
 
 /// More cases than this are not gone through.
 const MOST_CASES: usize = 200_000;

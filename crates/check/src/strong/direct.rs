@@ -17,8 +17,8 @@ use super::refute::Prover;
 use super::saturate::Known;
 use super::shortest::{self, Found};
 use super::stale_reads::{self, StaleRead};
-use super::visible::Sight;
 use crate::certificate::{Case, Edge, Proof, Through, Why};
+use crate::semantics::Sight;
 use crate::watch::Watch;
 
 /// See the module.

@@ -1,7 +1,7 @@
 //! The event graph: what a level says about the order of begins and commits.
 //!
 //! Every transaction has a begin `B` and a commit `C`, and a level says between which events a dependency runs
-//! (levels.md, "One graph decides PC, SI and SER"): it holds exactly when some choice of writers and version orders
+//! (docs/levels.md, "The event graph"): it holds exactly when some choice of writers and version orders
 //! leaves the graph acyclic. For serializability the two events are one.
 //!
 //! | level | so, rt, wr from t to s | ww from t to s | rw from t to s |
@@ -25,8 +25,8 @@ use isoscope_history::{History, NO_EVENT, NO_TIME, Outcome, Txn};
 use isoscope_levels::Level;
 
 use super::problem::Problem;
-use super::visible::Sight;
 use crate::resolve::Resolved;
+use crate::semantics::{Graph, Method, Semantics, Sight};
 
 /// How a level reads the event graph; see the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,34 +55,23 @@ pub(crate) struct Rules {
 impl Rules {
     /// The rules of a level, if the event graph decides it.
     pub(crate) fn of(level: Level, trust_timestamps: bool) -> Option<Rules> {
-        let ser = Rules {
+        let Semantics { method, sight, sessions, real_time, .. } = Semantics::of(level);
+        let Method::Events(Graph { split, conflicts, misses }) = method else { return None };
+        Some(Rules { split, conflicts, sessions, real_time, trust_timestamps, misses, sight })
+    }
+
+    /// The rules of a level that the event graph does not decide: its order contains session order and real-time order as far
+    /// as they count, and dependencies.
+    pub(crate) fn of_order(level: Level, trust_timestamps: bool) -> Rules {
+        let Semantics { sessions, real_time, .. } = Semantics::of(level);
+        Rules {
             split: false,
             conflicts: true,
-            sessions: true,
-            real_time: false,
+            sessions,
+            real_time,
             trust_timestamps,
-            misses: true,
+            misses: false,
             sight: Sight::Parallel,
-        };
-        let apart = Rules { sessions: false, ..ser };
-        match level {
-            Level::Serializable => Some(ser),
-            Level::StrictSerializable => Some(Rules { real_time: true, ..ser }),
-            Level::AdyaPl299 | Level::AdyaPl3 => Some(apart),
-            Level::AdyaPlSi => Some(Rules { split: true, ..apart }),
-            Level::ConsistentView => Some(Rules { misses: false, ..apart }),
-            Level::UpdateSerializable => Some(Rules { sight: Sight::Updates, ..apart }),
-            Level::CursorStability => Some(Rules { misses: false, sight: Sight::Cursor, ..apart }),
-            // A lost update is none of its anomalies.
-            Level::MonotonicView => {
-                Some(Rules { conflicts: false, misses: false, sight: Sight::Monotonic, ..apart })
-            }
-            Level::UpdateAtomic => Some(Rules { misses: false, sight: Sight::Update, ..ser }),
-            Level::Snapshot => Some(Rules { split: true, ..ser }),
-            Level::StrictSnapshot => Some(Rules { split: true, real_time: true, ..ser }),
-            Level::Prefix => Some(Rules { split: true, conflicts: false, ..ser }),
-            Level::ParallelSnapshot => Some(Rules { misses: false, ..ser }),
-            _ => None,
         }
     }
 

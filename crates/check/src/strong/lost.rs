@@ -12,8 +12,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::events::Rules;
 use super::problem::{INITIAL, OPEN, Problem};
 use super::refute::{By, Hop, Prover, Tree};
-use super::visible::Sight;
 use crate::certificate::{Case, Node, Proof};
+use crate::semantics::Sight;
 
 /// Who lost updates to whom.
 pub(super) struct Lost {

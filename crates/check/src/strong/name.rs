@@ -11,9 +11,9 @@ use isoscope_levels::{Anomaly, Level};
 use rustc_hash::FxHashSet;
 
 use super::events::Rules;
-use super::visible::Sight;
 use crate::certificate::{Case, Edge, Node, Proof, Through, Why};
 use crate::resolve::{Link, Resolved};
+use crate::semantics::{Method, Semantics, Sight};
 
 /// The sort of an edge.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -122,14 +122,13 @@ fn farthest(level: Level) -> Through {
 
 /// Whether a proof shows that a level is violated: all its cycles are ones that the level forbids.
 pub(crate) fn refutes(history: &History, resolved: &Resolved, level: Level, proof: &Proof) -> bool {
+    let Semantics { knows_reads, spares_ranges, sight, .. } = Semantics::of(level);
     let counts = |edge: &Edge| match edge.why {
         // PL-1 knows no lists but those that show it the order of writes.
-        Why::Versions { read, .. } if !level.implies(Level::AdyaPl2) => resolved.shows_writes(history, read),
-        Why::Missing { .. } => level.implies(Level::AdyaPl2),
-        // PL-2.99 lets ranges change, and cursors are on single keys.
-        Why::Misses { read } if matches!(level, Level::AdyaPl299 | Level::CursorStability) => {
-            !history.op(read).in_range
-        }
+        Why::Versions { read, .. } if !knows_reads => resolved.shows_writes(history, read),
+        Why::Missing { .. } => knows_reads,
+        // Cursors are on single keys.
+        Why::Misses { read } if spares_ranges || sight == Sight::Cursor => !history.op(read).in_range,
         _ => true,
     };
     let forbidden = |cycle: &[Edge]| cycle.iter().all(counts) && forbids(history, level, cycle);
@@ -162,17 +161,18 @@ fn forbids(history: &History, level: Level, cycle: &[Edge]) -> bool {
         Some(rules) => !rules.split || is_walk(rules, cycle),
         None => {
             let only = |wanted: &[Sort]| cycle.iter().all(|edge| wanted.contains(&sort(edge)));
-            match level {
-                Level::AdyaPl1 | Level::StrongSessionPl1 | Level::StrongPl1 => {
+            let row = Semantics::of(level);
+            match row.sight {
+                _ if row.method == Method::Alone => false,
+                _ if !row.knows_reads => {
                     let is_read = |edge: &Edge| matches!(edge.why, Why::ReadFrom { .. });
                     missed == 0 && !cycle.iter().any(is_read)
                 }
-                Level::MonotonicAtomicView | Level::ReadCommitted => missed == 0 || is_non_monotonic(cycle),
-                Level::ReadAtomic => {
-                    missed == 0 || missed == 1 && cycle.len() == 2 && only(&[Sort::Seen, Sort::Missed])
-                }
-                Level::Causal => missed == 0 || missed == 1 && only(&[Sort::Seen, Sort::Missed]),
-                _ => missed == 0 && level.implies(Level::AdyaPl2),
+                _ if missed == 0 => true,
+                Sight::Earlier => is_non_monotonic(cycle),
+                Sight::Direct => missed == 1 && cycle.len() == 2 && only(&[Sort::Seen, Sort::Missed]),
+                Sight::Causal => missed == 1 && only(&[Sort::Seen, Sort::Missed]),
+                _ => false,
             }
         }
     }
@@ -303,7 +303,7 @@ fn special(history: &History, resolved: &Resolved, level: Level, cycle: &[Edge])
         Some(Anomaly::LostAppend)
     } else if level.forbids(Anomaly::LostUpdate) && is_lost_update(history, resolved, cycle) {
         Some(Anomaly::LostUpdate)
-    } else if level == Level::MonotonicView && is_non_monotonic(cycle) {
+    } else if Semantics::of(level).sight == Sight::Monotonic && is_non_monotonic(cycle) {
         Some(Anomaly::NonMonotonicRead)
     } else {
         is_stale_read(cycle).then_some(Anomaly::StaleRead)
@@ -321,20 +321,21 @@ fn by_shape(history: &History, level: Level, cycle: &[Edge]) -> Vec<Anomaly> {
 }
 
 fn main_shape(level: Level, cycle: &[Edge]) -> Anomaly {
+    let Semantics { knows_reads, sight, .. } = Semantics::of(level);
     let sorts: Vec<Sort> = cycle.iter().map(sort).collect();
     let count = |wanted: Sort| sorts.iter().filter(|&&sort| sort == wanted).count();
     let before = |i: usize| sorts[(i + sorts.len() - 1) % sorts.len()];
     let missed: Vec<usize> = (0..sorts.len()).filter(|&i| sorts[i] == Sort::Missed).collect();
     match missed.len() {
         // Nobody reads anything at PL-1.
-        0 if !level.implies(Level::AdyaPl2) => Anomaly::DirtyWrite,
+        0 if !knows_reads => Anomaly::DirtyWrite,
         0 if count(Sort::Overwritten) == 0 => Anomaly::CyclicCausality,
         0 if count(Sort::Seen) == 0 => Anomaly::DirtyWrite,
         0 => Anomaly::CircularInformationFlow,
         1 if level.forbids(Anomaly::ReadSkew) => Anomaly::ReadSkew,
-        1 if level == Level::CursorStability => Anomaly::LostUpdate,
+        1 if sight == Sight::Cursor => Anomaly::LostUpdate,
         // Two that only read may contradict each other here.
-        _ if level == Level::UpdateSerializable => Anomaly::WriteSkew,
+        _ if sight == Sight::Updates => Anomaly::WriteSkew,
         1 if count(Sort::Overwritten) == 0 => Anomaly::CausalityViolation,
         _ if missed.iter().any(|&i| before(i) == Sort::Missed) => Anomaly::WriteSkew,
         _ if missed.iter().all(|&i| before(i) == Sort::Seen) => Anomaly::LongFork,

@@ -14,6 +14,7 @@ use super::saturate::{self, Known};
 use super::{Answer, Scenario, Violation};
 use crate::certificate::{Limit, Witness};
 use crate::resolve::Resolved;
+use crate::semantics::Semantics;
 use crate::watch::Watch;
 
 /// An order of the transactions that are there, or a cycle for each part of what is certain that has one. Reads with several
@@ -24,16 +25,15 @@ pub(crate) fn ordered(
     level: Level,
     trust_timestamps: bool,
     watch: &dyn Watch,
-) -> Option<Answer> {
-    let parallel = Rules::of(Level::ParallelSnapshot, trust_timestamps)?;
-    let rules = Rules { real_time: level.has_real_time(), ..parallel };
-    let knows_reads = level.implies(Level::AdyaPl2);
+) -> Answer {
+    let rules = Rules::of_order(level, trust_timestamps);
+    let Semantics { knows_reads, .. } = Semantics::of(level);
     let of_writes = (!knows_reads).then(|| resolved.of_writes());
     let resolved = of_writes.as_ref().unwrap_or(resolved);
     let problem = match Problem::new(history, resolved, false, watch) {
         Ok(problem) if knows_reads => problem,
         Ok(problem) => problem.without_reads(),
-        Err(limit) => return Some(Answer::Stopped(limit)),
+        Err(limit) => return Answer::Stopped(limit),
     };
     let mut edges = Vec::new();
     let events = Events::new(history, resolved, rules, &mut edges);
@@ -45,13 +45,13 @@ pub(crate) fn ordered(
         let scenarios = proofs.into_iter().zip(0..);
         let scenarios: Vec<Scenario> =
             scenarios.map(|(proof, component)| Scenario { proof, component }).collect();
-        return Some(match prover.turnstile.reached() {
+        return match prover.turnstile.reached() {
             Some(limit) => Answer::Stopped(limit),
             None if scenarios.is_empty() => Answer::Stopped(Limit::Proof),
             None => Answer::Violated(Violation { scenarios, complete: true }),
-        });
+        };
     };
     let there = |&txn: &u32| txn < events.first_tick && problem.is_present(txn);
     let order: Vec<Txn> = order.into_iter().filter(there).map(Txn).collect();
-    Some(Answer::Holds(Witness::order(order.into())))
+    Answer::Holds(Witness::order(order.into()))
 }

@@ -12,8 +12,8 @@ use isoscope_order::{Components, Graph};
 
 use super::events::Events;
 use super::facts::{Arc, By, Facts};
-use super::visible::Sight;
 use crate::certificate::{Edge, Through};
+use crate::semantics::Sight;
 use crate::watch::{Turnstile, Watch};
 
 /// So many nodes are visited by all searches of a level together.

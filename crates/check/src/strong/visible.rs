@@ -1,7 +1,7 @@
 //! Search for the levels that ask what a reader must have seen: parallel snapshot isolation, cursor stability, monotonic view,
 //! update atomic, update serializability, and, where reads are open, causal consistency, read atomic and read committed.
 //!
-//! One axiom for all (levels.md, Frameworks 1 and 3): when t3 reads x from t1, and t2 also writes x, and t3 must have
+//! One axiom for all (docs/levels.md, "Commit orders" and "Dependency graphs"): when t3 reads x from t1, and t2 also writes x, and t3 must have
 //! seen t2, then t2 is before t1. They differ in what must have been seen: what t3 read from earlier, what it reads from and
 //! its session, all that leads to it along sessions and reads, or along sessions, reads and overwrites (which for parallel
 //! snapshot isolation says that no cycle has fewer than two anti-dependencies). Cursor stability: whom it overwrites on x. Update
@@ -24,31 +24,8 @@ use super::problem::{INITIAL, OPEN, Problem};
 use super::reach::Reach;
 use super::search::{Axiom, figures};
 use crate::certificate::Limit;
+use crate::semantics::Sight;
 use crate::watch::Watch;
-
-/// What a reader must have seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sight {
-    /// Nothing.
-    Nothing,
-    /// Whom it read from earlier in its program.
-    Earlier,
-    /// Whom it reads from, and what is earlier in its session.
-    Direct,
-    /// All that leads to it along sessions and reads.
-    Causal,
-    /// All that leads to it along sessions, reads and overwrites.
-    Parallel,
-    /// Whom it overwrites on the key that it read.
-    Cursor,
-    /// Whom it reads from, whom it overwrites, and what is earlier in its session.
-    Update,
-    /// Whom it read from or overwrote earlier in its program, and what leads there along reads and overwrites.
-    Monotonic,
-    /// If it writes, all that is before it in the order. If not, all that leads to it along reads, overwrites, and
-    /// anti-dependencies of those that write.
-    Updates,
-}
 
 /// Of the writers that a read misses and must have seen, so many become clauses at a time.
 const AT_A_TIME: usize = 4;

@@ -12,6 +12,7 @@ use super::events::{Events, Rules};
 use super::problem::{INITIAL, OPEN, Problem, Read};
 use crate::certificate::{Node, Witness};
 use crate::resolve::Resolved;
+use crate::semantics::Semantics;
 
 /// The commit order and the snapshots of an order of events.
 pub(super) fn of_events(
@@ -80,7 +81,7 @@ pub(super) fn of_sources(problem: &Problem<'_>, order: Vec<Txn>, chosen: &[(Op, 
 
 /// Whether a witness of a level names the writers of reads.
 pub(crate) fn names_sources(level: Level) -> bool {
-    level.implies(Level::AdyaPl2) && Rules::of(level, false).is_none_or(|rules| !rules.says_sources())
+    Semantics::of(level).knows_reads && Rules::of(level, false).is_none_or(|rules| !rules.says_sources())
 }
 
 /// What a witness of a stronger level says about a weaker one.

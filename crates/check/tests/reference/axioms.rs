@@ -1,4 +1,4 @@
-//! The brute-force reference: the definitions of levels.md, transcribed.
+//! The brute-force reference: the definitions of docs/levels.md, transcribed.
 //!
 //! A history satisfies a level when *some* world and *some* total order `co` of its transactions satisfy the
 //! level's axiom. A world settles what the history leaves open: which transactions of unknown outcome are
@@ -913,7 +913,7 @@ pub(crate) fn elements_repeat(history: &History) -> bool {
     })
 }
 
-/// The classics of levels.md and of the literature, each with the weakest levels that it violates: it violates those
+/// The classics of docs/levels.md and of the literature, each with the weakest levels that it violates: it violates those
 /// that imply one of them and no others.
 #[test]
 fn the_reference_knows_the_classics() {

@@ -1,6 +1,6 @@
 //! One level, several definitions: they agree.
 //!
-//! levels.md defines levels by commit orders (Framework 1), by visibility and arbitration (2), by dependency graphs
+//! docs/levels.md defines levels by commit orders (1), by visibility and arbitration (2), by dependency graphs
 //! (3), by states (4), and has a table of event graphs, which engines use, said to decide the same ("One graph
 //! decides PC, SI and SER"). The reference of `axioms.rs` is Framework 1. Here the others are transcribed, word by
 //! word and each by itself, and compared with it: with unique and with repeated values, all outcomes, and real time;

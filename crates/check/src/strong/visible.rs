@@ -280,9 +280,8 @@ impl Search<'_> {
     /// The same where it is all that leads to the reader.
     fn broken_far(&self, links: &Links) -> Vec<(u32, u32)> {
         let (problem, history) = (self.problem, self.problem.history);
-        let Some(reach) = Reach::new(history, self.events, &links.edges, self.watch) else {
-            return Vec::new();
-        };
+        let reach = Reach::new(history, self.events, &links.edges, self.watch);
+        let reach = reach.expect("links lead along the order, so they have no cycle");
         let mut broken = Vec::new();
         for (i, read) in problem.reads.iter().enumerate().filter(|(_, read)| self.is_there(read.txn)) {
             let writers = history.writers(read.key);

@@ -105,7 +105,7 @@ fn a_write_skew_is_two_misses() {
     let cycle = Evidence::Cycle(vec![rw(0, 1, 1), rw(1, 0, 3)]);
     assert_eq!(
         tell(&history, Anomaly::WriteSkew, cycle),
-        "T1 read y=0, which T2 overwrote with 2, and T2 read x=0, which T1 overwrote with 1: each would have to \
+        "T1 read y=0, which T2 overwrote with 2, and T2 read x=0, which T1 overwrote with 1: each must \
          come before the other.
 - T1 missed T2: it read y=0, which T2 overwrote with 2.
 - T2 missed T1: it read x=0, which T1 overwrote with 1."

@@ -142,7 +142,7 @@ fn two_reads_that_contradict_each_other() {
     let long = "T1: r(l,[1 2 3 4 5 6 7 8 9 10 11 12])  T2: r(l,[1 2 3 4 5 7 6])";
     assert_eq!(
         headline(long, Anomaly::IncompatibleOrder, pair()),
-        "T1 read l=[1 2 3 … 10 11 12] and T2 read l=[1 2 3 4 5 7 6]: neither list is a beginning of the \
+        "T1 read l=[1 2 3 … 10 11 12] and T2 read l=[1 2 3 4 5 7 6]: neither list is a prefix of the \
          other; element 6 is 6 in one and 7 in the other."
     );
 }
@@ -289,7 +289,7 @@ fn a_long_circle_loses_its_middle() {
     assert_eq!(
         lines[0],
         "T0, T1, T2, T3, T4 and 15 more depend on one another in a cycle, by sessions and reads alone: none \
-         can have come first."
+         can come first."
     );
     assert_eq!(lines.len(), 1 + 4 + 1 + 3);
     assert_eq!(lines[5], "- ... 13 more steps");

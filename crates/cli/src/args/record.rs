@@ -126,7 +126,7 @@ pub(crate) struct LoadArgs {
     /// Write repeated values to a share of the keys: `SHARE[:VALUES[:THETA]]`
     #[arg(long, value_name = "LAW", value_parser = duplication, help_heading = "Workload")]
     pub(crate) duplicates: Option<Duplication>,
-    /// Number of retries of a transaction that failed with a deadlock, serialization failure or the like; every attempt is recorded
+    /// Number of retries after a serialization failure, a deadlock, a lock timeout or a busy database; every attempt is recorded
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Workload")]
     pub(crate) retries: u32,
     /// The random seed, which determines all statements [default: a random one, which is printed]

@@ -1,4 +1,4 @@
-//! The command line: one definition for parser, help, man pages and completions.
+//! The command line. The parser, the help, the man pages and the completions are all generated from these definitions.
 
 mod record;
 
@@ -19,13 +19,13 @@ pub(crate) use record::{
 };
 
 const EXIT_CODES: &str = "Exit codes:
-  0    done; for checks: the level holds
+  0    success; for checks: all levels hold
   1    a level is violated
-  2    unknown: a limit was reached, or there was nothing to judge
-  254  the command line makes no sense
-  255  an input cannot be read, an output cannot be written, or isoscope is broken";
+  2    unknown: a limit was reached, or the history has nothing to check
+  254  invalid usage
+  255  unreadable input, unwritable output, or an internal error";
 
-/// The instrument for looking at transaction isolation.
+/// Checks transaction isolation: of recorded histories, and of databases under load.
 #[derive(Parser, Debug)]
 #[command(name = "isoscope", version, after_help = "Start with `isoscope demo`.", after_long_help = EXIT_CODES)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
@@ -37,19 +37,19 @@ pub(crate) struct Args {
     pub(crate) command: Command,
 }
 
-/// Options every command has.
+/// Options of every command.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Global {
-    /// Say nothing but results and errors
+    /// Print only results and errors
     #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = "Output options")]
     pub(crate) quiet: bool,
-    /// Say on standard error what is done and how long it takes
+    /// Print each step and its duration on standard error
     #[arg(short, long, global = true, help_heading = "Output options")]
     pub(crate) verbose: bool,
     /// When to use colours; the variable `NO_COLOR` is honoured
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = "Output options")]
     pub(crate) color: ColorWhen,
-    /// How many threads to use [default: all cores]
+    /// Number of threads [default: all cores]
     #[arg(long, global = true, value_name = "N", value_parser = threads, help_heading = "Output options")]
     pub(crate) threads: Option<usize>,
 }
@@ -57,7 +57,7 @@ pub(crate) struct Global {
 fn threads(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(n @ 1..=1024) => Ok(n),
-        _ => Err("a number from 1 to 1024".to_owned()),
+        _ => Err("expected a number from 1 to 1024".to_owned()),
     }
 }
 
@@ -72,34 +72,34 @@ pub(crate) enum ColorWhen {
     Never,
 }
 
-/// The verbs.
+/// The commands.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// Show what isoscope does, on a small history it makes itself
+    /// Show what isoscope does on a small generated history
     Demo(DemoArgs),
-    /// Check which isolation levels a history satisfies, and tell why not
+    /// Check which isolation levels a history satisfies, and explain each violation
     Check(CheckArgs),
-    /// Confirm certificates that a check wrote, without the engines that made them
+    /// Verify certificates written by `check`, independently of the engines that made them
     Verify(VerifyArgs),
-    /// Tell what is in a history: sessions, transactions, outcomes, keys, duplicates
+    /// Print statistics of a history: sessions, transactions, outcomes, keys, duplicates
     Stats(StatsArgs),
-    /// Convert a history from any format to another, and say what is lost
+    /// Convert a history to another format, and report what is lost
     Convert(ConvertArgs),
     /// Generate a history by running a workload on an in-memory store at a chosen isolation level
     Generate(Box<GenerateArgs>),
-    /// Put a database under load and tell whether it keeps the isolation it promises
+    /// Put a database under load and check whether it keeps the isolation it promises
     Test(Box<TestArgs>),
-    /// Run a workload against a database and write down the history
+    /// Run a workload against a database and record the history
     Record(Box<RecordArgs>),
-    /// Run sessions interleaved step by step, as a script says, against a database
+    /// Run a script of interleaved sessions against a database, step by step
     Script(ScriptArgs),
-    /// Try the Hermitage scenarios at every isolation level of a database
+    /// Run the Hermitage scenarios at every isolation level of a database
     Hermitage(HermitageArgs),
     /// List the history formats
     Formats,
-    /// List the isolation levels and the anomalies, and draw which level implies which
+    /// List the isolation levels, which of them imply which, and the anomalies
     Levels(LevelsArgs),
-    /// Explain an isolation level or an anomaly: what it is, an example, who promises or forbids it
+    /// Explain an isolation level or an anomaly: definition, examples, sources
     Explain(ExplainArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
@@ -107,7 +107,7 @@ pub(crate) enum Command {
     Man(ManArgs),
 }
 
-/// A format on the command line.
+/// A history format on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FormatArg(pub(crate) Format);
 
@@ -138,59 +138,59 @@ pub(crate) struct ReadArgs {
     pub(crate) from: Option<FormatArg>,
 }
 
-/// How results are shown.
+/// The output format of statistics.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
-    /// A table for people
+    /// A table
     Full,
-    /// A line a file
+    /// One line per file
     Concise,
-    /// JSON: an object for one file, an array for several
+    /// JSON: one object for one file, an array for several
     Json,
-    /// JSON Lines: an object and a line a file
+    /// JSON Lines: one object per file
     Jsonl,
 }
 
-/// How verdicts are shown.
+/// The report format of a check.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CheckStyle {
-    /// For people: the levels, and every anomaly as a story that points into the file
+    /// Text: the levels, and each anomaly with the operations in the file that prove it
     Full,
-    /// A line a file
+    /// One line per file
     Concise,
-    /// JSON: an object for one file, an array for several
+    /// JSON: one object for one file, an array for several
     Json,
-    /// JSON Lines: an object and a line a file
+    /// JSON Lines: one object per file
     Jsonl,
-    /// EDN: a map a file, of the shape that Elle's checkers return
+    /// EDN: one map per file, as Elle's checkers return it
     Elle,
-    /// JUnit XML: a test suite a file, a test case a level
+    /// JUnit XML: one test suite per file, one test case per level
     Junit,
 }
 
 /// Arguments of `check`.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = "Examples:
-  isoscope check history.edn                         which levels hold, which do not, and why
-  isoscope check --level read-atomic history.txt     one level, for scripts: see the exit codes
+  isoscope check history.edn                         which levels hold, which fail, and why
+  isoscope check --level read-atomic history.txt     one level; use the exit code in scripts
   isoscope check --level rc,ra,cc --format jsonl store/*/history.edn
   isoscope check --level ser,si --timeout 5m --memory 4GB history.edn
-  isoscope check --level all history.edn             the finer levels of Adya and Elle, too
+  isoscope check --level all history.edn             also the finer levels of Adya and Elle
   zcat big.txt.gz | isoscope check --format concise -
 
-Without --level the common levels are checked: the report tells the strongest that hold and the
-weakest that fail. `--level all` adds the finer levels of Adya, Elle and others. `isoscope levels`
-lists the levels.
+Without --level, the common levels are checked. The report names the strongest levels that hold
+and the weakest that fail. `--level all` adds the finer levels of Adya, Elle and others.
+`isoscope levels` lists the levels.
 
-Levels above causal, and any level where several transactions wrote the value that was read, are
-NP-hard to decide. Most histories take seconds all the same; for the others there are limits: each
-level is given up after 60 s, unless --timeout says otherwise; `--timeout none` waits for ever. A
-level that a limit leaves undecided is unknown, and the report tells what was decided by then.
-Strict levels ask for the times at which transactions were invoked and returned.
+Levels above causal are NP-hard to decide, and so is any level if several transactions wrote the
+value that was read. Most histories still take seconds. Each level has a time limit of 60 s.
+--timeout sets another limit; `--timeout none` removes it. A level that reaches a limit is unknown,
+and the report shows what was decided before. Strict levels need the times at which transactions
+were invoked and returned.
 
-Exit codes: 0 all levels asked for hold; 1 one is violated; 2 none is violated and one is
-unknown, or there was nothing to judge; 254 bad usage; 255 a file cannot be read. With
-several files the worst: 255, then 1, then 2.")]
+Exit codes: 0 all levels hold; 1 a level is violated; 2 no level is violated and one is unknown,
+or the history has nothing to check; 254 invalid usage; 255 a file cannot be read. With several
+files, the worst: 255, then 1, then 2.")]
 pub(crate) struct CheckArgs {
     /// Histories: files, directories, or `-` for standard input; gzip and zstd are transparent
     #[arg(required = true, value_name = "FILE", value_hint = ValueHint::AnyPath)]
@@ -208,56 +208,56 @@ pub(crate) struct CheckArgs {
 /// Arguments of `verify`.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = "Examples:
-  isoscope check --certificates proofs history.edn     write a certificate a level
-  isoscope verify history.edn proofs/*.json            confirm them, in another process, another day
+  isoscope check --certificates proofs history.edn     write one certificate per level
+  isoscope verify history.edn proofs/*.json            verify them in another process
 
 The verifier shares no code with the engines that made the certificates. It refuses a certificate that
-is about another history, was changed or cut off, has another version, or does not prove its verdict.
+belongs to another history, was modified or truncated, has another version, or does not prove its
+verdict.
 
-Exit codes: 0 all certificates are confirmed; 1 one is refused; 254 bad usage; 255 the history or a
-certificate cannot be read.")]
+Exit codes: 0 all certificates are confirmed; 1 one is refused; 254 invalid usage; 255 the history
+or a certificate cannot be read.")]
 pub(crate) struct VerifyArgs {
     /// The history: a file, a directory, or `-` for standard input
     #[arg(value_name = "HISTORY", value_hint = ValueHint::AnyPath)]
     pub(crate) history: PathBuf,
-    /// Certificates that `check --certificates` wrote
+    /// Certificates written by `check --certificates`
     #[arg(required = true, value_name = "CERTIFICATE", value_hint = ValueHint::FilePath)]
     pub(crate) certificates: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) read: ReadArgs,
 }
 
-/// Which levels to check, how far to go, and how to show the verdicts.
+/// The levels to check, the limits, and the report format.
 #[derive(clap::Args, Debug)]
 pub(crate) struct JudgeArgs {
-    /// The levels to check, by name or short name, or `all` [default: the common ones, and where the
-    /// boundary is]
+    /// The levels to check, by name or short name, or `all` [default: the common levels]
     #[arg(short, long, value_name = "LEVEL", value_delimiter = ',', action = ArgAction::Append)]
     #[arg(value_parser = any_level(), hide_possible_values = true)]
     pub(crate) level: Vec<AskedLevel>,
-    /// How to show the result
+    /// The report format
     #[arg(long, value_name = "STYLE", default_value = "full")]
     pub(crate) format: CheckStyle,
-    /// How many occurrences of each anomaly to show; 0 means all. All are counted in any case
-    /// [default: 3, and 10 for json, jsonl and elle]
+    /// Number of occurrences of each anomaly to show; 0 means all. All are counted [default: 3, and 10 for json,
+    /// jsonl and elle]
     #[arg(long, value_name = "N")]
     pub(crate) max_anomalies: Option<usize>,
-    /// Let the independent verifier confirm every verdict. It may take as long as the check (--timeout); a verdict that it does not
-    /// get to is unknown to the exit code
+    /// Confirm every verdict with the independent verifier. The verifier has the same time limit as the check (--timeout); a
+    /// verdict that it could not confirm in time counts as unknown for the exit code
     #[arg(long)]
     pub(crate) certify: bool,
-    /// Stop checking a history after this long, such as 500ms, 30s, 5m or 1h; `none` means no limit. Reading the
-    /// history does not count [default: 60s for each level]
+    /// Time limit for checking a history, such as 500ms, 30s, 5m or 1h; `none` means no limit. Reading the history is not
+    /// included [default: 60s for each level]
     #[arg(long, value_name = "DURATION", value_parser = timeout)]
     pub(crate) timeout: Option<Timeout>,
-    /// Stop reading or checking when more than this is resident in memory, such as 512MiB or 4GB
+    /// Limit of resident memory for reading and checking, such as 512MiB or 4GB
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) memory: Option<u64>,
-    /// Take the database's own begin and commit timestamps, not what clients saw, for the real time
-    /// of strict levels. Without this they are hints
+    /// Use the database's begin and commit timestamps as the real time of strict levels, instead of the times that
+    /// clients observed. Without this option they only guide the search
     #[arg(long)]
     pub(crate) trust_timestamps: bool,
-    /// When a transaction of unknown outcome takes effect that is not the last of its session
+    /// When a transaction of unknown outcome takes effect, if its session continues
     #[arg(long, value_name = "WHEN", default_value = "in-order")]
     pub(crate) unknown: UnknownOrder,
 }
@@ -265,8 +265,8 @@ pub(crate) struct JudgeArgs {
 /// When a transaction of unknown outcome takes effect, if it does.
 #[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UnknownOrder {
-    /// At any time: its commit may still be on its way while its session goes on. Its order after earlier transactions of its
-    /// session is not checked then
+    /// At any time: its commit may be delayed while its session continues. Its order after earlier transactions of its
+    /// session is then not checked
     Late,
     /// Before the next transaction of its session
     InOrder,
@@ -282,7 +282,7 @@ impl From<UnknownOrder> for isoscope::UnknownOrder {
 }
 
 impl JudgeArgs {
-    /// How long the check may take.
+    /// The time limit of the check.
     pub(crate) fn time_limit(&self) -> Option<TimeLimit> {
         match self.timeout {
             None => Some(TimeLimit::DEFAULT),
@@ -318,7 +318,7 @@ pub(crate) struct StatsArgs {
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) read: ReadArgs,
-    /// How to show the result
+    /// The report format
     #[arg(long, value_name = "STYLE", default_value = "full")]
     pub(crate) format: Style,
 }
@@ -330,7 +330,7 @@ pub(crate) struct StatsArgs {
   isoscope convert store/latest -o history.jsonl
   isoscope convert cobra-logs/ --to dbcop-bincode -o history.bincode
 
-`isoscope formats` lists the formats. What the new format cannot express is said on standard error.")]
+`isoscope formats` lists the formats. A note on standard error names what the new format cannot express.")]
 pub(crate) struct ConvertArgs {
     /// The history: a file, a directory, or `-` for standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath)]
@@ -344,7 +344,7 @@ pub(crate) struct ConvertArgs {
 /// Options of commands that write a history.
 #[derive(clap::Args, Debug)]
 pub(crate) struct WriteArgs {
-    /// The output's format [default: by the output's extension; native on standard output]
+    /// The output's format [default: by file extension; native on standard output]
     #[arg(long, value_name = "FORMAT", hide_possible_values = true)]
     pub(crate) to: Option<FormatArg>,
     /// Where to write, uncompressed; a directory for cobra [default: standard output]
@@ -360,12 +360,12 @@ pub(crate) struct DemoArgs {
     pub(crate) seed: u64,
 }
 
-/// How the catalogue is shown.
+/// The output format of the catalogue.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CatalogueStyle {
-    /// A drawing and tables for people
+    /// A diagram and tables
     Full,
-    /// JSON: everything the catalogue knows
+    /// JSON: the whole catalogue
     Json,
 }
 
@@ -376,7 +376,7 @@ pub(crate) enum CatalogueStyle {
   isoscope levels --format json
   isoscope explain snapshot-isolation")]
 pub(crate) struct LevelsArgs {
-    /// How to show the catalogue
+    /// The output format
     #[arg(long, value_name = "STYLE", default_value = "full")]
     pub(crate) format: CatalogueStyle,
 }
@@ -386,11 +386,11 @@ pub(crate) struct LevelsArgs {
 #[command(after_long_help = "Examples:
   isoscope explain                      list what can be explained
   isoscope explain si                   a level, by its name or an alias
-  isoscope explain 'repeatable read'    as SQL and Adya call it
+  isoscope explain 'repeatable read'    the name in SQL and Adya
   isoscope explain write-skew           an anomaly
-  isoscope explain G-single             as Adya and Elle call it
+  isoscope explain G-single             the name in Adya and Elle
 
-Names are taken in any case; `_` and a space are a `-`.")]
+Names are case-insensitive. `_` and a space are the same as `-`.")]
 pub(crate) struct ExplainArgs {
     /// An isolation level or an anomaly [default: list all]
     #[arg(value_name = "LEVEL|ANOMALY", value_parser = any_topic(), hide_possible_values = true)]
@@ -419,24 +419,24 @@ pub(crate) struct ManArgs {
   isoscope generate --sessions 100 --txns 10000 --ops 10 --keys 100000 --to plume -o big.txt
   isoscope generate --shape list-append --inject long-fork=2 --to edn
 
-The history satisfies the level by construction and usually not the next stronger one. It is a function
-of the options: the same seed gives the same history, everywhere and always.")]
+The history satisfies the level by construction, and usually not the next stronger one. The same
+options and seed give the same history on every machine.")]
 pub(crate) struct GenerateArgs {
     #[command(flatten)]
     pub(crate) write: WriteArgs,
     /// The level the store runs at
     #[arg(long, default_value = "serializable", value_parser = store_level())]
     pub(crate) level: Level,
-    /// Sessions, which run at the same time
+    /// Number of concurrent sessions
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) sessions: u32,
-    /// Transactions of each session
+    /// Transactions per session
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub(crate) txns: u32,
-    /// Operations of each transaction
+    /// Operations per transaction
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub(crate) ops: u32,
-    /// Keys to choose from
+    /// Number of keys
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub(crate) keys: u32,
     /// The share of operations that read, from 0 to 1
@@ -446,11 +446,11 @@ pub(crate) struct GenerateArgs {
     /// write blindly
     #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
     pub(crate) read_modify_write: f64,
-    /// How often each key is chosen: `uniform`, `zipfian[:THETA]` or `hotspot[:KEYS:OPS]`, where the share
+    /// The distribution of keys: `uniform`, `zipfian[:THETA]` or `hotspot[:KEYS:OPS]`, where the share
     /// KEYS of all keys gets the share OPS of all operations
     #[arg(long, value_name = "LAW", default_value = "uniform", value_parser = distribution)]
     pub(crate) distribution: Distribution,
-    /// Let a share of the keys be written with repeated values: `SHARE[:VALUES[:THETA]]`, drawn from
+    /// Write repeated values to a share of the keys: `SHARE[:VALUES[:THETA]]`, drawn from
     /// VALUES values by Zipf's law [default: every value is unique]
     #[arg(long, value_name = "LAW", value_parser = duplication)]
     pub(crate) duplicates: Option<Duplication>,
@@ -460,7 +460,7 @@ pub(crate) struct GenerateArgs {
     /// The share of transactions that abort
     #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
     pub(crate) aborts: f64,
-    /// The share of transactions whose outcome is not known
+    /// The share of transactions with an unknown outcome
     #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
     pub(crate) unknowns: f64,
     /// Add an anomaly, COUNT times; may be given more than once.
@@ -470,12 +470,12 @@ pub(crate) struct GenerateArgs {
     #[arg(long, value_name = "ANOMALY[=COUNT]", value_parser = any_injection(), action = ArgAction::Append)]
     #[arg(hide_possible_values = true)]
     pub(crate) inject: Vec<Injection>,
-    /// The seed all chance depends on [default: chosen by chance, and printed]
+    /// The random seed [default: a random one, which is printed]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
 }
 
-/// Takes a name, with the message for a wrong one, and knows the names to complete.
+/// Parses a name, reports an invalid one, and lists the names for completion.
 #[derive(Clone)]
 struct NameParser<T> {
     parse: fn(&str) -> Result<T, String>,
@@ -499,12 +499,12 @@ impl<T: Clone + Send + Sync + 'static> TypedValueParser for NameParser<T> {
     }
 }
 
-/// Takes the levels the store runs at, by any of their names.
+/// Parses a level that the store supports, by any of its names.
 fn store_level() -> NameParser<Level> {
     let parse = |text: &str| {
         let level = Level::parse(text).map_err(|unknown| {
             let names = Store::LEVELS.map(Level::name).join(", ");
-            format!("{unknown}\n  the store runs {names}")
+            format!("{unknown}\n  the store supports {names}")
         })?;
         let runs = Store::LEVELS.contains(&level);
         if runs { Ok(level) } else { Err(SpecError::Level { level }.to_string()) }
@@ -512,7 +512,7 @@ fn store_level() -> NameParser<Level> {
     NameParser { parse, names: || Store::LEVELS.map(Level::name).into() }
 }
 
-/// What `--level` asks for.
+/// A value of `--level`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AskedLevel {
     /// Every level of the catalogue.
@@ -521,7 +521,7 @@ pub(crate) enum AskedLevel {
     One(Level),
 }
 
-/// Takes every level by any of its names, and the word for all.
+/// Parses any level by any of its names, or `all`.
 fn any_level() -> NameParser<AskedLevel> {
     let parse = |text: &str| {
         if text.eq_ignore_ascii_case(ALL_LEVELS) {
@@ -535,10 +535,10 @@ fn any_level() -> NameParser<AskedLevel> {
     NameParser { parse, names: || std::iter::once(ALL_LEVELS).chain(Level::ALL.map(Level::name)).collect() }
 }
 
-/// What stands for every level.
+/// The value that means every level.
 const ALL_LEVELS: &str = "all";
 
-/// Takes every name of the catalogue.
+/// Parses any name of the catalogue.
 fn any_topic() -> NameParser<Topic> {
     let parse = |text: &str| {
         Topic::parse(text)
@@ -547,7 +547,7 @@ fn any_topic() -> NameParser<Topic> {
     NameParser { parse, names: || Topic::all().map(Topic::name).collect() }
 }
 
-/// Takes an anomaly that can be injected, and how often.
+/// Parses an anomaly that can be injected, and its count.
 fn any_injection() -> NameParser<Injection> {
     NameParser { parse: injection, names: || Injection::ANOMALIES.map(Anomaly::name).into() }
 }
@@ -592,7 +592,7 @@ fn duplication(text: &str) -> Result<Duplication, String> {
     }
 }
 
-/// Takes numbers with units, one after the other: `90s`, `1m30s`. A bare number means seconds.
+/// Parses a sequence of numbers with units: `90s`, `1m30s`. A bare number means seconds.
 fn duration(text: &str) -> Result<Duration, String> {
     let help = || format!("`{text}` is not a duration such as 500ms, 30s, 5m or 1h");
     let mut seconds = 0.0;
@@ -616,7 +616,7 @@ fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Takes a number of bytes with its unit, decimal or binary.
+/// Parses a number of bytes with a decimal or binary unit.
 #[allow(clippy::cast_sign_loss, reason = "the number is checked to be positive")]
 fn size(text: &str) -> Result<u64, String> {
     let help = || format!("`{text}` is not a size such as 512MiB or 4GB");
@@ -638,7 +638,7 @@ fn size(text: &str) -> Result<u64, String> {
     if after.is_empty() && (1.0..=1e18).contains(&bytes) { Ok(bytes as u64) } else { Err(help()) }
 }
 
-/// A number, the letters that follow it, and what comes after them.
+/// A number, the letters that follow it, and the rest.
 fn amount(text: &str) -> Option<(f64, &str, &str)> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, rest) = text.split_at(digits);
@@ -654,7 +654,7 @@ fn number(text: &str) -> Result<f64, String> {
 
 fn injection(text: &str) -> Result<Injection, String> {
     let (name, count) = text.split_once('=').unwrap_or((text, "1"));
-    let count = count.parse().map_err(|_| format!("`{count}` is not a number of times"))?;
+    let count = count.parse().map_err(|_| format!("`{count}` is not a count"))?;
     let anomaly = Anomaly::parse(name).map_err(|unknown| {
         let names = Injection::ANOMALIES.map(Anomaly::name).join(", ");
         format!("{unknown}; these can be injected: {names}")

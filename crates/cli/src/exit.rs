@@ -1,4 +1,4 @@
-//! Exit codes, which are Jepsen's.
+//! Exit codes, the same as Jepsen's.
 
 use std::process::ExitCode;
 
@@ -7,20 +7,20 @@ use isoscope::Word;
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Everything asked for holds, or was done.
+    /// All levels hold, or the command succeeded.
     Holds,
     /// A level is violated.
     Violated,
     /// A level could not be decided, and none is violated.
     Unknown,
-    /// The command line made no sense.
+    /// Invalid usage.
     Usage,
-    /// An input could not be read, an output could not be written, or isoscope is broken.
+    /// Unreadable input, unwritable output, or an internal error.
     Failed,
 }
 
 impl Exit {
-    /// The worse of two, for commands that work on several files.
+    /// The worse of two, for commands with several files.
     pub(crate) fn and(self, other: Exit) -> Exit {
         if other.severity() > self.severity() { other } else { self }
     }

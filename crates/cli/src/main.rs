@@ -1,7 +1,7 @@
-//! `isoscope`, the instrument for looking at transaction isolation.
+//! The `isoscope` binary.
 //!
 //! Only this crate knows about argv, exit codes, colours and terminals. `args` is the one definition that
-//! gives parser, help, man pages and completions; each verb is a file of `commands`.
+//! gives parser, help, man pages and completions. Each command has a file in `commands`.
 
 mod args;
 mod commands;
@@ -19,8 +19,8 @@ use crate::args::{Args, Command};
 use crate::exit::Exit;
 use crate::terminal::Terminal;
 
-/// Histories are large arrays, made, grown and dropped by several threads: with this allocator, which keeps
-/// memory and asks for large pages, reading takes an eighth less time than with that of the system.
+/// Several threads allocate, grow and drop large arrays. This allocator keeps memory and uses large pages, which makes
+/// reading an eighth faster than with the system's.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -31,13 +31,13 @@ fn main() -> ExitCode {
         Err(error) => return usage(&error).into(),
     };
     if args.global.quiet && args.global.verbose {
-        // The parser sees this only when both stand on the same side of the verb.
+        // The parser detects this only if both are on the same side of the command.
         let message = "the argument '--quiet' cannot be used with '--verbose'";
         return usage(&Args::command().error(clap::error::ErrorKind::ArgumentConflict, message)).into();
     }
     let terminal = Terminal::new(&args.global);
     if let Some(threads) = args.global.threads {
-        // Fails only when the pool exists already, and this is the first thing that happens.
+        // Fails only if the pool exists already, and nothing has used it yet.
         let _ = terminal::set_threads(threads);
     }
     run(args.command, &terminal).into()
@@ -63,8 +63,8 @@ fn run(command: Command, terminal: &Terminal) -> Exit {
     }
 }
 
-/// Prints what the argument parser has to say. Its own exit code for bad usage is 2, which here means an
-/// unknown verdict, so it is not used.
+/// Prints the message of the argument parser. Its own exit code for invalid usage is 2, which means an unknown verdict here,
+/// so it is not used.
 fn usage(error: &clap::Error) -> Exit {
     match error.print() {
         _ if error.use_stderr() => Exit::Usage,

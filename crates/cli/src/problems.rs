@@ -1,12 +1,12 @@
-//! Problems with an input, in the style of rustc: what, where, the line, and what was expected there.
+//! Diagnostics of an input in the style of rustc: what, where, the line, and what was expected.
 
 use isoscope_explain::visible;
 use isoscope_formats::{Place, Problem, Severity};
 
 use crate::terminal::{BOLD, ERROR, FRAME, Terminal, WARNING, styled};
 
-/// Shows problems on standard error. Warnings are silenced by `--quiet`, errors are not. A warning about a
-/// file as a whole has no place that would name it, so `file` is given when there are several.
+/// Prints problems on standard error. `--quiet` silences warnings, not errors. A warning about a whole file has no place that
+/// names the file, so `file` is given if there are several.
 pub(crate) fn show(problems: &[Problem], file: Option<&str>, terminal: &Terminal) {
     for problem in problems {
         let mut text = render(problem);
@@ -38,10 +38,10 @@ fn render(problem: &Problem) -> String {
     text
 }
 
-/// How many characters of a message are shown: it may quote an input that is none.
+/// The most characters of a message that are shown: it may quote an input that is not a history.
 const LONGEST: usize = 400;
 
-/// A message without control characters, and cut where it is too long.
+/// A message without control characters, truncated if too long.
 fn short(text: &str) -> String {
     let mut shown: String = text.chars().take(LONGEST).collect();
     if shown.len() < text.len() {

@@ -1,4 +1,4 @@
-//! Standard output and error: colours, progress, and what happens when they fail.
+//! Standard output and error: colours, progress bars, and write failures.
 
 use std::io::{self, Write};
 use std::panic::PanicHookInfo;
@@ -25,7 +25,7 @@ pub(crate) fn styled(style: Style, text: impl std::fmt::Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// How reports are emphasised on a terminal. Where colours are not wanted they are removed from the stream.
+/// Emphasis of reports on a terminal. If colours are off, the stream removes them.
 pub(crate) struct Ansi;
 
 impl isoscope::Style for Ansi {
@@ -43,7 +43,7 @@ impl isoscope::Style for Ansi {
     }
 }
 
-/// The streams of this run and how talkative they are.
+/// The output streams and their verbosity.
 pub(crate) struct Terminal {
     quiet: bool,
     verbose: bool,
@@ -61,8 +61,7 @@ impl Terminal {
         Terminal { quiet: global.quiet, verbose: global.verbose, lost: AtomicBool::new(false) }
     }
 
-    /// Prints a result. A reader that has gone away (`| head`) is no failure of ours; any other failure is
-    /// remembered for [`Terminal::lost_output`].
+    /// Prints a result. A closed pipe (`| head`) is not a failure; any other failure is recorded for [`Terminal::lost_output`].
     pub(crate) fn print(&self, text: &str) {
         let mut out = anstream::stdout().lock();
         if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush())
@@ -78,33 +77,33 @@ impl Terminal {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Says something on standard error that `--quiet` silences.
+    /// Prints a note on standard error unless `--quiet`.
     pub(crate) fn note(&self, text: &str) {
         if !self.quiet {
             say(&format!("{}: {text}\n", styled(NOTE, "note")));
         }
     }
 
-    /// Warns on standard error unless `--quiet`.
+    /// Prints a warning on standard error unless `--quiet`.
     pub(crate) fn warning(&self, text: &str) {
         self.message(&format!("{}: {text}\n", styled(WARNING, "warning")));
     }
 
-    /// Says something on standard error that `--verbose` asks for.
+    /// Prints a line on standard error if `--verbose`.
     pub(crate) fn detail(&self, text: &str) {
         if self.verbose {
             say(&format!("{text}\n"));
         }
     }
 
-    /// Says something on standard error unless `--quiet`, as it is.
+    /// Prints a text on standard error unless `--quiet`.
     pub(crate) fn message(&self, text: &str) {
         if !self.quiet {
             say(text);
         }
     }
 
-    /// Says what went wrong, whatever the options.
+    /// Prints an error, whatever the options.
     #[allow(clippy::unused_self, reason = "all output goes through the terminal")]
     pub(crate) fn error(&self, text: &str) {
         say(&format!("{}: {text}\n", styled(ERROR, "error")));
@@ -120,7 +119,7 @@ impl Terminal {
         self.quiet
     }
 
-    /// A progress bar on standard error, shown only on a terminal and only when work takes a while.
+    /// A progress bar on standard error, shown only on a terminal.
     pub(crate) fn progress(&self, what: &str, total: Option<u64>, unit: Unit) -> ProgressBar {
         let amounts = match (unit, total) {
             (Unit::Bytes, Some(_)) => "{wide_bar} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left",
@@ -133,7 +132,7 @@ impl Terminal {
         bar
     }
 
-    /// A progress bar whose message, at its end, says how fast it goes.
+    /// A progress bar whose message, at its end, shows the rate.
     pub(crate) fn rate(&self, what: &str, total: u64) -> ProgressBar {
         self.bar(Some(total), &format!("{what} {{wide_bar}} {{percent}} % {{msg}}"))
     }
@@ -161,9 +160,9 @@ pub(crate) fn say_note(text: &str) {
     say(&format!("{}: {text}\n", styled(NOTE, "note")));
 }
 
-/// Writes to standard error, as it is.
+/// Writes to standard error.
 pub(crate) fn say(text: &str) {
-    // When even standard error is gone there is nobody left to tell.
+    // If standard error fails, the failure cannot be reported anywhere.
     let _ = anstream::stderr().lock().write_all(text.as_bytes());
 }
 
@@ -172,10 +171,10 @@ pub(crate) fn set_threads(threads: usize) -> Result<(), rayon::ThreadPoolBuildEr
     rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()
 }
 
-/// Reports a panic as the internal error it is, with the exit code for one.
+/// Reports a panic as an internal error, with its exit code.
 pub(crate) fn report_panic(info: &PanicHookInfo<'_>) {
     say(&format!(
-        "{}: isoscope is broken: {info}\n  this is a bug; please report it with the command line and the input\n",
+        "{}: {info}\n  this is a bug in isoscope; please report it with the command line and the input\n",
         styled(ERROR, "internal error")
     ));
     std::process::exit(255);

@@ -131,7 +131,7 @@ fn a_level_that_is_unknown_has_no_certificate() {
     fs::write(d.path().join("reads.txt"), "T1: r(x,0)\n").unwrap();
     let run = isoscope(d.path(), "check --level ser,si --certificates proofs reads.txt");
     assert_eq!(run.code, 2, "{run:?}");
-    let none = "note: a level that is unknown has no certificate: serializable, snapshot-isolation\n";
+    let none = "note: no certificate for unknown levels: serializable, snapshot-isolation\n";
     assert!(run.err.contains(&format!("note: 0 certificates in proofs\n{none}")), "{}", run.err);
     assert!(!d.path().join("proofs/serializable.json").exists());
 }

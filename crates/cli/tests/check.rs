@@ -113,10 +113,10 @@ bad  2 sessions, 2 transactions, 4 operations
     |     ^ T2 reads x=0
     |            - T2 reads y=2
 
-✗ adya-pl-2.99 is violated by the same
+✗ adya-pl-2.99 is violated by the same anomalies
 
 violated: adya-pl-2.99, read-atomic; 2 anomalies of 2 kinds
-  `isoscope explain fractured-read` tells what it is and which levels forbid it
+  `isoscope explain fractured-read` describes it and the levels that forbid it
 ";
     assert_eq!(run.out, expected);
     assert_eq!(run.err, "");
@@ -128,8 +128,8 @@ violated: adya-pl-2.99, read-atomic; 2 anomalies of 2 kinds
 fn nothing_to_check_is_said() {
     let d = directory();
     let run = isoscope(d.path(), "check none");
-    assert!(run.out.ends_with("unknown: there is nothing to judge\n"), "{}", run.out);
-    assert!(run.err.contains("none: no transaction committed: there is nothing to judge"), "{}", run.err);
+    assert!(run.out.ends_with("unknown: the history has nothing to check\n"), "{}", run.out);
+    assert!(run.err.contains("none: no transaction committed: nothing to check"), "{}", run.err);
 }
 
 /// What could not have failed is not green. Issue 12, 7.
@@ -152,7 +152,7 @@ fn a_history_that_could_not_fail_is_unknown_and_says_why() {
     ] {
         let run = isoscope_with_input(d.path(), "-q check --format concise -", history.as_bytes());
         assert_eq!((run.code, run.err.as_str()), (2, ""), "{history}");
-        assert_eq!(run.out, format!("-: unknown: {why}: there is nothing to judge\n"), "{history}");
+        assert_eq!(run.out, format!("-: unknown: {why}: nothing to check\n"), "{history}");
     }
     for judged in ["T1: w(x,1)  T2: r(x,0)", "T1: w(x,1) r(x,1)", "T1?: w(x,1)  T2: r(x,1)"] {
         assert_eq!(isoscope_with_input(d.path(), "-q check -", judged.as_bytes()).code, 0, "{judged}");
@@ -174,7 +174,7 @@ fn the_memory_limit_counts_while_reading() {
     let d = directory();
     let run = isoscope(d.path(), "check --memory 1MB --format concise good");
     assert_eq!(run.code, 2, "{}{}", run.out, run.err);
-    assert_eq!(run.out, "good: unknown (it does not fit into the memory limit, --memory)\n");
+    assert_eq!(run.out, "good: unknown (it exceeds the memory limit, --memory)\n");
     let expected = "error: good does not fit into the memory that may be used: the memory limit of 1.0 MB (--memory) \
                     was reached\n";
     assert_eq!(run.err, expected);
@@ -354,7 +354,7 @@ fn control_characters_of_the_input_are_spelt_out() {
         assert!(!plain.contains("k\u{1b}[31m") && !plain.contains('\u{7}'), "{command}: {plain:?}");
     }
     let run = isoscope(d.path(), "check --level rc --from notation rude");
-    assert!(run.out.contains("T1 read \"k\\u{1b}[31m\"=\"v\\u{7}\", which nobody"), "{}", run.out);
+    assert!(run.out.contains("T1 read \"k\\u{1b}[31m\"=\"v\\u{7}\", which no transaction"), "{}", run.out);
     assert!(run.out.contains("  1 | T1: r(\"k\u{fffd}[31m\",\"v\u{fffd}\")\n    |     ^ T1"), "{}", run.out);
 }
 
@@ -398,7 +398,7 @@ fn concise_is_a_line_a_file() {
     let expected = "\
 good: holds: strict-serializable
 bad: holds: cut-isolation, read-committed; violated: adya-pl-2.99 (1 read-skew), read-atomic (1 fractured-read)
-none: unknown: no transaction committed: there is nothing to judge
+none: unknown: no transaction committed: nothing to check
 broken: unreadable
 ";
     assert_eq!(run.out, expected);
@@ -442,7 +442,7 @@ fn trusted_timestamps_are_the_real_time() {
     assert_eq!(run.code, 0, "{}{}", run.out, run.err);
     let run = isoscope(d.path(), "check --certify --level sser --trust-timestamps clock.jsonl");
     assert_eq!(run.code, 1, "{}{}", run.out, run.err);
-    assert!(run.out.contains("through real time"), "{}", run.out);
+    assert!(run.out.contains("through real-time order"), "{}", run.out);
 }
 
 #[test]

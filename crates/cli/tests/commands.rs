@@ -82,7 +82,11 @@ fn stats_tells_what_is_in_a_history() {
     let d = directory(&[("h.txt", SMALL)]);
     let run = isoscope(d.path(), "stats h.txt");
     assert_eq!(run.code, 0);
-    assert!(run.out.contains("operations                 3   1.5 a transaction, from 1 to 2"), "{}", run.out);
+    assert!(
+        run.out.contains("operations                 3   1.5 per transaction, from 1 to 2"),
+        "{}",
+        run.out
+    );
     assert_eq!(run.err, "warning: 1 key read but never written; taken as initial\n");
     assert_eq!(isoscope(d.path(), "-q stats h.txt").err, "");
     let run = isoscope(d.path(), "stats --format concise h.txt");

@@ -1,4 +1,5 @@
-//! The README shows real sessions: every command in its console blocks is run, and prints what it says.
+//! The README and the documents in `docs/` show real sessions: every command in their console blocks is run, and its output
+//! compared.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
 
 mod support;
@@ -7,12 +8,10 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-/// Runs the commands of all ```` ```console ```` blocks in order, in one directory, and compares what they
-/// print, standard output and error together as a terminal shows them.
-#[test]
-fn the_readme_shows_what_really_happens() {
-    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
-    let text = std::fs::read_to_string(readme).unwrap();
+/// Runs the commands of all ```` ```console ```` blocks of a document in order, in one directory. Compares what they print,
+/// standard output and error together as a terminal shows them. Returns the number of commands.
+fn run_console_blocks(document: &Path) -> usize {
+    let text = std::fs::read_to_string(document).unwrap();
     let directory = TempDir::new().unwrap();
     let bin = Path::new(env!("CARGO_BIN_EXE_isoscope")).parent().unwrap();
     let mut commands = 0;
@@ -28,9 +27,20 @@ fn the_readme_shows_what_really_happens() {
                 .output()
                 .unwrap();
             let printed = String::from_utf8(output.stdout).unwrap();
-            assert_eq!(printed.trim_end(), expected.trim_end(), "$ {command}");
+            assert_eq!(printed.trim_end(), expected.trim_end(), "{}: $ {command}", document.display());
             commands += 1;
         }
     }
-    assert!(commands >= 4, "the README shows {commands} commands");
+    commands
+}
+
+#[test]
+fn the_documents_show_real_output() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    assert!(run_console_blocks(&root.join("README.md")) >= 2);
+    let mut commands = 0;
+    for document in std::fs::read_dir(root.join("docs")).unwrap() {
+        commands += run_console_blocks(&document.unwrap().path());
+    }
+    assert!(commands >= 12, "docs/ shows {commands} commands");
 }

@@ -50,7 +50,7 @@ fn test_says_its_verdict_first() {
         first(&run.out).starts_with("✗ ") && first(&run.out).ends_with("broke its promise of serializable")
     );
     assert!(run.out.lines().count() < 60, "{}", run.out);
-    assert!(!run.out.contains("-->") && run.out.contains("--details shows the evidence"), "{}", run.out);
+    assert!(!run.out.contains("-->") && run.out.contains("shows the evidence"), "{}", run.out);
     assert!(run.err.trim_end().ends_with("the history is in h.jsonl"), "{}", run.err);
     let all = isoscope(d.path(), &format!("{broken} --details"));
     assert_eq!((first(&all.out), all.code), (first(&run.out), 1));
@@ -164,22 +164,22 @@ fn what_cannot_work_says_why() {
         ("test oracle://x/y", 254, "unknown kind of database `oracle:`"),
         ("test nonsense", 254, "cannot tell the kind of database"),
         ("test sqlite: --isolation snapshot", 254, "it has only `serializable`"),
-        ("test memory:strict-serializable", 254, "cannot run strict-serializable"),
+        ("test memory:strict-serializable", 254, "does not support strict-serializable"),
         ("test memory:?bug=heisenbug", 254, "unknown bug `heisenbug`"),
         ("test memory: --workload bank", 255, "does not support SQL"),
-        ("test --sessions 0", 254, "at least one session"),
-        ("test --workload bank --aborts 0.5", 254, "for key-value workloads"),
+        ("test --sessions 0", 254, "--sessions must be at least 1"),
+        ("test --workload bank --aborts 0.5", 254, "need a key-value workload"),
         ("test --retries 2000", 254, "at most 1000"),
         ("test --reads 2", 254, "between 0 and 1"),
         ("test --distribution zipfian:1e9", 254, "THETA of --distribution must be between 0 and 16"),
         ("test --fault restart=1s", 254, "--start"),
-        ("test --fault kill=1s", 254, "SQLite has none, since it is no server"),
-        ("test memory: --fault kill=1s", 254, "the in-memory store has none"),
-        ("test -o h.jsonl --log ./h.jsonl", 254, "the history (-o) and the log (--log) are one file"),
-        ("record -o h.jsonl --log h.jsonl", 254, "the history (-o) and the log (--log) are one file"),
-        ("record sqlite:h.db -o h.db", 254, "the history (-o) and the database are one file"),
-        ("record h.db --log h.db -o h.jsonl", 254, "the log (--log) and the database are one file"),
-        ("record -o - --log /dev/stdout", 254, "the history (-o) and the log (--log) are one file"),
+        ("test --fault kill=1s", 254, "SQLite supports no faults, because it is not a server"),
+        ("test memory: --fault kill=1s", 254, "the in-memory store supports no faults"),
+        ("test -o h.jsonl --log ./h.jsonl", 254, "the history (-o) and the log (--log) are the same file"),
+        ("record -o h.jsonl --log h.jsonl", 254, "the history (-o) and the log (--log) are the same file"),
+        ("record sqlite:h.db -o h.db", 254, "the history (-o) and the database are the same file"),
+        ("record h.db --log h.db -o h.jsonl", 254, "the log (--log) and the database are the same file"),
+        ("record -o - --log /dev/stdout", 254, "the history (-o) and the log (--log) are the same file"),
         ("test --fault fire=1s", 254, "unknown fault `fire`"),
         ("test --set a=b", 254, "--start"),
         ("test --start postgres --set nonsense", 254, "name=value"),
@@ -316,7 +316,7 @@ fn inside(directory: &std::path::Path) -> Vec<u32> {
     .collect()
 }
 
-/// `kill -9` in the middle of a recording: the file accuses nobody, and no server and no directory is left.
+/// `kill -9` in the middle of a recording: the file shows no violation, and no server and no directory is left.
 #[test]
 fn a_recording_that_is_killed_leaves_a_sound_file_and_nothing_else() {
     use std::process::{Command, Stdio};
@@ -342,7 +342,7 @@ fn a_recording_that_is_killed_leaves_a_sound_file_and_nothing_else() {
         child.wait().unwrap();
         let run = isoscope(d.path(), "check --level ser h.jsonl");
         // A slow database may have done too little to be judged.
-        let too_little = run.code == 2 && run.out.contains("there is nothing to judge");
+        let too_little = run.code == 2 && run.out.contains("nothing to check");
         assert!(run.code == 0 || too_little, "{database:?}: {}{}", run.out, run.err);
         assert!(run.err.contains("the recording is incomplete"), "{database:?}: {}", run.err);
         if database[0] == "--start" {
@@ -351,7 +351,7 @@ fn a_recording_that_is_killed_leaves_a_sound_file_and_nothing_else() {
                 std::thread::sleep(std::time::Duration::from_millis(20));
             }
         } else if database[0] == "sqlite:" {
-            // There is nobody to remove a directory without a server; the next start does.
+            // A directory without a server has no watcher to remove it; the next start does.
             assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1);
             let status = Command::new(env!("CARGO_BIN_EXE_isoscope"))
                 .args(["-q", "record", "--txns", "1", "-o", "next.jsonl"])

@@ -1,12 +1,12 @@
-//! A proof by cases, told so that a person can follow it.
+//! A proof by cases in words.
 //!
-//! Most proofs are a line: of each choice one alternative leads to a circle at once, and the proof goes on in the
-//! other. Such a proof is told by the circle at its end; beneath a step that rests on a choice stands why the other
-//! alternatives fail, and beneath theirs, what they rest on in turn. What no step rests on is not told. Where two
-//! alternatives or more take an argument of their own, they are told one after the other: either, or.
+//! Most proofs are a line: at each choice, one alternative leads to a cycle immediately, and the proof continues in the
+//! other. The story of such a proof is the cycle at its end. Below a step that depends on a choice, it says why the other
+//! alternatives fail, and below that, what their steps depend on. Choices that no step depends on are omitted. If two or more
+//! alternatives need their own argument, they are listed in turn: either, or.
 //!
-//! However large the proof is, no more than a page is told: what is left out is counted. The walk along a line is a
-//! loop, and recursion ends at [`DEEPEST`].
+//! A story is at most a page long, however large the proof; the remaining cases are counted. The walk along a line is a loop,
+//! and recursion ends at [`DEEPEST`].
 
 use std::collections::BTreeSet;
 
@@ -17,9 +17,9 @@ use crate::clause::CYCLE;
 use crate::story::{Clause, Teller};
 use crate::words::sentence;
 
-/// How many clauses are told at most, but for the circle that was begun.
+/// The most clauses of a story; a cycle that was begun is completed.
 const MOST: usize = 30;
-/// How deep clauses stand at most.
+/// The maximum depth of clauses.
 const DEEPEST: u8 = 7;
 
 /// An alternative that is assumed below a split.
@@ -27,19 +27,19 @@ const DEEPEST: u8 = 7;
 struct Assumption {
     split: usize,
     alternative: usize,
-    /// Whether it was said to be assumed, as "either" or "the other way round"; others are forced.
+    /// Whether the story states the assumption ("either", "the opposite order"); other alternatives are forced.
     said: bool,
 }
 
 struct Telling<'t, 'h> {
     teller: &'t Teller<'h>,
     proof: &'t Proof,
-    /// By node, the number of circles below it.
+    /// By node, the number of cycles below it.
     leaves: Vec<u64>,
-    /// By node, the last circle below it.
+    /// By node, the last cycle below it.
     last: Vec<usize>,
     clauses: Vec<Clause>,
-    /// The splits of which it was told why the other alternatives fail.
+    /// The splits for which the story says why the other alternatives fail.
     told: BTreeSet<usize>,
     left_out: BTreeSet<usize>,
 }
@@ -54,9 +54,9 @@ impl Teller<'_> {
         let mut clauses = telling.clauses;
         match left_out {
             0 => {}
-            1 => clauses.push(Clause::new("... and 1 further case, which ends in a circle too", Vec::new())),
+            1 => clauses.push(Clause::new("... and 1 more case, which also ends in a cycle", Vec::new())),
             n => {
-                let text = format!("... and {n} further cases, each of which ends in a circle too");
+                let text = format!("... and {n} more cases, each of which also ends in a cycle");
                 clauses.push(Clause::new(text, Vec::new()));
             }
         }
@@ -76,8 +76,8 @@ impl Teller<'_> {
 
 /// A proof as lines: from a node along one alternative of each split down to a cycle.
 ///
-/// The line from the root ends in the main cycle. The line from any other node goes where most cases are, so that
-/// lines that begin beside lines are never nested deeply, however large the proof.
+/// The line from the root ends in the main cycle. The line from any other node follows the alternative with the most cases, which
+/// bounds the nesting depth of lines.
 pub struct Outline<'p> {
     proof: &'p Proof,
     leaves: Vec<u64>,
@@ -98,7 +98,7 @@ pub struct Line<'p> {
 pub struct Passed<'p> {
     /// What is chosen.
     pub choice: &'p Choice,
-    /// The alternative the line goes on in.
+    /// The alternative in which the line continues.
     pub taken: usize,
     /// The other alternatives, and the nodes that refute them.
     pub others: Vec<(usize, usize)>,
@@ -111,7 +111,7 @@ impl<'p> Outline<'p> {
         Outline { proof, leaves, last }
     }
 
-    /// How many cases there are below a node, each of which ends in a cycle. The root is node 0.
+    /// The number of cases below a node. Each ends in a cycle. The root is node 0.
     pub fn cases(&self, node: usize) -> u64 {
         self.leaves.get(node).copied().unwrap_or(0)
     }
@@ -147,8 +147,8 @@ fn children(proof: &Proof, node: usize, cases: &[u32]) -> Vec<(usize, usize)> {
     all.filter(|&(_, child)| child > node && child < proof.cases.len()).collect()
 }
 
-/// How many leaves there are below each node, and which is the last. Children stand after their parents; a proof
-/// in which one does not is told as if it were not there.
+/// For each node, the number of leaves below it, and the last leaf. Children come after their parents; a
+/// child that does not is ignored.
 fn shape(proof: &Proof) -> (Vec<u64>, Vec<usize>) {
     let count = proof.cases.len();
     let (mut leaves, mut last) = (vec![0_u64; count], vec![0; count]);
@@ -181,7 +181,7 @@ fn assumed_edge(teller: &Teller<'_>, choice: &Choice, alternative: usize) -> Opt
 }
 
 impl<'t> Telling<'t, '_> {
-    /// Why nothing below a node can be, under what is assumed there.
+    /// Refutes everything below a node under its assumptions.
     fn node(&mut self, node: usize, assumed: &mut Vec<Assumption>, depth: u8) {
         let mut node = node;
         loop {
@@ -204,7 +204,7 @@ impl<'t> Telling<'t, '_> {
         }
     }
 
-    /// Alternatives that each take an argument of their own.
+    /// Alternatives that each need their own argument.
     fn branches(
         &mut self,
         node: usize,
@@ -230,7 +230,7 @@ impl<'t> Telling<'t, '_> {
         assumed.truncate(known);
     }
 
-    /// A circle, and beneath each step what it rests on.
+    /// A cycle, and below each step what it depends on.
     fn circle(&mut self, edges: &'t [Edge], assumed: &[Assumption], depth: u8) {
         let edges: Vec<&Edge> = edges.iter().filter(|edge| !self.said(edge, assumed)).collect();
         let (head, tail) = CYCLE.split(edges.len());
@@ -254,7 +254,7 @@ impl<'t> Telling<'t, '_> {
         }
     }
 
-    /// Whether an edge is what was said to be assumed.
+    /// Whether the story already stated an edge as an assumption.
     fn said(&self, edge: &Edge, assumed: &[Assumption]) -> bool {
         assumed.iter().filter(|a| a.said).any(|a| self.edge_of(*a).as_ref() == Some(edge))
     }
@@ -293,7 +293,7 @@ impl<'t> Telling<'t, '_> {
         }
     }
 
-    /// A circle of which one step is left to tell, and that one rests on nothing untold.
+    /// A cycle with one remaining step that depends on nothing the story has not stated.
     fn at_once(&self, node: usize, assumed: &[Assumption]) -> Option<(String, Vec<Op>)> {
         let Some(Case::Cycle(edges)) = self.proof.cases.get(node) else { return None };
         let mut edges = edges.iter().filter(|edge| !self.said(edge, assumed));
@@ -311,7 +311,7 @@ impl<'t> Telling<'t, '_> {
         match choice {
             Choice::Versions { first, second, .. } => {
                 let (from, to) = if alternative == 0 { (first, second) } else { (second, first) };
-                format!("The other way round, {} before {}, fails too", words.txn(*from), words.txn(*to))
+                format!("The opposite order, {} before {}, fails too", words.txn(*from), words.txn(*to))
             }
             Choice::Source { read, writers } => {
                 let (reader, view) = words.of(*read);
@@ -326,7 +326,7 @@ impl<'t> Telling<'t, '_> {
         }
     }
 
-    /// The assumptions that an edge rests on, by their places.
+    /// The indexes of the assumptions that an edge depends on.
     fn rests_on(&self, edge: &Edge, assumed: &[Assumption]) -> Vec<usize> {
         let source = self.source(edge, assumed);
         let rests = |a: &Assumption| match self.choice(a.split) {
@@ -339,15 +339,15 @@ impl<'t> Telling<'t, '_> {
         (0..assumed.len()).filter(|&place| rests(&assumed[place])).collect()
     }
 
-    /// The writer that the read of an anti-dependency is assumed to have, if it was a choice.
+    /// The assumed writer of the read of an anti-dependency, if it was a choice.
     fn source(&self, edge: &Edge, assumed: &[Assumption]) -> Option<Node> {
         let Why::Misses { read } = edge.why else { return None };
         let of_read = |a: &&Assumption| matches!(self.choice(a.split), Some(Choice::Source { read: other, .. }) if *other == read);
         self.edge_of(*assumed.iter().find(of_read)?).map(|edge| edge.from)
     }
 
-    /// Whether an edge rests on an assumed order of versions: it is that order, or the anti-dependency that
-    /// follows, where the older version is the one that was read.
+    /// Whether an edge depends on an assumed version order: it is that order, or the anti-dependency that follows from it if
+    /// the older version was read.
     fn uses(&self, edge: &Edge, order: &Edge, source: Option<Node>) -> bool {
         let (Why::Overwritten { key }, Node::Txn(older)) = (&order.why, order.from) else { return false };
         match edge.why {
@@ -362,7 +362,7 @@ impl<'t> Telling<'t, '_> {
         }
     }
 
-    /// Whether a read returned what a transaction left of the key.
+    /// Whether a read returned the last write of a transaction.
     fn returned(&self, read: OpView, txn: Txn) -> bool {
         let words = &self.teller.words;
         let Some(write) = words.last_write(txn, read.key) else { return false };
@@ -381,7 +381,7 @@ impl<'t> Telling<'t, '_> {
     }
 }
 
-/// Whether an edge speaks of what a read returned.
+/// Whether an edge depends on the value of a read.
 fn reads(edge: &Edge, read: Op) -> bool {
     match &edge.why {
         Why::ReadFrom { read: op } | Why::Misses { read: op } => *op == read,

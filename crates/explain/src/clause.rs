@@ -1,9 +1,8 @@
 //! The steps of a proof in words, one clause each.
 //!
-//! A step of a cycle says which transaction comes before which, and why: the fact in the history for edges
-//! that are facts, and for forced ones the read that would otherwise be wrong. How a reader had seen a
-//! transaction is unfolded into the sessions and reads along which it had. Long cycles lose their middle
-//! here, in words; the evidence keeps every edge.
+//! A step of a cycle says which transaction comes before which, and why: a fact of the history, or, for a forced edge, the read
+//! that would otherwise be wrong. If a reader had seen a transaction indirectly, the step lists the sessions and reads on the
+//! path. The middle of a long cycle is omitted here; the evidence keeps every edge.
 
 use isoscope_certificate::{Edge, Node, Seen, Why};
 use isoscope_history::{Datum, Key, Op, OpKind, OpView, Txn};
@@ -12,7 +11,7 @@ use isoscope_levels::Anomaly;
 use crate::story::{Clause, Teller};
 use crate::words::sentence;
 
-/// How many steps of a cycle are told: all of so many, else so many at the beginning and at the end.
+/// The steps of a cycle to show: all up to `most`, else the `first` and the `last`.
 pub(crate) const CYCLE: Shown = Shown { most: 8, first: 4, last: 3 };
 /// The same for the path inside a step.
 const PATH: Shown = Shown { most: 5, first: 2, last: 2 };
@@ -24,7 +23,7 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    /// Which of `count` steps are told: those before the first number and from the second on.
+    /// The steps to show of `count`: those before the first number, and those from the second on.
     pub(crate) fn split(&self, count: usize) -> (usize, usize) {
         if count <= self.most { (count, count) } else { (self.first, count - self.last) }
     }
@@ -44,7 +43,7 @@ impl Teller<'_> {
             _ => "comes before",
         };
         let mut text = format!("{} {order} {}", self.words.node(edge.from), self.words.node(edge.to));
-        // That everything follows the initial state needs no reason.
+        // The initial state comes before everything; this needs no reason.
         if !(edge.from == Node::Initial && edge.why == Why::Session) {
             text = format!("{text}: {}", self.fact(edge));
         }
@@ -84,7 +83,7 @@ impl Teller<'_> {
         clauses
     }
 
-    /// What in the history an edge states.
+    /// The fact of the history that an edge states.
     pub(crate) fn fact(&self, edge: &Edge) -> String {
         let words = &self.words;
         let to = words.node(edge.to);
@@ -103,7 +102,7 @@ impl Teller<'_> {
                 let (reader, list) = words.of(*read);
                 let append = words.history.op(*append);
                 format!(
-                    "{} {}, which does not yet hold the {} that {to} appended",
+                    "{} {}, which does not yet contain the {} that {to} appended",
                     words.txn(reader),
                     words.past(list),
                     words.value(append.value)
@@ -116,7 +115,7 @@ impl Teller<'_> {
         }
     }
 
-    /// `T1 had returned before T2 was invoked`; or, where only the database's timestamps say so, that.
+    /// `T1 had returned before T2 was invoked`, or the same by the database's timestamps if only these order them.
     fn in_real_time(&self, edge: &Edge) -> String {
         let (from, to) = (self.words.node(edge.from), self.words.node(edge.to));
         let history = self.words.history;
@@ -145,7 +144,7 @@ impl Teller<'_> {
         }
     }
 
-    /// `read x=0, which T1 overwrote with 1`: an anti-dependency, told of the reader.
+    /// `read x=0, which T1 overwrote with 1`: an anti-dependency, from the reader's side.
     pub(crate) fn missed(&self, read: Op, by: Node) -> String {
         let words = &self.words;
         let view = words.history.op(read);
@@ -154,7 +153,7 @@ impl Teller<'_> {
         match words.last_write(txn, view.key) {
             Some(write) if write.kind == OpKind::Append => {
                 let element = words.value(self.unseen(txn, view).unwrap_or(write).value);
-                format!("{read}, which does not yet hold the {element} that {name} appended")
+                format!("{read}, which does not yet contain the {element} that {name} appended")
             }
             Some(write) if write.kind == OpKind::Delete => format!("{read}, which {name} deleted"),
             Some(write) => format!("{read}, which {name} overwrote with {}", words.value(write.value)),
@@ -162,7 +161,7 @@ impl Teller<'_> {
         }
     }
 
-    /// The first append of a transaction that a list does not hold.
+    /// The first append of a transaction that a list does not contain.
     fn unseen(&self, txn: Txn, list: OpView) -> Option<OpView> {
         let history = self.words.history;
         let Datum::List(elements) = history.datum(list.value) else { return None };
@@ -187,7 +186,7 @@ impl Teller<'_> {
         format!("{} {}, where the {after} of {to} follows {before}", words.txn(reader), words.past(list))
     }
 
-    /// Why a forced edge is: a read, and what the reader had seen.
+    /// Why an edge is forced: a read, and what the reader had seen.
     fn forced(&self, edge: &Edge, read: Op, seen: &Seen) -> String {
         let words = &self.words;
         let (reader, view) = words.of(read);
@@ -225,7 +224,7 @@ impl Teller<'_> {
         format!("{first}, {which}{}", self.wrote(from, read))
     }
 
-    /// What a transaction, or the initial state, did to the key that somebody read.
+    /// What a transaction, or the initial state, did to the key that was read.
     pub(crate) fn wrote(&self, node: Node, read: OpView) -> String {
         self.wrote_to(node, read.key)
     }
@@ -239,7 +238,7 @@ impl Teller<'_> {
         write.map_or(format!("wrote {}", self.words.key(key)), |write| self.words.past(write))
     }
 
-    /// The operations that bear an edge out.
+    /// The operations that prove an edge.
     fn ops(&self, edge: &Edge) -> Vec<Op> {
         let view = |read: &Op| self.words.history.op(*read);
         let some = match &edge.why {
@@ -287,7 +286,7 @@ impl Teller<'_> {
         self.words.last_write(txn, key).map(|op| op.id)
     }
 
-    /// The steps that show a read to be wrong whatever the order.
+    /// The steps that show that a read is wrong in every order.
     pub(crate) fn read_clauses(&self, anomaly: Anomaly, read: Op, write: Option<Op>) -> Vec<Clause> {
         let words = &self.words;
         let (reader, view) = words.of(read);

@@ -1,9 +1,8 @@
-//! The first sentence about a cycle of dependencies: who saw whom, who missed whom, and why that cannot be.
+//! The first sentence about a cycle of dependencies: which transaction saw or missed which, and why this is impossible.
 //!
-//! An anti-dependency is told as a miss: its reader read what another overwrote. With one miss, somebody should
-//! have known better (read skew). With several and none next to another, two saw the world in opposite order
-//! (long fork, snapshot skew). With misses next to each other, each acted on what another was about to change
-//! (write skew).
+//! An anti-dependency is a miss: its reader read a version that another transaction overwrote. With one miss, the reader comes
+//! after what it missed (read skew). With several misses that are not adjacent, readers observed writes in opposite orders (long
+//! fork, snapshot skew). With adjacent misses, each transaction read what another overwrote (write skew).
 
 use isoscope_certificate::{Edge, Node, Why};
 use isoscope_history::{Op, OpKind, OpView, Txn};
@@ -12,14 +11,14 @@ use isoscope_levels::Anomaly;
 use crate::story::Teller;
 use crate::words::enumerate;
 
-/// How many edges of a cycle a sentence can hold.
+/// The most edges of a cycle in one sentence.
 const SENTENCE: usize = 4;
 
 /// An anti-dependency of a cycle, and the way that leads to its reader.
 struct Miss<'e> {
     reader: Node,
     read: Op,
-    /// Who overwrote what was read.
+    /// The transaction that overwrote what was read.
     by: Node,
     /// The edges between the miss before and this one; the first leads from what the miss before missed.
     way: Vec<&'e Edge>,
@@ -41,12 +40,12 @@ impl Teller<'_> {
             [one, two] if !one.way.is_empty() && !two.way.is_empty() => Some(self.fork(one, two)),
             [one, two] if one.way.is_empty() && two.way.is_empty() => {
                 let (first, second) = (self.miss(one), self.miss(two));
-                Some(format!("{first}, and {second}: each would have to come before the other"))
+                Some(format!("{first}, and {second}: each must come before the other"))
             }
             all if all.iter().all(|miss| miss.way.is_empty()) => {
                 let names: Vec<String> = all.iter().map(|miss| self.words.node(miss.reader)).collect();
                 let all = enumerate(&names);
-                Some(format!("{all} each read what the next one overwrote: none can have come first"))
+                Some(format!("{all} each read what the next one overwrote: none can come first"))
             }
             _ => self.facts(edges),
         }
@@ -104,12 +103,12 @@ impl Teller<'_> {
     fn also_read(&self, txn: Txn, read: OpView) -> bool {
         let history = self.words.history;
         let mut ops = history.ops_of(txn).filter(|op| op.key == read.key);
-        // Lists are kept for every read anew, so what they hold is compared.
+        // Each read has its own copy of a list, so the elements are compared.
         let same = |value| history.datum(value) == history.datum(read.value);
         ops.next().is_some_and(|first| first.kind == read.kind && same(first.value))
     }
 
-    /// `, the initial value,` where it can have been no other.
+    /// `, the initial value,` if no write wrote the same value.
     fn initially(&self, read: OpView) -> &'static str {
         let history = self.words.history;
         if read.kind != OpKind::Read || !history.is_initial(read.key, read.value) {
@@ -173,7 +172,7 @@ impl Teller<'_> {
         }
     }
 
-    /// Every edge of a short cycle as a fact, what was missed first.
+    /// Every edge of a short cycle as a fact, anti-dependencies first.
     fn facts(&self, edges: &[Edge]) -> Option<String> {
         if edges.len() > SENTENCE {
             return None;
@@ -184,7 +183,7 @@ impl Teller<'_> {
             .chain(of(false).map(|edge| self.fact(edge)))
             .collect();
         let last = facts.pop()?;
-        let each = if edges.len() == 2 { "each comes before the other" } else { "none can have come first" };
+        let each = if edges.len() == 2 { "each comes before the other" } else { "none can come first" };
         Some(format!("{}, and yet {last}: {each}", enumerate(&facts)))
     }
 }

@@ -1,4 +1,4 @@
-//! The first sentence of a story: what happened, told differently for each anomaly.
+//! The first sentence of a story: what happened. Each anomaly has its own wording.
 
 use isoscope_certificate::{Edge, Evidence, Node, Seen, Why};
 use isoscope_history::{Datum, Op, OpKind, OpView, Txn, Value};
@@ -37,7 +37,7 @@ impl Teller<'_> {
         }
     }
 
-    /// A read that is wrong whatever the order.
+    /// A read that is wrong in every order.
     fn wrong_read(&self, anomaly: Anomaly, read: Op, write: Option<Op>) -> String {
         let words = &self.words;
         let (reader, view) = words.of(read);
@@ -47,25 +47,22 @@ impl Teller<'_> {
             return match anomaly {
                 Anomaly::DuplicateElements => self.duplicate(&did, view),
                 Anomaly::NotMyOwnWrite => {
-                    format!("{did}, although it had itself {} before", self.own_write(reader, view))
+                    format!("{did}, although it had already {}", self.own_write(reader, view))
                 }
-                Anomaly::LostAppend => format!("{did}, which lacks what was there from the beginning"),
+                Anomaly::LostAppend => format!("{did}, which lacks the initial elements"),
                 _ => self.thin_air(&did, view),
             };
         };
         let writer_name = words.txn(writer);
         match anomaly {
             Anomaly::AbortedRead if view.kind == OpKind::ReadList => {
-                format!(
-                    "{did}, and the {} in it is of {writer_name}, which aborted",
-                    words.value(write.value)
-                )
+                format!("{did}, with the {} of {writer_name}, which aborted", words.value(write.value))
             }
             Anomaly::AbortedRead => format!("{did} from {writer_name}, which aborted"),
             Anomaly::FutureRead => format!("{did} before it {} itself", words.past(write)),
             Anomaly::NotMyOwnWrite => {
                 let own = self.own_write(reader, view);
-                format!("{did} from {writer_name}, although it had itself {own} before")
+                format!("{did} from {writer_name}, although it had already {own}")
             }
             Anomaly::NotMyLastWrite => {
                 let own = self.own_write(reader, view);
@@ -74,26 +71,26 @@ impl Teller<'_> {
             Anomaly::IntermediateRead => {
                 let next = words.next_write(write).unwrap_or(write);
                 let next = words.past(next);
-                format!("{did} from {writer_name} in the middle of it: {writer_name} then {next}")
+                format!("{did} from {writer_name}, an intermediate value: {writer_name} then {next}")
             }
             Anomaly::DuplicateElements => self.duplicate(&did, view),
             Anomaly::LostAppend => {
                 let element = words.value(write.value);
                 format!(
-                    "{did}, which holds a later append of {writer_name} and lacks its earlier one, {element}"
+                    "{did}, which contains a later append of {writer_name} but lacks its earlier one, {element}"
                 )
             }
             Anomaly::IncompatibleOrder => {
                 let (element, later) = (words.value(write.value), self.stands_before(view, write));
                 format!(
-                    "{did}, where {later} stands before {element}, although {writer_name} appended {element} first"
+                    "{did}, where {later} is before {element}, although {writer_name} appended {element} first"
                 )
             }
             _ => format!("{did} from {writer_name}, which no order explains"),
         }
     }
 
-    /// The element of a list that stands before one that its transaction appended earlier.
+    /// The element of a list that precedes one that the same transaction appended earlier.
     fn stands_before(&self, list: OpView, earlier: OpView) -> String {
         let history = self.words.history;
         let elements = match history.datum(list.value) {
@@ -117,7 +114,7 @@ impl Teller<'_> {
         last.map_or(format!("written {}", self.words.key(read.key)), |op| participle(&self.words.past(op)))
     }
 
-    /// A value out of thin air; of a list, the element that is.
+    /// A value that was never written; for a list, the element that was never appended.
     fn thin_air(&self, did: &str, read: OpView) -> String {
         let history = self.words.history;
         let written = |value: Value| {
@@ -133,16 +130,16 @@ impl Teller<'_> {
             Datum::List(elements) => {
                 let thin = elements.iter().find(|e| !initial.contains(e) && !written(**e));
                 let thin = thin.map_or("an element".to_owned(), |&e| self.words.value(e));
-                format!("{did}, which holds {thin}, and nobody ever appended that")
+                format!("{did}, which contains {thin}, which no transaction appended")
             }
-            _ => format!("{did}, which nobody ever wrote"),
+            _ => format!("{did}, which no transaction wrote"),
         }
     }
 
     fn duplicate(&self, did: &str, read: OpView) -> String {
         let repeated =
             self.first_repeated(read.value).map_or("an element".to_owned(), |e| self.words.value(e));
-        format!("{did}, which holds {repeated} more often than it was appended")
+        format!("{did}, which contains {repeated} more often than it was appended")
     }
 
     fn first_repeated(&self, list: Value) -> Option<Value> {
@@ -169,13 +166,13 @@ impl Teller<'_> {
             }
             Anomaly::IncompatibleOrder => {
                 let apart = self.first_difference(one.value, two.value);
-                format!("{reads}: neither list is a beginning of the other{apart}")
+                format!("{reads}: neither list is a prefix of the other{apart}")
             }
             _ => format!("{reads}, which no order explains"),
         }
     }
 
-    /// `[1] before its own 2`: a list that ends with what its reader had appended, which is no news to it.
+    /// `[1] before its own 2`: a list that ends with what its reader had appended, which it knows already.
     fn before_own(&self, reader: Txn, read: OpView) -> Option<String> {
         let history = self.words.history;
         let Datum::List(elements) = history.datum(read.value) else { return None };
@@ -186,7 +183,7 @@ impl Teller<'_> {
         Some(format!("{} before its own {}", self.words.list(others), enumerate(&own)))
     }
 
-    /// Where two lists part, when they are too long to see it.
+    /// The first difference of two lists that are too long to compare by eye.
     fn first_difference(&self, one: Value, two: Value) -> String {
         let history = self.words.history;
         let (Datum::List(one), Datum::List(two)) = (history.datum(one), history.datum(two)) else {
@@ -282,7 +279,7 @@ impl Teller<'_> {
         }
     }
 
-    /// Through whom a reader had seen a transaction.
+    /// The transactions through which a reader had seen another.
     fn way(&self, path: &[Edge]) -> String {
         let inner = path.get(1..).unwrap_or_default();
         let names: Vec<String> = inner.iter().map(|edge| self.words.node(edge.from)).collect();
@@ -298,11 +295,11 @@ impl Teller<'_> {
         )
     }
 
-    /// Transactions of which each comes before the next and the last before the first.
+    /// A cycle of transactions: each comes before the next, and the last before the first.
     fn circle(&self, anomaly: Anomaly, edges: &[Edge]) -> String {
         let names: Vec<String> = edges.iter().map(|edge| self.words.node(edge.from)).collect();
         let all = enumerate(&names);
-        let each = if names.len() == 2 { "each comes before the other" } else { "none can have come first" };
+        let each = if names.len() == 2 { "each comes before the other" } else { "none can come first" };
         match (anomaly, edges) {
             (Anomaly::CyclicCausality, [one, two]) => match (&one.why, &two.why) {
                 (Why::ReadFrom { read: a }, Why::ReadFrom { read: b }) => {
@@ -312,11 +309,11 @@ impl Teller<'_> {
                 _ => format!("{all} depend on each other by sessions and reads: {each}"),
             },
             (Anomaly::CyclicCausality, _) => {
-                format!("{all} depend on one another in a circle, by sessions and reads alone: {each}")
+                format!("{all} depend on one another in a cycle, by sessions and reads alone: {each}")
             }
             (Anomaly::DirtyWrite, _) => format!("{all} overwrote one another's writes: {each}"),
             (Anomaly::CircularInformationFlow, _) => {
-                format!("Information flowed in a circle between {all}: {each}")
+                format!("Information flowed in a cycle between {all}: {each}")
             }
             (Anomaly::LostAppend, _) => self.lost(edges).unwrap_or_else(|| no_order(&all, each)),
             _ => no_order(&all, each),

@@ -8,26 +8,26 @@ use isoscope_levels::Anomaly;
 
 use crate::words::Words;
 
-/// An anomaly as told to a person.
+/// An anomaly in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Story {
     /// What happened, in a sentence or two.
     pub headline: String,
     /// The steps of the proof. Those of a cycle follow its edges.
     pub clauses: Vec<Clause>,
-    /// The read that is wrong, where one is.
+    /// The wrong read, if there is one.
     pub focus: Option<Op>,
 }
 
-/// One step of a proof, and the operations in the history that bear it out.
+/// One step of a proof, and the operations in the history that prove it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Clause {
     /// The step in words: a sentence.
     pub text: String,
     /// The operations it speaks of.
     pub ops: Vec<Op>,
-    /// 0 for a step of the proof; more for what unfolds a step of less before it: the path by which something
-    /// was seen, or why an alternative fails.
+    /// 0 for a step of the proof. A greater depth explains the preceding step of a smaller one: the path by which something was
+    /// seen, or why an alternative fails.
     pub depth: u8,
 }
 
@@ -57,7 +57,7 @@ pub struct Teller<'h> {
 }
 
 impl<'h> Teller<'h> {
-    /// Learns how the transactions of a history are called, in time linear in their number but for a sort.
+    /// Chooses the names of the transactions of a history, in linear time plus a sort.
     pub fn new(history: &'h History) -> Self {
         Teller { words: Words::new(history) }
     }
@@ -135,8 +135,7 @@ impl<'h> Teller<'h> {
     }
 }
 
-/// The read that is wrong: the one that no order explains, that forces the cycle's first edge, or the first that
-/// missed something.
+/// The wrong read: the one that no order explains, that forces the first edge of the cycle, or the first that missed a write.
 fn focus(evidence: &Evidence) -> Option<Op> {
     let edges: &[Edge] = match evidence.main() {
         Evidence::Read { read, .. } => return Some(*read),
@@ -151,7 +150,7 @@ fn focus(evidence: &Evidence) -> Option<Op> {
     edges.iter().find_map(|edge| if let Why::Misses { read } = edge.why { Some(read) } else { None })
 }
 
-/// The cycle of a proof by cases that tells most: that of its last leaf.
+/// The main cycle of a proof by cases: that of its last leaf.
 pub fn main_cycle(proof: &Proof) -> &[Edge] {
     proof.cases.iter().rev().find_map(cycle_of).unwrap_or_default()
 }
@@ -163,7 +162,7 @@ fn cycle_of(case: &Case) -> Option<&[Edge]> {
     }
 }
 
-/// Each operation where it is first met.
+/// Each operation once, at its first occurrence.
 fn once(all: impl Iterator<Item = Op>) -> Vec<Op> {
     let mut seen = BTreeSet::new();
     all.filter(|&op| seen.insert(op)).collect()

@@ -1,9 +1,8 @@
-//! The names of things, as the input gave them, and operations as verbs.
+//! Names of transactions, sessions, keys and values, and operations as verbs.
 //!
-//! A transaction is called what the input called it as long as that tells it from all others; where names
-//! repeat from session to session the session is said too, and where they repeat inside one, or there are
-//! none, the transaction's place in its session is its name. One way serves the whole history, so that a
-//! reader learns it once.
+//! A transaction has the name of the input if the name is unique. If names repeat across sessions, the session is added. If
+//! they repeat inside a session, or a name is missing, the position in the session is the name. All transactions of a history
+//! use the same scheme.
 
 use isoscope_certificate::Node;
 use isoscope_history::notation::ValueText;
@@ -11,12 +10,12 @@ use isoscope_history::{
     Datum, History, Intervals, Key, NO_EVENT, NO_TIME, Op, OpKind, OpView, Session, Txn, Value,
 };
 
-/// How many characters of a value or name are shown.
+/// The most characters of a value or name.
 const LONGEST: usize = 32;
-/// How many elements of a list are shown at either end when it is too long.
+/// The elements shown at either end of a list that is too long.
 const LIST_ENDS: usize = 3;
 
-/// How transactions are told apart.
+/// The scheme of transaction names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Naming {
     /// By their names.
@@ -27,7 +26,7 @@ enum Naming {
     Place,
 }
 
-/// A history and how to speak of what is in it.
+/// A history and its naming scheme.
 pub(crate) struct Words<'h> {
     pub(crate) history: &'h History,
     naming: Naming,
@@ -73,7 +72,7 @@ impl<'h> Words<'h> {
         format!("session {}", self.value(self.history.session_name(session)))
     }
 
-    /// A key: `x`, or `key 1` when its name alone could be taken for something else.
+    /// A key: `x`, or `key 1` if its name is not a text.
     pub(crate) fn key(&self, key: Key) -> String {
         let name = self.history.key_name(key);
         match self.history.datum(name) {
@@ -109,8 +108,8 @@ impl<'h> Words<'h> {
         format!("{}={}", self.key(key), self.value(value))
     }
 
-    /// How long before one transaction began another had returned: `34.8 s`, or by the recording's events where it has no
-    /// times. Nothing where neither says that it had.
+    /// The time between the return of one transaction and the begin of another: `34.8 s`, or a number of events without times.
+    /// `None` if neither is known.
     pub(crate) fn age(&self, returned: Txn, began: Txn) -> Option<String> {
         let history = self.history;
         let nanoseconds = |times: &Intervals<i64>| {
@@ -237,7 +236,7 @@ fn span(nanoseconds: i64) -> String {
     }
 }
 
-/// A sentence: a full stop at its end, and its first letter large unless a name of the input begins it.
+/// A sentence with a full stop. Its first letter is a capital unless it begins with a name of the input.
 pub(crate) fn sentence(text: &str) -> String {
     let ours = ["the initial state", "transaction "];
     let mut chars = text.chars();

@@ -1,11 +1,11 @@
-//! A violation in all worlds, told by one of them: what is supposed there, what happened then, and how many others there are.
+//! A violation in all worlds. The story shows one world: its suppositions, its anomaly, and the number of other worlds.
 
 use isoscope_certificate::{Finding, Instance, Question, World, Worlds};
 use isoscope_history::{Op, OpKind};
 
 use crate::story::{Clause, Teller};
 
-/// So many suppositions are told; the rest is counted.
+/// The most suppositions of a story; the rest is counted.
 const MOST: usize = 8;
 
 impl Teller<'_> {
@@ -26,10 +26,10 @@ impl Teller<'_> {
         }
         match worlds.leaves() - 1 {
             0 => {}
-            1 => clauses.push(Clause::new("The one other case has an anomaly too.", Vec::new())),
+            1 => clauses.push(Clause::new("The other case also has an anomaly.", Vec::new())),
             n => {
                 clauses.push(Clause::new(
-                    format!("Each of the {n} other cases has an anomaly too."),
+                    format!("Each of the {n} other cases also has an anomaly."),
                     Vec::new(),
                 ));
             }
@@ -47,7 +47,7 @@ impl Teller<'_> {
         )
     }
 
-    /// All operations that the leaves and the questions speak of.
+    /// All operations of the leaves and the questions.
     pub(crate) fn world_operations(&self, worlds: &Worlds) -> Vec<Op> {
         let of_leaf = |finding: &Finding| {
             let instance = finding.instances.first();
@@ -74,11 +74,11 @@ impl Teller<'_> {
         })
     }
 
-    /// What is supposed on the way to a node, in words, with the operations that the words are about.
+    /// The suppositions on the path to a node, in words, with their operations.
     fn supposed(&self, worlds: &Worlds, node: usize) -> Vec<(String, Vec<Op>)> {
         let mut supposed = Vec::new();
         let mut below = node;
-        // Parents stand before their children.
+        // Parents come before their children.
         for (number, case) in worlds.cases.iter().enumerate().take(node).rev() {
             let World::Open { question, cases } = case else { continue };
             if let Some(answer) = cases.iter().position(|&child| child as usize == below) {

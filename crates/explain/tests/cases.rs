@@ -81,7 +81,7 @@ fn a_lost_update_is_lost_either_way() {
         tell(&parse(LOST_UPDATE), Anomaly::LostUpdate, lost_update()),
         "T1 and T2 both read x=0, the initial value, and both overwrote it: one of the two updates is lost.
 - T1 comes before T2: T1 wrote x=1 before T2 wrote x=2.
-  - The other way round, T2 before T1, fails too: T1 read x=0, which T2 overwrote with 2.
+  - The opposite order, T2 before T1, fails too: T1 read x=0, which T2 overwrote with 2.
 - T2 missed T1: it read x=0, which T1 overwrote with 1."
     );
     let lists = parse("init=nil  T1: r(x,[]) a(x,1)  T2: r(x,[]) a(x,2)");
@@ -89,8 +89,8 @@ fn a_lost_update_is_lost_either_way() {
         tell(&lists, Anomaly::LostUpdate, lost_update()),
         "T1 and T2 both read x=[] and both appended to it: neither had seen the append of the other.
 - T1 comes before T2: T1 appended 1 to x before T2 appended 2 to x.
-  - The other way round, T2 before T1, fails too: T1 read x=[], which does not yet hold the 2 that T2 appended.
-- T2 missed T1: it read x=[], which does not yet hold the 1 that T1 appended."
+  - The opposite order, T2 before T1, fails too: T1 read x=[], which does not yet contain the 2 that T2 appended.
+- T2 missed T1: it read x=[], which does not yet contain the 1 that T1 appended."
     );
     let blind = "T0: w(x,7)  T1: w(x,1)  T2: r(x,7) w(x,2)";
     assert_eq!(
@@ -105,7 +105,7 @@ fn a_write_skew_is_two_misses() {
     let cycle = Evidence::Cycle(vec![rw(0, 1, 1), rw(1, 0, 3)]);
     assert_eq!(
         tell(&history, Anomaly::WriteSkew, cycle),
-        "T1 read y=0, which T2 overwrote with 2, and T2 read x=0, which T1 overwrote with 1: each would have to \
+        "T1 read y=0, which T2 overwrote with 2, and T2 read x=0, which T1 overwrote with 1: each must \
          come before the other.
 - T1 missed T2: it read y=0, which T2 overwrote with 2.
 - T2 missed T1: it read x=0, which T1 overwrote with 1."
@@ -116,7 +116,7 @@ fn a_write_skew_is_two_misses() {
             Anomaly::WriteSkew,
             vec![rw(0, 2, 0), rw(2, 1, 4), rw(1, 0, 2)]
         ),
-        "T1, T3 and T2 each read what the next one overwrote: none can have come first."
+        "T1, T3 and T2 each read what the next one overwrote: none can come first."
     );
     assert_eq!(
         headline(
@@ -124,7 +124,7 @@ fn a_write_skew_is_two_misses() {
             Anomaly::WriteSkew,
             vec![so(0, 1), rw(1, 2, 1), rw(2, 0, 2)]
         ),
-        "T2 missed T3 and T3 missed T1, and yet T2 follows T1 in session 1: none can have come first."
+        "T2 missed T3 and T3 missed T1, and yet T2 follows T1 in session 1: none can come first."
     );
 }
 
@@ -155,7 +155,7 @@ fn a_snapshot_skew_says_what_must_have_been_seen() {
         "T2 must have seen T1, since it wrote x after it, and missed T3, and T4 saw T3 and missed T1: they \
          disagree on which came first, T1 or T3.
 - T1 comes before T2: T1 wrote x=1 before T2 wrote x=2.
-  - The other way round, T2 before T1, fails too: T1 read x=0, which T2 overwrote with 2.
+  - The opposite order, T2 before T1, fails too: T1 read x=0, which T2 overwrote with 2.
 - T2 missed T3: it read y=0, which T3 overwrote with 3.
 - T3 comes before T4: T4 read y=3 from T3.
 - T4 missed T1: it read x=0, which T1 overwrote with 1."
@@ -229,7 +229,7 @@ fn dirty_writes_and_circular_flow_by_assumed_orders() {
     let flow = "T1: r(y,2) w(x,1)  T2: w(x,2) w(y,2)";
     assert_eq!(
         headline(flow, Anomaly::CircularInformationFlow, vec![ww(0, 1, 0), wr(1, 0, 0)]),
-        "Information flowed in a circle between T1 and T2: each comes before the other."
+        "Information flowed in a cycle between T1 and T2: each comes before the other."
     );
     let initial = Edge { from: Node::Initial, to: txn(0), why: Why::Overwritten { key: Key(0) } };
     let told = Teller::new(&parse("T1: w(x,1)")).step(&initial).text;
@@ -281,9 +281,9 @@ fn a_line_of_choices_is_unfolded_where_it_is_used() {
         tell(&history, Anomaly::ReadSkew, proof),
         "T3 wrote after T2, and yet it read x=1, which T2 overwrote with 2.
 - T2 comes before T3: T2 wrote x=2 before T3 wrote x=3.
-  - The other way round, T3 before T2, fails too:
+  - The opposite order, T3 before T2, fails too:
     - T1 comes before T2: T1 wrote x=1 before T2 wrote x=2.
-      - The other way round, T2 before T1, fails too: T1 read x=0, which T2 overwrote with 2.
+      - The opposite order, T2 before T1, fails too: T1 read x=0, which T2 overwrote with 2.
     - T2 comes before T3: T3 read y=2 from T2.
 - T3 missed T2: it read x=1, which T2 overwrote with 2."
     );
@@ -309,7 +309,7 @@ fn a_miss_rests_on_its_writer_and_on_its_order() {
 - T2 comes before T4: T4 read x=1 from T2.
   - T4 cannot have read x=1 from T1 instead: T1 follows T4 in session 4.
 - T4 missed T3: it read x=1, which T3 overwrote with 3.
-  - The other way round, T3 before T2, fails too: T3 follows T2 in session 2.
+  - The opposite order, T3 before T2, fails too: T3 follows T2 in session 2.
 - T3 comes before T2: T2 follows T3 in session 3."
     );
 }
@@ -336,7 +336,7 @@ fn branches_are_told_one_after_the_other() {
         "T1 wrote after T2, and yet it read z=0, which T2 overwrote with 2.
 - Either T1 wrote x=1 before T2 wrote x=2:
   - T2 comes before T1: T2 wrote y=2 before T1 wrote y=1.
-    - The other way round, T1 before T2, fails too: T2 read u=0, which T1 overwrote with 1.
+    - The opposite order, T1 before T2, fails too: T2 read u=0, which T1 overwrote with 1.
 - Or T2 wrote x=2 before T1 wrote x=1:
   - T1 missed T2: it read z=0, which T2 overwrote with 2."
     );
@@ -357,8 +357,7 @@ fn a_large_proof_is_cut_and_counted() {
     assert!(lines.len() < 40, "{told}");
     let last = lines.last().unwrap();
     assert!(
-        last.starts_with("- ... and ")
-            && last.ends_with(" further cases, each of which ends in a circle too")
+        last.starts_with("- ... and ") && last.ends_with(" more cases, each of which also ends in a cycle")
     );
 }
 

@@ -50,7 +50,7 @@ fn forced(from: Node, to: Node, read: u32, seen: Seen) -> Edge {
 #[test]
 fn a_wrong_read_is_told_in_a_sentence() {
     let cases = [
-        ("T1: r(x,5)", Anomaly::ThinAirRead, read(0, None), "T1 read x=5, which nobody ever wrote."),
+        ("T1: r(x,5)", Anomaly::ThinAirRead, read(0, None), "T1 read x=5, which no transaction wrote."),
         (
             "T1!: w(x,1)  T2: r(x,1)",
             Anomaly::AbortedRead,
@@ -67,7 +67,7 @@ fn a_wrong_read_is_told_in_a_sentence() {
             "T1: w(x,1) r(x,2)  T2: w(x,2)",
             Anomaly::NotMyOwnWrite,
             read(1, Some(2)),
-            "T1 read x=2 from T2, although it had itself written x=1 before.",
+            "T1 read x=2 from T2, although it had already written x=1.",
         ),
         (
             "T1: w(x,1) w(x,2) r(x,1)",
@@ -79,43 +79,43 @@ fn a_wrong_read_is_told_in_a_sentence() {
             "T1: w(x,1) w(x,2)  T2: r(x,1)",
             Anomaly::IntermediateRead,
             read(2, Some(0)),
-            "T2 read x=1 from T1 in the middle of it: T1 then wrote x=2.",
+            "T2 read x=1 from T1, an intermediate value: T1 then wrote x=2.",
         ),
         (
             "T1: a(l,3) a(l,4) a(l,5)  T2: r(l,[3])",
             Anomaly::IntermediateRead,
             read(3, Some(0)),
-            "T2 read l=[3] from T1 in the middle of it: T1 then appended 4 to l.",
+            "T2 read l=[3] from T1, an intermediate value: T1 then appended 4 to l.",
         ),
         (
             "T4: a(l,4) a(l,5)  T5: r(l,[5 4])",
             Anomaly::IncompatibleOrder,
             read(2, Some(0)),
-            "T5 read l=[5 4], where 5 stands before 4, although T4 appended 4 first.",
+            "T5 read l=[5 4], where 5 is before 4, although T4 appended 4 first.",
         ),
         (
             "T1: a(l,1)  T2: r(l,[1 1])",
             Anomaly::DuplicateElements,
             read(1, Some(0)),
-            "T2 read l=[1 1], which holds 1 more often than it was appended.",
+            "T2 read l=[1 1], which contains 1 more often than it was appended.",
         ),
         (
             "T1!: a(l,1)  T2: r(l,[1 2])  T3: a(l,2)",
             Anomaly::AbortedRead,
             read(1, Some(0)),
-            "T2 read l=[1 2], and the 1 in it is of T1, which aborted.",
+            "T2 read l=[1 2], with the 1 of T1, which aborted.",
         ),
         (
             "T1: a(l,1)  T2: r(l,[1 7])",
             Anomaly::ThinAirRead,
             read(1, None),
-            "T2 read l=[1 7], which holds 7, and nobody ever appended that.",
+            "T2 read l=[1 7], which contains 7, which no transaction appended.",
         ),
         (
             "T1: a(l,1) r(l,[])",
             Anomaly::NotMyOwnWrite,
             read(1, None),
-            "T1 read l=[], although it had itself appended 1 to l before.",
+            "T1 read l=[], although it had already appended 1 to l.",
         ),
     ];
     for (text, anomaly, evidence, expected) in cases {
@@ -137,12 +137,12 @@ fn two_reads_that_contradict_each_other() {
     );
     assert_eq!(
         headline("T1: r(l,[1 2])  T2: r(l,[2 1])", Anomaly::IncompatibleOrder, pair()),
-        "T1 read l=[1 2] and T2 read l=[2 1]: neither list is a beginning of the other."
+        "T1 read l=[1 2] and T2 read l=[2 1]: neither list is a prefix of the other."
     );
     let long = "T1: r(l,[1 2 3 4 5 6 7 8 9 10 11 12])  T2: r(l,[1 2 3 4 5 7 6])";
     assert_eq!(
         headline(long, Anomaly::IncompatibleOrder, pair()),
-        "T1 read l=[1 2 3 … 10 11 12] and T2 read l=[1 2 3 4 5 7 6]: neither list is a beginning of the \
+        "T1 read l=[1 2 3 … 10 11 12] and T2 read l=[1 2 3 4 5 7 6]: neither list is a prefix of the \
          other; element 6 is 6 in one and 7 in the other."
     );
 }
@@ -260,8 +260,8 @@ fn circles_of_reads_and_overwrites() {
     let cycle = Evidence::Cycle(vec![edge(txn(0), txn(1), why), read_from(txn(1), txn(0), 1)]);
     assert_eq!(
         tell(&missing, Anomaly::CircularInformationFlow, cycle),
-        "Information flowed in a circle between T1 and T2: each comes before the other.
-- T1 comes before T2: T3 read x=[1], which does not yet hold the 2 that T2 appended.
+        "Information flowed in a cycle between T1 and T2: each comes before the other.
+- T1 comes before T2: T3 read x=[1], which does not yet contain the 2 that T2 appended.
 - T2 comes before T1: T1 read y=[1] from T2."
     );
 }
@@ -274,7 +274,7 @@ fn an_append_that_is_lost() {
     assert_eq!(
         tell(&history, Anomaly::LostAppend, cycle),
         "T3 read x=[2], which lacks the 1 that T1 had appended before.
-- T2 comes before T1: T3 read x=[2], which does not yet hold the 1 that T1 appended.
+- T2 comes before T1: T3 read x=[2], which does not yet contain the 1 that T1 appended.
 - T1 comes before T2: T2 follows T1 in session 1."
     );
 }
@@ -288,8 +288,8 @@ fn a_long_circle_loses_its_middle() {
     let lines: Vec<&str> = story.lines().collect();
     assert_eq!(
         lines[0],
-        "T0, T1, T2, T3, T4 and 15 more depend on one another in a circle, by sessions and reads alone: none \
-         can have come first."
+        "T0, T1, T2, T3, T4 and 15 more depend on one another in a cycle, by sessions and reads alone: none \
+         can come first."
     );
     assert_eq!(lines.len(), 1 + 4 + 1 + 3);
     assert_eq!(lines[5], "- ... 13 more steps");
@@ -327,6 +327,8 @@ fn names_that_repeat_are_qualified_by_session_or_place() {
     let history = builder.finish();
     assert_eq!(
         tell(&history, Anomaly::ThinAirRead, read(1, None)).lines().next(),
-        Some("Transaction 2 of session a read x=\"a text that is much too long t…, which nobody ever wrote.")
+        Some(
+            "Transaction 2 of session a read x=\"a text that is much too long t…, which no transaction wrote."
+        )
     );
 }

@@ -18,14 +18,14 @@ use isoscope_verify::{Refutation, Verifier};
 use crate::rounds::{self, Asked, Slices};
 use crate::watch::{Onlooker, Progress};
 
-/// What to check: a history from code, or what was read from a file.
+/// What to check: a history built in code, or one read from a file.
 #[non_exhaustive]
 pub enum Subject<'h> {
     /// A history.
     History(&'h History),
     /// What was read.
     Reading(&'h Reading),
-    /// What was read, given away: a large history with range reads is then not in memory twice.
+    /// What was read, by value: a large history with range reads is then not in memory twice.
     Owned(Box<Reading>),
 }
 
@@ -65,7 +65,7 @@ impl Subject<'_> {
     }
 }
 
-/// A check of a history: what to ask, and how much it may cost.
+/// A check of a history: its levels and limits.
 ///
 /// Without [`level`](Check::level), the common levels are checked. Each level may take 60 s unless
 /// [`timeout`](Check::timeout) or [`limits`](Check::limits) say otherwise.
@@ -108,18 +108,18 @@ impl<'h> Check<'h> {
         }
     }
 
-    /// What the report calls the history; otherwise the file it was read from.
+    /// The name of the history in the report [default: the file it was read from].
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Asks for a level, beside those asked for before.
+    /// Adds a level to check.
     pub fn level(self, level: Level) -> Self {
         self.levels([level])
     }
 
-    /// Asks for levels, beside those asked for before.
+    /// Adds levels to check.
     pub fn levels(mut self, levels: impl IntoIterator<Item = Level>) -> Self {
         for level in levels {
             if !self.levels.contains(&level) {
@@ -129,8 +129,8 @@ impl<'h> Check<'h> {
         self
     }
 
-    /// Ends the check of the whole history after this long. The time is divided between the levels. What is not decided
-    /// by then is *unknown*.
+    /// Limits the time of the check of the whole history. The levels share the time. A level that is not decided in time is
+    /// *unknown*.
     pub fn timeout(mut self, time: Duration) -> Self {
         self.limits.time = Some(TimeLimit::History(time));
         self
@@ -160,20 +160,20 @@ impl<'h> Check<'h> {
         self
     }
 
-    /// Takes the database's own timestamps, not what clients saw, for the real time of strict levels. Without timestamps in
-    /// the history this has no effect.
+    /// Uses the database's timestamps as the real time of strict levels, instead of the times that clients observed. Without
+    /// timestamps in the history this has no effect.
     pub fn trust_timestamps(mut self, trust: bool) -> Self {
         self.conditions.trust_timestamps = trust;
         self
     }
 
-    /// How many occurrences of each anomaly to keep, at least one. All are counted in any case.
+    /// The number of occurrences of each anomaly to keep, at least one. All are counted.
     pub fn max_anomalies(mut self, most: usize) -> Self {
         self.max_anomalies = most;
         self
     }
 
-    /// Whom to tell what happens.
+    /// The receiver of progress events.
     pub fn progress(mut self, progress: Arc<dyn Progress>) -> Self {
         self.progress = Some(progress);
         self
@@ -188,21 +188,20 @@ impl<'h> Check<'h> {
 
     /// Checks, and reports with all evidence.
     ///
-    /// A history whose range reads are too many to be judged gets *unknown* at every level; [`judge`](Check::judge)
-    /// returns an error instead.
+    /// A history with too many range reads gets *unknown* at every level; [`judge`](Check::judge) returns an error instead.
     pub fn run(self) -> Report {
-        // Without the preparation the checker finds range reads, which it does not judge.
+        // Without the preparation, the checker finds range reads, which it does not support.
         let prepared = self.prepare().ok().flatten();
         self.judge_prepared(prepared).report(Detail::Evidence)
     }
 
-    /// Checks. The result has the proofs too. Fails when the history has too many range reads.
+    /// Checks, and returns the verdicts with their proofs. Fails if the history has too many range reads.
     pub fn judge(self) -> Result<Judgements<'h>, TooLarge> {
         let prepared = self.prepare()?;
         Ok(self.judge_prepared(prepared))
     }
 
-    /// The history as its conditions make it, where that is another one.
+    /// The history after applying its conditions; `None` if they do not change it.
     fn prepare(&self) -> Result<Option<History>, TooLarge> {
         Ok(match self.conditions.apply(self.subject.history())? {
             Cow::Owned(prepared) => Some(prepared),
@@ -218,7 +217,7 @@ impl<'h> Check<'h> {
             reading.history = prepared;
         }
         let history = prepared.as_ref().unwrap_or_else(|| self.subject.history());
-        // Without timestamps there is nothing to trust, and what clients saw stays the real time.
+        // Without timestamps, the real time is that of the clients.
         self.conditions.trust_timestamps &= history.timestamps().is_some();
         let named = !self.levels.is_empty();
         if !named {
@@ -255,7 +254,7 @@ impl<'h> Check<'h> {
     }
 }
 
-/// Asks for the levels, each timed, and answers in their order.
+/// Checks the levels and measures each. The results are in the order of `levels`.
 fn ask(
     history: &History,
     levels: &[Level],
@@ -297,8 +296,7 @@ fn ask(
     judged
 }
 
-/// Puts each stage to the level that it decided; to the one that was asked for, where the other was only needed on
-/// the way.
+/// Assigns each stage to the level that it decided, or to the requested level if the other was only an intermediate step.
 fn share_out(stages: Vec<(Level, Staged)>, judged: &mut [Judged]) {
     for (asked, stage) in stages {
         let place = |level| judged.iter().position(|judged| judged.judgement.level == level);
@@ -311,7 +309,7 @@ fn share_out(stages: Vec<(Level, Staged)>, judged: &mut [Judged]) {
 /// The verdicts on a history with their proofs.
 pub struct Judgements<'h> {
     subject: Subject<'h>,
-    /// The history that was judged, where it is not the subject's.
+    /// The history that was checked, if it is not the subject's.
     prepared: Option<History>,
     name: Option<String>,
     figures: Figures,
@@ -332,7 +330,7 @@ impl Judgements<'_> {
         self.prepared.as_ref().unwrap_or_else(|| self.subject.history())
     }
 
-    /// The verdicts, in the order the levels were asked for.
+    /// The verdicts, in the order of the requested levels.
     pub fn levels(&self) -> &[Judged] {
         &self.judged
     }
@@ -347,8 +345,8 @@ impl Judgements<'_> {
         self.conditions
     }
 
-    /// Judges anew, without the order of sessions, the levels of which it is open whether they fail without it. Elle has
-    /// names for both forms.
+    /// Checks again without session order the levels for which it is open whether they fail without it. Elle has names for
+    /// both forms.
     fn judge_without_sessions(&mut self, ask: &dyn Fn(&History, &[Level]) -> Vec<Judged>) {
         let open = open_without_sessions(&self.checked());
         if !open.is_empty() {
@@ -357,8 +355,8 @@ impl Judgements<'_> {
         }
     }
 
-    /// Lets the independent verifier check every verdict that is not *unknown*. It may use as much time and memory as the
-    /// check, once more. A verdict that it refutes is a bug of isoscope and must not be used. A verdict for which a limit
+    /// Runs the independent verifier on every verdict that is not *unknown*. It has the same time and memory limits as the
+    /// check. A verdict that it refutes is a bug of isoscope and must not be used. A verdict for which a limit
     /// was reached is [`Certified::Stopped`].
     pub fn certify(&mut self) -> Result<(), Refuted> {
         let certified = self.confirm(self.history(), self.judged.iter().map(|judged| &judged.judgement))?;
@@ -371,7 +369,7 @@ impl Judgements<'_> {
         Ok(())
     }
 
-    /// What the verifier says of some judgements on a history.
+    /// The verifier's result for each judgement on a history.
     fn confirm<'j>(
         &self,
         history: &History,
@@ -436,7 +434,7 @@ impl Judgements<'_> {
 pub struct Refuted {
     /// The level.
     pub level: Level,
-    /// What the verifier objects to.
+    /// The verifier's objection.
     pub why: Refutation,
 }
 

@@ -76,7 +76,7 @@
 //! # Certify
 //!
 //! [`Check::judge`] returns the verdicts with their proofs. [`Judgements::certify`] has them confirmed by a verifier that
-//! shares no code with the engines. [`Judgements::certificates`] are files for another process, another day:
+//! shares no code with the engines. [`Judgements::certificates`] can be verified later by another process:
 //!
 //! ```
 //! use isoscope::{Certificate, Check, Level};

@@ -1,9 +1,9 @@
 //! The time of a check, shared between its levels.
 //!
-//! One hard level must not use up what would decide ten easy ones. So with a time limit the levels are asked in rounds: in each
-//! round, every level that is not decided gets an equal slice of the round's time, and what one leaves over goes to those after it.
-//! The first round has an eighth of the time, the second half of what is left, the last all the rest. What one level learns the
-//! checker uses for the others, so a level that ran out of time may cost nothing in the next round.
+//! One hard level must not use up the time of ten easy ones. With a time limit, the levels are therefore checked in rounds. In each
+//! round, every undecided level gets an equal slice of the round's time; later levels get what earlier ones leave. The first round has
+//! an eighth of the time, the second half of the rest, the last all that remains. The checker shares what it learns between levels,
+//! so a level that ran out of time may be cheap in the next round.
 
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use isoscope_certificate::{Judgement, Limit, Unknown, Verdict};
 use isoscope_check::{Checker, Stage, Watch};
 use isoscope_levels::Level;
 
-/// Which part of the time that is left a round may use: one in so many.
+/// The divisor of the remaining time for each round.
 const ROUNDS: [u32; 3] = [8, 2, 1];
 
 /// A watch that also ends when the slice of a level is used up.
@@ -70,8 +70,8 @@ pub(crate) struct Asked {
     pub(crate) seconds: f64,
 }
 
-/// Asks for all levels; `before` and `after` are called around every question. Stronger ones are asked first: where one holds the
-/// weaker ones cost nothing, and where a weaker one fails the checker sees it before it searches.
+/// Checks all levels; `before` and `after` are called around every check. Stronger levels come first: if one holds, the weaker
+/// ones are implied, and if a weaker one fails, the checker detects it before it searches.
 pub(crate) fn ask(
     checker: &mut Checker<'_>,
     slices: &Slices<'_>,
@@ -120,7 +120,7 @@ mod tests {
 
     use super::*;
 
-    /// One that never ends a search.
+    /// A watch without limits.
     struct Patient;
 
     impl Watch for Patient {}

@@ -1,8 +1,8 @@
-//! The onlooker of a check: it has the clock and the memory figures that the engines do not see.
+//! The watch of a check: it has the clock and the memory figures, which the engines do not see.
 //!
-//! Engines ask very often whether a limit has been reached. So a thread of its own looks every 20 ms, or every 2 ms where memory
-//! is limited, and leaves the answer in one byte. The same thread reports, once a level, that a level takes long. Time is put to the stages that
-//! engines report: a stage took as long as it is since the one before it ended, or since the level was asked for.
+//! Engines poll very often whether a limit is reached. A separate thread therefore measures every 20 ms, or every 2 ms with a memory
+//! limit, and stores the answer in one byte. The same thread reports once per level that the level takes long. The duration of a
+//! stage is the time since the previous stage ended, or since the level began.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -15,16 +15,16 @@ use isoscope_formats::Room;
 use isoscope_levels::Level;
 use isoscope_report::{Limits, Staged, TimeLimit};
 
-/// How often the clock is looked at.
+/// The interval of time measurements.
 const LOOK: Duration = Duration::from_millis(20);
-/// How often the memory is looked at, if it is limited. In this time a process fills a few megabytes.
+/// The interval of memory measurements, if memory is limited. In this time a process fills a few megabytes.
 const LOOK_AT_MEMORY: Duration = Duration::from_millis(2);
-/// Smaller allocations than this, in bytes, are not asked about in advance.
+/// Allocations smaller than this, in bytes, are not checked in advance.
 const SMALL: u64 = 1 << 20;
-/// How long a level may take before it is said that it does.
+/// The time after which a level is reported to take long.
 const LONG: Duration = Duration::from_secs(5);
 
-/// What a program learns while a check runs. Nothing needs to be done with it.
+/// Receives progress events while a check runs. All methods are optional.
 ///
 /// ```
 /// use isoscope::{Check, Judgement, Level, Progress};
@@ -45,12 +45,12 @@ const LONG: Duration = Duration::from_secs(5);
 /// assert_eq!(*log.0.lock().unwrap(), [Level::Serializable]);
 /// ```
 pub trait Progress: Send + Sync {
-    /// A level is asked for. With a time limit this may happen more than once a level.
+    /// The check of a level begins. With a time limit this may happen several times per level.
     fn begins(&self, level: Level) {
         let _ = level;
     }
 
-    /// A level was answered; *unknown* where its share of the time was not enough so far.
+    /// The check of a level ended; *unknown* if its share of the time was not enough so far.
     fn decided(&self, judgement: &Judgement) {
         let _ = judgement;
     }
@@ -60,8 +60,8 @@ pub trait Progress: Send + Sync {
         let _ = stage;
     }
 
-    /// A level takes long; `None` while reads are resolved, before the first level. Called from a thread of its own, once
-    /// a level.
+    /// A level takes long; `None` while reads are resolved, before the first level. Called from a separate thread, once
+    /// per level.
     fn takes_long(&self, level: Option<Level>, so_far: Duration, limit: Option<TimeLimit>) {
         let _ = (level, so_far, limit);
     }
@@ -80,7 +80,7 @@ struct Stages {
     ended: Vec<Staged>,
 }
 
-/// What the thread and the onlooker have in common.
+/// The state shared by the thread and the onlooker.
 struct Shared {
     limits: Limits,
     began: Instant,
@@ -96,7 +96,7 @@ struct Asked {
     /// `None` before the first level.
     level: Option<Level>,
     since: Instant,
-    /// Whether to say nothing, or nothing more, about how long it takes.
+    /// Whether the level must not be reported (again) to take long.
     silent: bool,
     over: bool,
 }
@@ -110,14 +110,14 @@ impl Onlooker {
         let asked = Mutex::new(Asked { level: None, since: now, silent, over: false });
         let (reached, ended) = (AtomicU8::new(0), Condvar::new());
         let shared = Arc::new(Shared { limits, began: now, reached, asked, ended });
-        // A limit that is too small is seen before any work is done.
+        // A limit that is already exceeded is detected before any work is done.
         shared.look(&mut shared.asked());
         let needed = !silent || limits != Limits::default();
         let thread = needed.then(|| shared.start(progress.clone())).flatten();
         Onlooker { shared, stages, thread, progress }
     }
 
-    /// A level is asked for.
+    /// The check of a level begins.
     pub(crate) fn begin(&self, level: Level) {
         let now = Instant::now();
         self.stages().since = now;
@@ -130,7 +130,7 @@ impl Onlooker {
         }
     }
 
-    /// The stages that have ended since this was last asked.
+    /// The stages that have ended since the last call.
     pub(crate) fn take_stages(&self) -> Vec<Staged> {
         std::mem::take(&mut self.stages().ended)
     }
@@ -152,7 +152,7 @@ impl Watch for Onlooker {
     fn fits(&self, bytes: u64) -> bool {
         let shared = &self.shared;
         let large = |limit| resident().is_some_and(|resident| resident.saturating_add(bytes) > limit);
-        // A look at the memory costs more than a small allocation.
+        // Measuring the memory costs more than a small allocation.
         let fits = bytes < SMALL || !shared.limits.memory.is_some_and(large);
         if !fits {
             let _asked = shared.asked();
@@ -180,7 +180,7 @@ impl Drop for Onlooker {
         let Some(thread) = self.thread.take() else { return };
         self.shared.asked().over = true;
         self.shared.ended.notify_all();
-        // It cannot have panicked, and if it had there would be nothing to do about it here.
+        // A panic of the thread could not be handled here.
         let _ = thread.join();
     }
 }
@@ -193,7 +193,7 @@ impl Shared {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts the thread. A system that gives no thread gives no limits either.
+    /// Starts the thread. If the system cannot start one, there are no limits.
     fn start(self: &Arc<Shared>, progress: Option<Arc<dyn Progress>>) -> Option<JoinHandle<()>> {
         let shared = Arc::clone(self);
         let pause = if self.limits.memory.is_some() { LOOK_AT_MEMORY } else { LOOK };
@@ -213,7 +213,7 @@ impl Shared {
         std::thread::Builder::new().name("limits".to_owned()).spawn(watch).ok()
     }
 
-    /// Notes the limit that has been reached. A limit stays reached, but for that of a level, which ends with it.
+    /// Records the limit that was reached. It stays reached, except that the limit of a level ends with the level.
     fn look(&self, asked: &mut Asked) {
         if self.reached.load(Ordering::Relaxed) != 0 {
             return;
@@ -254,7 +254,7 @@ pub fn room(limit: u64) -> Room {
     })
 }
 
-/// How many bytes of this process are in memory. Linux tells, in kibibytes, whatever the size of its pages.
+/// The resident memory of this process in bytes. Linux reports it in kibibytes, whatever the page size.
 fn resident() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
@@ -305,7 +305,7 @@ mod tests {
         }
     }
 
-    /// Without waiting: the limit is an hour, and is said to be reached.
+    /// Does not wait: the limit is an hour, and the test marks it as reached.
     #[test]
     fn the_limit_of_a_level_ends_with_it() {
         let hour = Duration::from_secs(3600);

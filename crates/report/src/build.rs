@@ -1,4 +1,4 @@
-//! From verdicts to the report: everything about isolation that a renderer shows is computed here.
+//! Builds the report from the verdicts. Renderers compute nothing about isolation.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,10 +49,10 @@ impl Report {
     }
 }
 
-/// What occurrences tell, by level and finding.
+/// The stories of occurrences, by level and finding.
 #[derive(Default)]
 struct Stories {
-    /// For each finding, the transactions that each of its stories speaks of.
+    /// For each finding, the transactions in each of its stories.
     casts: BTreeMap<(Level, usize), Vec<BTreeSet<Txn>>>,
     involved: Vec<Transaction>,
 }
@@ -71,7 +71,7 @@ fn levels(checked: &Checked<'_>, detail: Detail) -> (Vec<LevelResult>, Stories) 
         }
         results.push(result);
     }
-    // To learn the names takes a pass over all transactions.
+    // Choosing the names takes a pass over all transactions.
     let silent = |judged: &Judged| match &judged.judgement.verdict {
         Verdict::Holds(_) => true,
         Verdict::Violated(_) => false,
@@ -114,7 +114,7 @@ fn result(checked: &Checked<'_>, judged: &Judged) -> LevelResult {
     }
 }
 
-/// Why a level is unknown; of a limit, which it was and what had been decided.
+/// Why a level is unknown; for a limit, which one, and what was decided before.
 fn reason(checked: &Checked<'_>, unknown: &Unknown) -> Reason {
     let (kind, message) = checked.reason(unknown);
     let limit = match unknown {
@@ -140,7 +140,7 @@ fn first(unknown: &Unknown) -> Option<Op> {
     }
 }
 
-/// Adds the occurrences and the places that reasons speak of.
+/// Adds the occurrences and the places of reasons.
 fn tell(checked: &Checked<'_>, detail: Detail, results: &mut [LevelResult]) -> Stories {
     let teller = Teller::new(checked.history);
     let own = |judged: &&Judged| checked.repeats(&judged.judgement).is_none();
@@ -189,7 +189,7 @@ fn tell(checked: &Checked<'_>, detail: Detail, results: &mut [LevelResult]) -> S
     stories
 }
 
-/// An occurrence in words, and the operations that its evidence rests on.
+/// An occurrence in words, and the operations of its evidence.
 struct Told {
     story: Story,
     ops: Vec<Op>,
@@ -199,7 +199,7 @@ fn finding_of(results: &mut [LevelResult], level: Level, i: usize) -> Option<&mu
     results.iter_mut().find(|result| result.level == level)?.findings.get_mut(i)
 }
 
-/// The transactions whose operations a story speaks of.
+/// The transactions whose operations are in a story.
 fn cast(checked: &Checked<'_>, story: &Story) -> BTreeSet<Txn> {
     let ops = story.clauses.iter().flat_map(|clause| &clause.ops);
     ops.map(|&op| checked.history.txn_of(op)).collect()
@@ -211,8 +211,8 @@ fn sections(checked: &Checked<'_>, stories: &Stories) -> Vec<Section> {
     let mut told: Vec<&BTreeSet<Txn>> = Vec::new();
     let mut sections = Vec::new();
     for (level, findings) in checked.findings() {
-        // Adya has one name for what others have many for, and levels that were decided apart may have different
-        // ones; the same story twice is no second one.
+        // Adya has one name for several anomalies, and levels that were decided separately may use different names. A story is
+        // shown once.
         let is_weakest = weakest.contains(&level);
         let casts = |i: usize| stories.casts.get(&(level, i)).map_or(&[][..], Vec::as_slice);
         let is_known = |i: usize, told: &[&BTreeSet<Txn>]| {

@@ -1,4 +1,4 @@
-//! What a check found, before a report is made of it.
+//! The result of a check, before a report is built from it.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use isoscope_levels::{ELLE_PROCESS, ELLE_REALTIME, Level};
 use crate::model::{Trouble, Word};
 use crate::words::{bytes, count, counted, span};
 
-/// What a check may use.
+/// The limits of a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     /// How long it may take.
@@ -29,7 +29,7 @@ pub enum TimeLimit {
 }
 
 impl TimeLimit {
-    /// Unless the user sets another: long enough for nearly all histories, short enough to wait for.
+    /// The default: long enough for nearly all histories, short enough to wait for.
     pub const DEFAULT: TimeLimit = TimeLimit::Level(Duration::from_secs(60));
 
     /// How long that is.
@@ -75,7 +75,7 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// A judgement of which nothing else is known.
+    /// A judgement without figures.
     pub fn new(judgement: Judgement) -> Judged {
         Judged { judgement, seconds: 0.0, stages: Vec::new(), certified: Certified::No }
     }
@@ -266,18 +266,18 @@ impl Checked<'_> {
         let Settings { time: time_setting, memory: memory_setting } = self.settings;
         match unknown {
             Unknown::NothingToCheck => {
-                (Trouble::NothingToCheck, format!("{}: there is nothing to judge", vacuous(self.history)))
+                (Trouble::NothingToCheck, format!("{}: nothing to check", vacuous(self.history)))
             }
             Unknown::Ambiguous { reads, .. } => {
                 let have = if *reads == 1 { "has" } else { "have" };
                 let reads = counted(*reads, "read");
-                let why = "several possible writers, and there are more choices than can be tried";
+                let why = "several possible writers, with too many combinations to try";
                 (Trouble::Ambiguous, format!("{reads} {have} {why}"))
             }
             Unknown::Unsupported { operations, .. } => {
                 let are = if *operations == 1 { "is" } else { "are" };
                 let operations = counted(*operations, "operation");
-                (Trouble::Unsupported, format!("{operations} {are} of a kind that cannot be judged yet"))
+                (Trouble::Unsupported, format!("{operations} {are} of an unsupported kind"))
             }
             Unknown::Limit(Limit::Time) => {
                 let limit = match self.limits.time {
@@ -289,7 +289,7 @@ impl Checked<'_> {
                     Some(TimeLimit::Level(time)) => {
                         let setting =
                             time_setting.map_or_else(String::new, |name| format!(" ({name} sets another)"));
-                        format!(" of {} a level{setting}", span(time))
+                        format!(" of {} per level{setting}", span(time))
                     }
                 };
                 (Trouble::Timeout, format!("the time limit{limit} was reached"))
@@ -301,7 +301,7 @@ impl Checked<'_> {
                 (Trouble::Memory, format!("the memory limit{limit}{setting} was reached"))
             }
             Unknown::Limit(Limit::Proof) => {
-                let why = "the search found no order, but the proof has too many cases to be written down";
+                let why = "the search found no order, but the proof has too many cases";
                 (Trouble::Proof, why.to_owned())
             }
         }
@@ -341,7 +341,7 @@ fn vacuous(history: &History) -> String {
     format!("{written}, and every read returned the initial value")
 }
 
-/// Whether two findings are of one kind. A stronger level may count more of a kind; that is not news.
+/// Whether two findings are of the same kind. A stronger level may count more of a kind; it is still the same kind.
 fn same(one: &Finding, other: &Finding) -> bool {
     one.anomaly == other.anomaly && one.against == other.against && one.through == other.through
 }

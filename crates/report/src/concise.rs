@@ -1,4 +1,4 @@
-//! A line a file.
+//! One line per file.
 
 use isoscope_explain::visible;
 use isoscope_levels::{Anomaly, Level};
@@ -12,7 +12,7 @@ use crate::words::count;
 pub fn render(file: &str, outcome: Outcome<'_>, style: &dyn Style) -> String {
     let text = match outcome {
         Err(failure) if failure.no_room => {
-            style.paint(Role::Doubtful, "unknown (it does not fit into the memory limit)")
+            style.paint(Role::Doubtful, "unknown (it exceeds the memory limit)")
         }
         Err(_) => style.paint(Role::Bad, "unreadable"),
         Ok(report) => verdicts(report, style),

@@ -1,8 +1,8 @@
-//! The report as EDN, of the shape of the map that Elle's checkers return, for scripts made for it.
+//! The report as the EDN map that Elle's checkers return.
 //!
 //! `:valid?` is `true`, `false` or `:unknown`; `:anomaly-types` and `:anomalies` name what was found; `:not`
 //! holds the weakest models that are violated and `:also-not` the stronger ones, under Elle's names. `:file`,
-//! `:explanation` and `:at-least`, the counts that may be too low, are ours.
+//! `:explanation` and `:at-least` (lower bounds of counts) are isoscope's additions.
 
 mod models;
 mod ops;
@@ -23,9 +23,9 @@ use ops::{join, text};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Elle {
-    /// By keyword, each occurrence as a map in EDN; none where the keyword alone says it.
+    /// By keyword, each occurrence as a map in EDN; none if the keyword alone suffices.
     pub anomalies: BTreeMap<String, Vec<String>>,
-    /// How many there are at least, by keyword, where there may be more.
+    /// By keyword, the lower bound of a count that is not exact.
     pub at_least: BTreeMap<String, u64>,
     /// The weakest models that are violated.
     pub not: BTreeSet<&'static str>,

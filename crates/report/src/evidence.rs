@@ -1,10 +1,9 @@
 //! Findings as data: operations with their places, edges with their reasons, choices and worlds.
 //!
-//! A level whose verdict only repeats that of a weaker one names its anomalies and counts them; the occurrences are at the
-//! weaker level. Operations of an occurrence are listed once; its edges refer to them by their place in that list. A proof
-//! by cases gives its main cycle as the edges, and beside it the choices on the way to it, each with the alternatives that
-//! were refuted and how: by a cycle, after choices of its own. Nothing is shortened but proofs by very many cases, which
-//! say how many are left out.
+//! A level that only repeats the verdict of a weaker one names and counts its anomalies; the weaker level has the occurrences.
+//! An occurrence lists its operations once, and its edges refer to them by index. A proof by cases has its main cycle as the
+//! edges, and the choices on the path to it, each with the refuted alternatives and their proofs. Only proofs with very many cases
+//! are shortened; they count the cases left out.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,11 +20,11 @@ use crate::model::{
     Split, Transaction, Value, Why, World, outcome_word,
 };
 
-/// How many choices and refuted alternatives of a proof are written down. A proof may have 200,000 cases, which take
+/// The most choices and refuted alternatives of a proof in the report. A proof may have 200,000 cases, which would take
 /// hundreds of megabytes; the verifier checks all of them.
 const MOST_STEPS: usize = 1_000;
 
-/// A proof by cases that is being written down.
+/// A proof by cases that is being written.
 struct Written<'a> {
     outline: &'a Outline<'a>,
     places: &'a BTreeMap<Op, usize>,
@@ -296,8 +295,8 @@ pub(crate) fn cycle(evidence: &Evidence) -> &[certificate::Edge] {
     }
 }
 
-/// Whether the clauses of a story would only repeat its headline: outside of cycles; where the version that was
-/// read is the initial one, which everything follows; and where two miss each other, or one missed what it saw.
+/// Whether the clauses of a story would only repeat its headline: outside of cycles; if the initial version was read; and if
+/// two transactions miss each other, or one missed a transaction that it saw.
 fn told_by_headline(evidence: &Evidence) -> bool {
     use certificate::{Edge, Seen, Why};
     let edges = match evidence {

@@ -1,6 +1,6 @@
-//! The report for people: the levels, then each anomaly as a story that points into the file.
+//! The text report: the levels, then each anomaly with the operations in the file that prove it.
 //!
-//! Nothing depends on colour: a symbol stands before every level and words say the rest.
+//! Colour is never needed: every level has a symbol.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ use crate::snippet;
 use crate::style::{Role, Style};
 use crate::words::{count, counted, wrap};
 
-/// The width text is broken at. Not the terminal's: output is a function of the input.
+/// The maximum width of a line. Not the terminal's: the output depends only on the input.
 const WIDTH: usize = 100;
 /// The width of the first of two columns of levels.
 const COLUMN: usize = 24;
@@ -34,7 +34,7 @@ pub fn render(report: &Report, style: &dyn Style) -> String {
     .concat()
 }
 
-/// The file and how much is in it.
+/// The file and its size.
 fn title(report: &Report, style: &dyn Style) -> String {
     let (txns, committed) = (report.transactions as u64, report.committed as u64);
     let some = if committed == txns { String::new() } else { format!(" ({} committed)", count(committed)) };
@@ -51,10 +51,10 @@ fn title(report: &Report, style: &dyn Style) -> String {
     )
 }
 
-/// The levels that were judged, stronger ones above weaker ones.
+/// The checked levels, stronger ones above weaker ones.
 pub fn lattice(report: &Report, style: &dyn Style) -> String {
     let mut rows: BTreeMap<usize, Vec<&LevelResult>> = BTreeMap::new();
-    // Finer levels take rows of their own only where they were asked for.
+    // Finer levels have rows only if they were requested.
     let is_fine = report.levels.iter().any(|result| !result.level.is_common());
     let heights = if is_fine { heights(&Level::ALL) } else { heights(&Level::COMMON) };
     for result in &report.levels {
@@ -63,7 +63,7 @@ pub fn lattice(report: &Report, style: &dyn Style) -> String {
     }
     let mut text = String::new();
     for row in rows.values_mut().rev() {
-        // Adya's levels, which leave sessions out, stand beside the others.
+        // Adya's levels, which ignore sessions, are in the second column.
         row.sort_by_key(|result| (result.level.name().starts_with("adya"), result.level));
         text.push_str("  ");
         for (i, result) in row.iter().enumerate() {
@@ -76,7 +76,7 @@ pub fn lattice(report: &Report, style: &dyn Style) -> String {
     text + "\n"
 }
 
-/// For each of some levels, weaker ones first, how many of them lie below it, one under the other.
+/// For each of some levels, weaker ones first, the length of the longest chain below it.
 fn heights(levels: &[Level]) -> Vec<(Level, usize)> {
     let mut heights: Vec<(Level, usize)> = Vec::with_capacity(levels.len());
     for &level in levels {
@@ -96,7 +96,7 @@ fn cell(result: &LevelResult, style: &dyn Style) -> String {
     style.paint(role(result.verdict), &format!("{mark} {}", result.level))
 }
 
-/// The strongest levels that hold and the weakest that do not, when the user asked where the boundary is.
+/// The strongest levels that hold and the weakest that fail, if the user named no level.
 fn boundary(report: &Report) -> String {
     if report.named {
         return String::new();
@@ -112,7 +112,7 @@ fn boundary(report: &Report) -> String {
     if text.is_empty() { text } else { text + "\n" }
 }
 
-/// Why levels are unknown, each reason once, and where the first operation is that it speaks of.
+/// Why levels are unknown, each reason once, with its first operation.
 fn unknowns(report: &Report, style: &dyn Style) -> String {
     let mut reasons: Vec<(&Reason, Vec<Level>)> = Vec::new();
     for result in &report.levels {
@@ -140,7 +140,7 @@ fn known_by_then(report: &Report) -> String {
     let fails = report.weakest_violated.iter().map(|level| format!("{level} is violated"));
     let known: Vec<String> = holds.chain(fails).collect();
     if known.is_empty() {
-        "; nothing was decided by then".to_owned()
+        "; no level was decided before".to_owned()
     } else {
         format!("; {}", known.join(", "))
     }
@@ -166,16 +166,16 @@ pub fn anomalies(report: &Report, style: &dyn Style) -> String {
     text
 }
 
-/// What fails with the weakest level is said there; stronger levels are named again only for what they add.
+/// Stronger levels that fail with the weakest one are listed there. They get a section only for further anomalies.
 fn level_heading(section: &Section, style: &dyn Style) -> String {
     let level = section.level;
-    let by = if section.new.is_empty() { " by the same" } else { "" };
+    let by = if section.new.is_empty() { " by the same anomalies" } else { "" };
     let text = match section.also_violated.as_slice() {
-        _ if !section.is_weakest => format!("✗ {level} is violated by more than that"),
+        _ if !section.is_weakest => format!("✗ {level} is violated by other anomalies too"),
         [] => format!("✗ {level} is violated{by}"),
         above => format!("✗ {level} is violated{by}; also violated: {}", names(above)),
     };
-    // The name alone is coloured: a coloured paragraph is hard to read.
+    // Only the name is coloured: a coloured paragraph is hard to read.
     let name = format!("✗ {level}");
     format!("{}\n\n", hanging(&text, 2).replacen(&name, &style.paint(Role::Bad, &name), 1))
 }
@@ -196,8 +196,8 @@ fn finding_heading(finding: &Finding, style: &dyn Style) -> String {
     let known = finding.pattern.map(str::to_owned).or_else(keyword);
     let through = match finding.through {
         Through::Dependencies => None,
-        Through::Sessions => Some("through the order of a session".to_owned()),
-        Through::RealTime => Some("through real time".to_owned()),
+        Through::Sessions => Some("through session order".to_owned()),
+        Through::RealTime => Some("through real-time order".to_owned()),
     };
     let known: Vec<String> = known.into_iter().chain(against).chain(through).collect();
     let known = if known.is_empty() { String::new() } else { format!(" ({})", known.join(", ")) };
@@ -237,7 +237,7 @@ fn hanging(text: &str, indent: usize) -> String {
     wrap(text, indent, WIDTH).trim().to_owned()
 }
 
-/// The verdict in a line.
+/// The verdict in one line.
 fn summary(report: &Report, style: &dyn Style) -> String {
     let word = |role| style.paint(role, &report.verdict.to_string());
     let verdict = match report.verdict {
@@ -252,18 +252,18 @@ fn summary(report: &Report, style: &dyn Style) -> String {
             format!("{}: {}; {anomalies} of {kinds}", word(Role::Bad), names(&report.weakest_violated))
         }
         Word::Holds => {
-            let more = if report.named { "" } else { ", and all that it implies" };
+            let more = if report.named { "" } else { ", and all levels implied" };
             format!("{}: {}{more}", word(Role::Good), names(&report.strongest_holding))
         }
         Word::Unknown if report.nothing_to_check().is_some() => {
-            format!("{}: there is nothing to judge", word(Role::Doubtful))
+            format!("{}: the history has nothing to check", word(Role::Doubtful))
         }
         Word::Unknown => format!("{}: not every level could be decided", word(Role::Doubtful)),
     };
     format!("{verdict}\n")
 }
 
-/// How many files came to what.
+/// The number of files by result.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     files: u64,

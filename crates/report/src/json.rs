@@ -17,7 +17,7 @@ pub fn render(file: &str, outcome: Outcome<'_>) -> Json {
             }
             out
         }
-        // Every key is a text and every number finite, so there is nothing that JSON cannot hold.
+        // Cannot fail: every key is a text and every number is finite.
         Ok(report) => serde_json::to_value(report).unwrap_or_default(),
     }
 }

@@ -1,7 +1,7 @@
-//! The report as JUnit XML, which every continuous-integration server reads.
+//! The report as JUnit XML.
 //!
-//! A file is a test suite and a level a test case. A violated level is a failure with its stories. An unknown
-//! one is an error, so that nobody takes it for green.
+//! A file is a test suite, a level a test case. A violated level is a failure with its stories. An unknown level is an error, so
+//! that it is not mistaken for success.
 
 use isoscope_levels::Level;
 
@@ -140,7 +140,7 @@ fn element(name: &str, message: &str, kind: &str, body: &str) -> String {
     format!("      <{name} message=\"{message}\" type=\"{kind}\">{body}</{name}>\n")
 }
 
-/// Text as it may stand in XML. Characters that XML 1.0 does not have are replaced.
+/// Text escaped for XML. Characters that XML 1.0 does not allow are replaced.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! The lines of the input that a story speaks of, in the style of rustc.
+//! The lines of the input that a story refers to, in the style of rustc.
 //!
 //! ```text
 //!   --> history.txt:3:1
@@ -10,8 +10,7 @@
 //!    | ^ T2 reads key 1=2
 //! ```
 //!
-//! A `^` is under the read that is wrong, a `-` under what makes it so. Files that are not text have no
-//! lines; their operations are listed by byte.
+//! `^` marks the wrong read, `-` the other operations. Binary files have no lines; their operations are listed by byte.
 
 use std::collections::BTreeMap;
 
@@ -25,10 +24,10 @@ use crate::model::Mark;
 use crate::style::{Role, Style};
 use crate::words::counted;
 
-/// How many operations of one story are pointed at.
+/// The most operations of one story to show.
 const MOST: usize = 10;
 
-/// Where operations stand in the input. The input is read once more for this, however many there are.
+/// The places of operations in the input. The input is read once more for this, however many there are.
 pub(crate) fn places(report: &Checked<'_>, ops: impl Iterator<Item = Op>) -> BTreeMap<Op, Place> {
     let history = report.history;
     let Some(text) = report.text else { return BTreeMap::new() };

@@ -6,7 +6,7 @@
 pub enum Role {
     /// A title.
     Title,
-    /// Something beside the point.
+    /// Secondary text.
     Aside,
     /// A violation or an error.
     Bad,

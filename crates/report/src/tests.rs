@@ -150,7 +150,7 @@ fn an_unknown_level_says_why_and_where() {
     assert_eq!(report.report().verdict, Word::Unknown);
     let text = report.full();
     let expected = "\
-? causal: 2 reads have several possible writers, and there are more choices than can be tried
+? causal: 2 reads have several possible writers, with too many combinations to try
    --> h:2:5
     |
   2 | T5: r(x,2) w(x,9) w(y,3)
@@ -216,7 +216,7 @@ fn a_limit_is_named_with_what_was_decided_before() {
     let nothing = verdicts(Vec::new());
     assert_eq!(nothing.report().verdict, Word::Unknown);
     let text = nothing.full();
-    assert!(text.contains("(--timeout) was reached; nothing was decided by then\n"), "{text}");
+    assert!(text.contains("(--timeout) was reached; no level was decided before\n"), "{text}");
     let concise = nothing.concise();
     assert!(concise.starts_with("h: unknown: snapshot-isolation (the time limit of 90 s"), "{concise}");
     assert!(nothing.elle().contains(":valid? :unknown"));
@@ -229,7 +229,7 @@ fn a_limit_is_named_with_what_was_decided_before() {
 
 const LOST_UPDATE: &str = "T1: r(x,0) w(x,1)\nT2: r(x,0) w(x,2)\n";
 
-/// A lost update, which is one whoever wrote first.
+/// A lost update in either order of the writes.
 fn lost_update() -> Verdict {
     let edge = |from, to, why| Edge { from: Node::Txn(Txn(from)), to: Node::Txn(Txn(to)), why };
     let cycle = |first, second, read| {
@@ -264,7 +264,7 @@ fn a_proof_by_cases_is_told_and_pointed_into() {
 
   T1 and T2 both read x=0, the initial value, and both overwrote it: one of the two updates is lost.
   - T1 comes before T2: T1 wrote x=1 before T2 wrote x=2.
-    · The other way round, T2 before T1, fails too: T1 read x=0, which T2 overwrote with 2.
+    · The opposite order, T2 before T1, fails too: T1 read x=0, which T2 overwrote with 2.
   - T2 missed T1: it read x=0, which T1 overwrote with 1.
    --> h:2:5
     |
@@ -585,7 +585,8 @@ fn what_adya_calls_otherwise_is_not_told_twice() {
         report(&text, verdicts, true).full()
     };
     let same = told(skew(2, 5, 4));
-    let (first, second) = same.split_once("✗ adya-pl-2.99 is violated by the same\n\nviolated: ").unwrap();
+    let (first, second) =
+        same.split_once("✗ adya-pl-2.99 is violated by the same anomalies\n\nviolated: ").unwrap();
     assert!(first.contains("✗ read-atomic is violated\n\n  fractured read"), "{same}");
     assert!(second.starts_with("adya-pl-2.99, read-atomic; 13 anomalies of 2 kinds\n"), "{same}");
     let other = told(skew(3, 7, 6));
@@ -600,7 +601,10 @@ fn a_finding_says_what_it_needs() {
     let verdict = found(Anomaly::ReadSkew, Through::RealTime, Evidence::Cycle(cycle));
     let report = report("T1@0-1: w(x,1)  T2@2-3: r(x,0)", vec![(Level::StrictSnapshot, verdict)], true);
     let text = report.full();
-    assert!(text.contains("\n  read skew (G-single-item-realtime, through real time): once\n"), "{text}");
+    assert!(
+        text.contains("\n  read skew (G-single-item-realtime, through real-time order): once\n"),
+        "{text}"
+    );
     assert!(
         text.contains("  T1 had returned before T2 was invoked, and yet T2 read x=0, which T1"),
         "{text}"
@@ -630,17 +634,17 @@ fn junit_escapes_what_xml_cannot_hold() {
 <testsuites name=\"isoscope\" tests=\"4\" failures=\"1\" errors=\"2\">
   <testsuite name=\"a&amp;b\u{fffd}\" tests=\"4\" failures=\"1\" errors=\"2\" time=\"0.000\">
     <testcase classname=\"a&amp;b\u{fffd}\" name=\"read-committed\" time=\"0.000\">
-      <failure message=\"thin-air-read: T1 read x=&quot;&lt;&amp;\\u{1}&gt;&quot;, which nobody ever wrote.\" \
-        type=\"thin-air-read\">thin-air-read: T1 read x=&quot;&lt;&amp;\\u{1}&gt;&quot;, which nobody ever wrote.
+      <failure message=\"thin-air-read: T1 read x=&quot;&lt;&amp;\\u{1}&gt;&quot;, which no transaction wrote.\" \
+        type=\"thin-air-read\">thin-air-read: T1 read x=&quot;&lt;&amp;\\u{1}&gt;&quot;, which no transaction wrote.
 - T1 read x=&quot;&lt;&amp;\\u{1}&gt;&quot;.</failure>
     </testcase>
     <testcase classname=\"a&amp;b\u{fffd}\" name=\"cut-isolation\" time=\"0.000\"/>
     <testcase classname=\"a&amp;b\u{fffd}\" name=\"causal\" time=\"0.000\">
-      <error message=\"nothing was written, and every read returned the initial value: there is nothing to judge\" \
+      <error message=\"nothing was written, and every read returned the initial value: nothing to check\" \
         type=\"nothing-to-check\"></error>
     </testcase>
     <testcase classname=\"a&amp;b\u{fffd}\" name=\"serializable\" time=\"0.000\">
-      <error message=\"the search found no order, but the proof has too many cases to be written down\" \
+      <error message=\"the search found no order, but the proof has too many cases\" \
         type=\"proof\"></error>
     </testcase>
   </testsuite>

@@ -1,4 +1,4 @@
-//! Numbers and names as people read them.
+//! Formatting of numbers and names.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use isoscope_explain::visible;
 use isoscope_history::notation::ValueText;
 use isoscope_history::{History, Value};
 
-/// A count with its thousands apart: `1,234,567`.
+/// A count with thousands separators: `1,234,567`.
 pub fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();

@@ -1,4 +1,4 @@
-//! The command line of what talks to databases.
+//! The arguments of the commands that use a database.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,17 +11,17 @@ use isoscope_workload::{Distribution, Duplication, Store};
 
 use super::{JudgeArgs, NameParser, distribution, duplication, duration};
 
-/// Which database.
+/// The database.
 #[derive(clap::Args, Debug)]
 pub(crate) struct DatabaseArgs {
     /// The database: postgres://.., mysql://.., mariadb://.., sqlite:FILE or memory:LEVEL
     /// [default: a temporary SQLite database]
     #[arg(value_name = "URL")]
     pub(crate) url: Option<String>,
-    /// Start a private temporary server from installed binaries, and stop it at the end
+    /// Start a private temporary server from installed binaries; it is stopped at the end
     #[arg(long, value_name = "SERVER", conflicts_with = "url", help_heading = "Database options")]
     pub(crate) start: Option<ServerArg>,
-    /// A setting of the private server; may be given more than once
+    /// A setting of the private server; can be repeated
     #[arg(long, value_name = "NAME=VALUE", requires = "start", action = ArgAction::Append)]
     #[arg(help_heading = "Database options")]
     pub(crate) set: Vec<String>,
@@ -44,7 +44,7 @@ impl ValueEnum for ServerArg {
     }
 }
 
-/// What sessions do.
+/// The workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WorkloadArg {
     KeyValue(Kind),
@@ -79,17 +79,17 @@ impl ValueEnum for WorkloadArg {
     }
 }
 
-/// What to run against it.
+/// The workload and its options.
 #[derive(clap::Args, Debug)]
 pub(crate) struct LoadArgs {
     /// The isolation level, by the database's own name for it [default: the database's default]
     #[arg(short, long, value_name = "NAME", value_parser = any_isolation(), hide_possible_values = true)]
     pub(crate) isolation: Option<String>,
-    /// How long a statement may wait for a lock, such as 500ms or 5s
+    /// Lock timeout of a statement, such as 500ms or 5s
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "5s")]
     #[arg(help_heading = "Database options")]
     pub(crate) lock_timeout: Duration,
-    /// What sessions do
+    /// The workload
     #[arg(
         short,
         long,
@@ -98,54 +98,54 @@ pub(crate) struct LoadArgs {
         help_heading = "Workload"
     )]
     pub(crate) workload: WorkloadArg,
-    /// Sessions, which run at the same time, each with a connection of its own
+    /// Number of concurrent sessions, each with its own connection
     #[arg(long, value_name = "N", default_value_t = 8, help_heading = "Workload")]
     pub(crate) sessions: u32,
-    /// Transactions of each session [default: 250, unless there is a --duration]
+    /// Transactions per session [default: 250, or no limit with --duration]
     #[arg(long, value_name = "N", help_heading = "Workload")]
     pub(crate) txns: Option<u64>,
     /// How long to run, such as 10s or 5m
     #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = "Workload")]
     pub(crate) duration: Option<Duration>,
-    /// Operations of each transaction of a key-value workload
+    /// Operations per transaction of a key-value workload
     #[arg(long, value_name = "N", default_value_t = 4, help_heading = "Workload")]
     pub(crate) ops: u32,
-    /// Keys to choose from; accounts or customers of an application
+    /// Number of keys; accounts or customers of an application
     #[arg(long, value_name = "N", default_value_t = 30, help_heading = "Workload")]
     pub(crate) keys: u32,
     /// The share of operations of a key-value workload that read, from 0 to 1
     #[arg(long, value_name = "SHARE", default_value_t = 0.5, help_heading = "Workload")]
     pub(crate) reads: f64,
-    /// The share of transactions of a key-value workload that roll back in the end
+    /// The share of transactions of a key-value workload that roll back at the end
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, help_heading = "Workload")]
     pub(crate) aborts: f64,
-    /// How often each key is chosen: `uniform`, `zipfian[:THETA]` or `hotspot[:KEYS:OPS]`
+    /// The distribution of keys: `uniform`, `zipfian[:THETA]` or `hotspot[:KEYS:OPS]`
     #[arg(long, value_name = "LAW", default_value = "uniform", value_parser = distribution)]
     #[arg(help_heading = "Workload")]
     pub(crate) distribution: Distribution,
-    /// Let a share of the keys be written with repeated values: `SHARE[:VALUES[:THETA]]`
+    /// Write repeated values to a share of the keys: `SHARE[:VALUES[:THETA]]`
     #[arg(long, value_name = "LAW", value_parser = duplication, help_heading = "Workload")]
     pub(crate) duplicates: Option<Duplication>,
-    /// How often to try a transaction again that failed for an ordinary reason; every attempt is recorded
+    /// Number of retries after a serialization failure, a deadlock, a lock timeout or a busy database; every attempt is recorded
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Workload")]
     pub(crate) retries: u32,
-    /// The seed that all statements depend on [default: chosen by chance, and printed]
+    /// The random seed, which determines all statements [default: a random one, which is printed]
     #[arg(long, value_name = "N", help_heading = "Workload")]
     pub(crate) seed: Option<u64>,
-    /// Break something now and then, at intervals of about this long, 1s unless given: `kill` ends a session's
-    /// connection, `pause` stops and `restart` crashes the server that --start started; may be given more than once
+    /// Inject a fault at intervals of about INTERVAL (default 1s): `kill` ends a session's connection, `pause` pauses and
+    /// `restart` crashes the server that --start started; can be repeated
     #[arg(long, value_name = "FAULT[=INTERVAL]", value_parser = any_fault(), action = ArgAction::Append)]
     #[arg(help_heading = "Workload", hide_possible_values = true)]
     pub(crate) fault: Vec<Fault>,
-    /// Write the statements with their answers to this file
+    /// Write the statements and their results to this file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) log: Option<PathBuf>,
-    /// Leave the tables in the database
+    /// Keep the tables in the database
     #[arg(long)]
     pub(crate) keep_tables: bool,
 }
 
-/// Takes a fault and its interval.
+/// Parses a fault and its interval.
 fn any_fault() -> NameParser<Fault> {
     let parse = |text: &str| {
         let (name, interval) = text.split_once('=').unwrap_or((text, "1s"));
@@ -154,7 +154,7 @@ fn any_fault() -> NameParser<Fault> {
     NameParser { parse, names: || FaultKind::ALL.map(FaultKind::name).into() }
 }
 
-/// Takes any name: which of them a database has is known when the database is. Completes the names of all.
+/// Accepts any name: the valid names depend on the database, which is not open yet. Completes the names of all databases.
 fn any_isolation() -> NameParser<String> {
     let names = || {
         let servers = [Vendor::Postgres, Vendor::MySql, Vendor::MariaDb, Vendor::Sqlite];
@@ -177,20 +177,20 @@ fn any_isolation() -> NameParser<String> {
   isoscope test --start postgres --fault kill=200ms --fault restart=5s --duration 20s
   isoscope test memory:serializable?bug=skip-validation
 
-The level that is checked is the one that the database's documentation promises under the name
-of the isolation level, which is often less than the name says; `--level` checks another. The
-first line says whether the promise was kept; below it is what was found, in brief, and with
---details all of it. Exit code 0 means that the promise was kept, 1 that it was not, 2 that it
-is not known. The tables that are made are called isoscope_.., and removed at the end.")]
+isoscope checks the level that the database's documentation promises for the isolation level. This
+is often weaker than the name suggests; `--level` checks another level. The first line of the
+report says whether the promise was kept. A summary of the anomalies follows; --details prints the
+full report. Exit codes: 0 the promise was kept; 1 it was not; 2 unknown. The tables are named
+isoscope_.. and are removed at the end.")]
 pub(crate) struct TestArgs {
     #[command(flatten)]
     pub(crate) database: DatabaseArgs,
     #[command(flatten)]
     pub(crate) load: LoadArgs,
-    /// Show the whole report: all levels, and the evidence of every anomaly
+    /// Print the full report: all levels, and the evidence of every anomaly
     #[arg(long)]
     pub(crate) details: bool,
-    /// Where to write the history [default: a temporary file, which is kept, and named, if a level fails]
+    /// Where to write the history [default: a temporary file, which is kept if a level fails or is unknown]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
@@ -205,8 +205,8 @@ pub(crate) struct TestArgs {
   isoscope record --start mariadb --workload smallbank --log statements.jsonl -o history.jsonl
   isoscope record memory:snapshot-isolation -o - | isoscope check -
 
-The history is isoscope's own JSON Lines; `isoscope convert` has other formats. It grows while sessions run:
-^C stops them after the transaction they are at, and what was recorded is kept.")]
+The history is written in isoscope's JSON Lines while the workload runs; `isoscope convert` writes other
+formats. ^C stops each session after its current transaction and keeps the history.")]
 pub(crate) struct RecordArgs {
     #[command(flatten)]
     pub(crate) database: DatabaseArgs,
@@ -223,7 +223,7 @@ pub(crate) struct RecordArgs {
   isoscope script write-skew.script postgres://localhost/db --isolation repeatable-read
   isoscope script write-skew.script --start mariadb
 
-docs/scripts.md tells how a script is written. Exit code 1 means that the anomaly happened.")]
+docs/scripts.md describes the syntax of scripts. Exit code 1 means that the anomaly happened.")]
 pub(crate) struct ScriptArgs {
     /// The script; `-` is standard input
     #[arg(value_name = "SCRIPT", value_hint = ValueHint::FilePath)]
@@ -242,11 +242,11 @@ pub(crate) struct ScriptArgs {
   isoscope hermitage mysql://root@localhost/test --isolation repeatable-read --isolation serializable
   isoscope hermitage                                 SQLite
 
-docs/hermitage.md tells what each scenario does.")]
+docs/hermitage.md describes the scenarios.")]
 pub(crate) struct HermitageArgs {
     #[command(flatten)]
     pub(crate) database: DatabaseArgs,
-    /// Only these isolation levels [default: all that the database has]
+    /// Only these isolation levels [default: all levels of the database]
     #[arg(short, long, value_name = "NAME", action = ArgAction::Append)]
     #[arg(value_parser = any_isolation(), hide_possible_values = true)]
     pub(crate) isolation: Vec<String>,

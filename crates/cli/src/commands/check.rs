@@ -1,6 +1,6 @@
 //! `isoscope check`: which isolation levels a history satisfies, and why not the others.
 //!
-//! This file reads, lets the library judge, and decides the exit code. What a report looks like is the library's.
+//! This file reads the input, calls the library, and chooses the exit code. The library renders the reports.
 
 mod certificates;
 mod watch;
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &CheckArgs, terminal: &Terminal) -> Exit {
         }
         terminal.print(&output.add(file, result.as_ref().map_err(|failure| *failure)));
         if output.files == args.files.len() {
-            // The process ends here. To give a large history back piece by piece takes longer than to leave it.
+            // The process ends here. Freeing a large history takes longer than leaving it to the system.
             std::mem::forget(judged);
         }
     }
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &CheckArgs, terminal: &Terminal) -> Exit {
     if terminal.lost_output() { exit.and(Exit::Failed) } else { exit }
 }
 
-/// Checks a history at the levels asked for. Fails when a certificate does not convince the verifier.
+/// Checks a history at the requested levels. Fails if the verifier refutes a certificate.
 pub(crate) fn check(
     file: &Path,
     reading: Reading,
@@ -112,7 +112,7 @@ fn judge(
     Ok(judged)
 }
 
-/// Writes certificates to a directory, if they are wanted.
+/// Writes certificates to a directory, if requested.
 fn keep<'h>(
     judged: Judgements<'h>,
     directory: Option<&Path>,
@@ -126,7 +126,7 @@ fn keep<'h>(
     Ok(judged)
 }
 
-/// The report that the style asks for.
+/// The report, as detailed as the style needs.
 fn report(judged: &Judgements<'_>, args: &JudgeArgs) -> Report {
     let mut report = judged.report(detail(args.format));
     report.named = args.level.iter().any(|asked| matches!(asked, AskedLevel::One(_)));
@@ -142,7 +142,7 @@ fn detail(style: CheckStyle) -> Detail {
     }
 }
 
-/// The levels that are asked for, in the order they were named; none means those that the library chooses.
+/// The requested levels, in the order in which they were named; none means the library's default.
 fn levels(asked: &[AskedLevel]) -> Vec<Level> {
     let named = asked.iter().flat_map(|asked| match asked {
         AskedLevel::All => Level::ALL.to_vec(),
@@ -151,7 +151,7 @@ fn levels(asked: &[AskedLevel]) -> Vec<Level> {
     named.collect()
 }
 
-/// How many levels will be decided.
+/// The number of levels to decide.
 fn shown_levels(levels: &[Level], format: CheckStyle) -> usize {
     match (levels.len(), format) {
         (0, CheckStyle::Elle) => Level::ALL.len(),
@@ -160,7 +160,7 @@ fn shown_levels(levels: &[Level], format: CheckStyle) -> usize {
     }
 }
 
-/// How many occurrences of each anomaly to keep.
+/// The number of occurrences of each anomaly to keep.
 fn shown_anomalies(args: &JudgeArgs) -> usize {
     match (args.max_anomalies, args.format) {
         (Some(0), _) => usize::MAX,
@@ -170,7 +170,7 @@ fn shown_anomalies(args: &JudgeArgs) -> usize {
     }
 }
 
-/// Lets the verifier look at every verdict.
+/// Runs the verifier on every verdict.
 fn certify(file: &Path, judged: &mut Judgements<'_>, terminal: &Terminal) -> Result<(), Failure> {
     let started = Instant::now();
     judged.certify().map_err(|refuted| broken(file, &refuted, terminal))?;
@@ -197,7 +197,7 @@ fn failure(message: String) -> Failure {
     Failure { format: None, problems: vec![problem], no_room: false }
 }
 
-/// A history without anything to check is not a green one, and a silent one is a trap.
+/// A history without anything to check gets a warning: an empty report could be mistaken for *holds*.
 fn warn_if_empty(report: &Report, terminal: &Terminal) {
     if let Some(reason) = report.nothing_to_check() {
         terminal.warning(&format!("{}: {reason}", visible(&report.file)));
@@ -217,7 +217,7 @@ pub(crate) fn junit_of_promise(report: &Report, promise: Level) -> String {
     suites.render()
 }
 
-/// The report on one file, for machines.
+/// The report on one file as JSON.
 pub(crate) fn json(report: &Report) -> serde_json::Value {
     json::render(&report.file, Ok(report))
 }
@@ -226,7 +226,7 @@ pub(crate) fn json(report: &Report) -> serde_json::Value {
 fn hint(report: &Report) -> String {
     report.anomalies().next().map_or_else(String::new, |finding| {
         let command = format!("isoscope explain {}", finding.anomaly);
-        format!("{}\n", styled(DIM, format!("  `{command}` tells what it is and which levels forbid it")))
+        format!("{}\n", styled(DIM, format!("  `{command}` describes it and the levels that forbid it")))
     })
 }
 
@@ -259,7 +259,7 @@ impl Output {
             }
             CheckStyle::Concise => match outcome {
                 Err(failure) if failure.no_room => {
-                    let why = "unknown (it does not fit into the memory limit, --memory)";
+                    let why = "unknown (it exceeds the memory limit, --memory)";
                     format!("{}: {}\n", visible(&name), styled(WARNING, why))
                 }
                 _ => concise::render(&name, outcome, &Ansi),

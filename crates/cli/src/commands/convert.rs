@@ -1,4 +1,4 @@
-//! `isoscope convert`: any format to any other.
+//! `isoscope convert`: a history in another format.
 
 use crate::args::ConvertArgs;
 use crate::commands::{open, save};

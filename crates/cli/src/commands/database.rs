@@ -1,4 +1,4 @@
-//! What all commands that talk to a database share: which one, and a server of our own where none is at hand.
+//! Shared by the commands that use a database: selecting it, starting a private server, and ^C.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,13 +12,12 @@ use crate::terminal::Terminal;
 /// A database to work on.
 pub(crate) struct Chosen {
     pub(crate) target: Target,
-    /// The server, if it was started for this; it stops when this is dropped.
+    /// The private server, if one was started; it stops when this is dropped.
     pub(crate) server: Option<Server>,
 }
 
 impl Chosen {
-    /// The database that the arguments name, with room for so many sessions if it is started. Says itself what is
-    /// wrong with them.
+    /// The database that the arguments select. A private server gets enough connections for `sessions`. Prints its own errors.
     pub(crate) fn new(args: &DatabaseArgs, sessions: u32, terminal: &Terminal) -> Result<Chosen, Exit> {
         let server = match args.start {
             None => None,
@@ -43,7 +42,7 @@ impl Chosen {
         Ok(Chosen { target, server })
     }
 
-    /// Opens it at an isolation level. Says itself why it cannot.
+    /// Opens the database at an isolation level. Prints its own errors.
     pub(crate) fn open(
         &self,
         isolation: Option<&str>,
@@ -54,16 +53,16 @@ impl Chosen {
     }
 }
 
-/// The settings of a private server. Those of the user come last, and count.
+/// The settings of a private server. The user's settings come last and take precedence.
 fn settings(args: &DatabaseArgs, sessions: u32) -> Vec<String> {
-    /// Connections besides those of the sessions: to watch and to clean up, and some that were lost and are not closed yet.
+    /// Connections besides those of the sessions: for monitoring and cleanup, and lost ones that the server has not closed yet.
     const SPARE: u32 = 50;
     let needed = sessions.saturating_add(SPARE);
     let raised = (needed > Server::CONNECTIONS).then(|| format!("max_connections={needed}"));
     raised.into_iter().chain(args.set.iter().cloned()).collect()
 }
 
-/// Says why a database cannot be opened.
+/// Prints why a database cannot be opened.
 pub(crate) fn refuse(error: &OpenError, terminal: &Terminal) -> Exit {
     terminal.error(&error.to_string());
     match error {
@@ -72,20 +71,22 @@ pub(crate) fn refuse(error: &OpenError, terminal: &Terminal) -> Exit {
     }
 }
 
-/// What the first ^C does: it stops a run after the transactions it is at, or a script after its step. The second one ends
-/// everything; the server's watcher sees to the server then.
+/// Handles ^C. The first one stops a run after its current transactions, or a script after its current step. The second one ends
+/// the process; the watcher then stops the private server.
 pub(crate) fn on_interrupt(stop: impl Fn() + Send + 'static, terminal: &Terminal) {
     let interrupted = AtomicBool::new(false);
     let handler = move || {
         if !interrupted.swap(true, Ordering::Relaxed) {
-            crate::terminal::say("\nstopping after what is under way; ^C again ends at once\n");
+            crate::terminal::say(
+                "\nstopping after the current transactions; press ^C again to end immediately\n",
+            );
             stop();
             return;
         }
         std::process::exit(255);
     };
     if let Err(error) = ctrlc::set_handler(handler) {
-        terminal.warning(&format!("^C will not stop in an orderly way: {error}"));
+        terminal.warning(&format!("cannot handle ^C, which will end the process immediately: {error}"));
     }
 }
 

@@ -1,7 +1,6 @@
-//! `isoscope demo`: what the tool does, shown on a small history it makes itself.
+//! `isoscope demo`: the main functions, shown on a small generated history.
 //!
-//! The history is generated, written down as a text and read again, so that the check can point into it as it
-//! points into a file.
+//! The generated history is written as text and read again, so that the report can point into it like into a file.
 
 use std::fmt::Write as _;
 
@@ -18,7 +17,7 @@ use crate::exit::Exit;
 use crate::terminal::{Ansi, BOLD, DIM, FRAME, Terminal, WARNING, styled};
 use crate::words::{counted, value};
 
-/// What the text is called where it is pointed into.
+/// The name of the text in reports.
 const NAME: &str = "demo";
 
 pub(crate) fn run(args: &DemoArgs, terminal: &Terminal) -> Exit {
@@ -33,19 +32,19 @@ pub(crate) fn run(args: &DemoArgs, terminal: &Terminal) -> Exit {
         };
     let history = &first.history;
     let text = [
-        heading(1, "A history: a line a session, its transactions one after the other"),
+        heading(1, "A history: one session per line, with its transactions in order"),
         sessions(history, &report),
         about_the_notation(),
         heading(2, "Which isolation levels does it satisfy, and why not the others? (isoscope check)"),
         verdicts(&report),
-        heading(3, "Stronger levels: two transactions that each act on what the other changes"),
+        heading(3, "Stronger levels: two transactions that each read what the other overwrites"),
         sessions(&second.history, &skewed),
         "\n".to_owned(),
         verdicts(&skewed),
-        heading(4, "The first history, as other tools write it (isoscope convert)"),
+        heading(4, "The first history in the formats of other tools (isoscope convert)"),
         as_written(history, Format::Edn, "Jepsen and Elle, EDN", 2),
         as_written(history, Format::Plume, "Plume, text", 2),
-        heading(5, "Your turn"),
+        heading(5, "Next steps"),
         your_turn(args.seed),
     ];
     terminal.print(&text.concat());
@@ -84,7 +83,7 @@ fn txn_text(history: &History, txn: Txn, op_text: impl Fn(OpView) -> String) -> 
     format!("T{}: {}", value(history, history.txn_name(txn)), ops.join(" "))
 }
 
-/// An operation in the notation, under a name for its key that is easier to follow than a number.
+/// An operation in the notation, with a letter for its key.
 fn op_text(history: &History, op: OpView) -> String {
     const LETTERS: [&str; 6] = ["x", "y", "z", "u", "v", "w"];
     let Key(number) = op.key;
@@ -105,7 +104,7 @@ fn heading(number: usize, text: &str) -> String {
     format!("{gap}{} {}\n\n", styled(FRAME, format!("{number}.")), styled(BOLD, text))
 }
 
-/// The text of the history; the transactions of the anomaly stand out.
+/// The text of the history, with the transactions of the anomaly highlighted.
 fn sessions(history: &History, report: &Report) -> String {
     let culprits = culprits(report);
     let mut out = String::new();
@@ -124,8 +123,8 @@ fn sessions(history: &History, report: &Report) -> String {
 }
 
 fn about_the_notation() -> String {
-    let about = "`r(x,1)` read 1 from x, `w(x,1)` wrote 1 to it. A store that is serializable ran this, and then\n  \
-                 an anomaly was added.";
+    let about = "`r(x,1)` reads 1 from x, `w(x,1)` writes 1 to x. A serializable store ran these transactions;\n  \
+                 then one anomaly was injected.";
     format!("\n  {}\n", styled(DIM, about))
 }
 
@@ -155,19 +154,19 @@ fn as_written(history: &History, format: Format, title: &str, lines: usize) -> S
 
 fn your_turn(seed: u64) -> String {
     let commands = [
-        ("isoscope test", "an embedded database under load: is it isolated?"),
-        ("isoscope test postgres://localhost/db", "yours"),
-        ("isoscope check FILE", "any history: Jepsen, elle-cli, Plume, dbcop, Cobra, ..."),
-        ("isoscope check --level causal FILE", "one level, with an exit code for scripts"),
-        ("isoscope check --level ser --timeout 5m FILE", "a hard one, with a limit"),
-        ("isoscope stats FILE", "what is in it"),
-        ("isoscope convert FILE --to plume", "from any format to another"),
-        ("isoscope generate --level si -o h.jsonl", "a workload at a level of your choice"),
+        ("isoscope test", "test an embedded SQLite"),
+        ("isoscope test postgres://localhost/db", "test your database"),
+        ("isoscope check FILE", "check a history: Jepsen, elle-cli, Plume, dbcop, Cobra, ..."),
+        ("isoscope check --level causal FILE", "check one level; use the exit code in scripts"),
+        ("isoscope check --level ser --timeout 5m FILE", "check with a time limit"),
+        ("isoscope stats FILE", "print statistics"),
+        ("isoscope convert FILE --to plume", "convert to another format"),
+        ("isoscope generate --level si -o h.jsonl", "generate a history at a level"),
     ];
     let mut out = String::new();
     for (command, about) in commands {
         let _ = writeln!(out, "  {command:<45} {}", styled(DIM, about));
     }
-    let _ = writeln!(out, "\n  This was --seed {seed}; another seed gives another history.");
+    let _ = writeln!(out, "\n  This demo used --seed {seed}. Another seed gives another history.");
     out
 }

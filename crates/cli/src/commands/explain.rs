@@ -1,4 +1,4 @@
-//! `isoscope explain`: all that the catalogue knows about a level or an anomaly, as a page to read.
+//! `isoscope explain`: the catalogue's entry for a level or an anomaly.
 
 use std::fmt::Display;
 
@@ -10,11 +10,11 @@ use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, ERROR, FRAME, NOTE, Terminal, styled};
 use crate::words::wrap;
 
-/// The widest line of a page.
+/// The maximum width of a line.
 const WIDTH: usize = 92;
-/// Where the text of a page begins.
+/// The indentation of the text.
 const INDENT: usize = 2;
-/// Where the second column begins.
+/// The start of the second column.
 const COLUMN: usize = 18;
 
 pub(crate) fn run(args: &ExplainArgs, terminal: &Terminal) -> Exit {
@@ -34,7 +34,7 @@ fn topics() -> String {
         levels::anomaly_table(),
         styled(
             DIM,
-            "Choose one: `isoscope explain NAME`. Aliases such as `repeatable-read` or `G1a` work too.\n"
+            "`isoscope explain NAME` explains one of them. Aliases such as `repeatable-read` or `G1a` also work.\n"
         )
     )
 }
@@ -66,7 +66,7 @@ fn indirectly_implied(level: Level) -> impl Iterator<Item = Level> {
     below.filter(move |&other| level.covers().all(|direct| direct != other))
 }
 
-/// What the symbols of an axiom stand for.
+/// The meaning of the symbols of an axiom.
 fn setting(framework: Framework) -> String {
     match framework.setting() {
         "" => String::new(),
@@ -113,7 +113,7 @@ fn label(name: &str) -> String {
     format!("{:INDENT$}{}", "", styled(FRAME, format!("{name:<width$}", width = COLUMN - INDENT)))
 }
 
-/// A label and names beside it; nothing where there are none.
+/// A label and names beside it; empty without names.
 fn list(name: &str, items: impl Iterator<Item = impl Display>) -> String {
     let items: Vec<String> = items.map(|item| item.to_string()).collect();
     if items.is_empty() { String::new() } else { row(name, &items.join(", ")) }
@@ -140,7 +140,7 @@ fn examples(examples: &[Example]) -> String {
     out
 }
 
-/// An example with a line for each session. In the catalogue, two spaces stand between sessions and nowhere
+/// An example with a line for each session. In the catalogue, two spaces separate sessions and occur nowhere
 /// else.
 fn sessions(notation: &str) -> String {
     let (settings, sessions): (Vec<&str>, Vec<&str>) =
@@ -152,9 +152,9 @@ fn sessions(notation: &str) -> String {
     }
     for setting in settings {
         let begin = if notation.contains(" a(") {
-            "keys begin as empty lists"
+            "keys are initially empty lists"
         } else {
-            "keys are absent at first (init=nil)"
+            "keys are initially absent (init=nil)"
         };
         let meaning = setting.replace("init=nil", begin);
         out += &format!("    {}\n", styled(DIM, meaning));
@@ -162,7 +162,7 @@ fn sessions(notation: &str) -> String {
     out
 }
 
-/// The levels of a verdict, and the others it reaches, told of one level and of several.
+/// The levels of a verdict, and the others that follow, in the singular or the plural.
 fn verdict(name: &str, levels: &[Level], others: [&str; 2]) -> String {
     let names: Vec<&str> = levels.iter().map(|level| level.name()).collect();
     let others = others[usize::from(levels.len() > 1)];
@@ -174,7 +174,7 @@ fn products(products: &[Product]) -> String {
     if products.is_empty() {
         return String::new();
     }
-    let mut out = heading("Who promises it");
+    let mut out = heading("Databases that promise it");
     for product in products {
         let note = if product.note.is_empty() { String::new() } else { format!(": {}", product.note) };
         out += &row(product.name, &format!("{}{note}", product.setting));
@@ -185,7 +185,7 @@ fn products(products: &[Product]) -> String {
 fn sources(sources: &[Citation]) -> String {
     let mut out = heading("Sources");
     for source in sources {
-        // The second line of a source stands further in, so that the next one is seen to begin.
+        // The continuation lines of a source are indented, to separate it from the next one.
         let text = wrap(&source.to_string(), INDENT + 2, WIDTH);
         out += &format!("{:INDENT$}{}", "", text.trim_start());
     }

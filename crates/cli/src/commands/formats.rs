@@ -1,4 +1,4 @@
-//! `isoscope formats`: what can be read and written.
+//! `isoscope formats`: the formats that can be read and written.
 
 use isoscope_formats::Format;
 
@@ -12,9 +12,9 @@ pub(crate) fn run(terminal: &Terminal) -> Exit {
         text.push_str(&format!("{:<14} {access:<7} {}\n", format.name(), format.about()));
     }
     text.push_str(
-        "\nFormats are detected by content; gzip and zstd are transparent; `-` is standard input;\n",
+        "\nFormats are detected by content. gzip and zstd files are decompressed. `-` is standard input.\n",
     );
-    text.push_str("a directory means the history in it.\n");
+    text.push_str("A directory stands for the history in it.\n");
     terminal.print(&text);
     if terminal.lost_output() { Exit::Failed } else { Exit::Holds }
 }

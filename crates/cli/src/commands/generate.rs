@@ -56,7 +56,7 @@ fn spec(args: &GenerateArgs, seed: u64) -> Spec {
     }
 }
 
-/// The workload's words for its fields, as the flags that set them.
+/// Replaces the workload's field names in a message by the flags that set them.
 pub(crate) fn by_flag(message: &str) -> String {
     let flags = [
         ("ops per txn", "--ops"),
@@ -74,7 +74,7 @@ pub(crate) fn by_flag(message: &str) -> String {
     flags.iter().fold(message.to_owned(), |message, (field, flag)| message.replace(field, flag))
 }
 
-/// The seed asked for, or one by chance.
+/// The requested seed, or a random one.
 pub(crate) fn chosen_seed(asked: Option<u64>, terminal: &Terminal) -> u64 {
     asked.unwrap_or_else(|| {
         let seed = random_seed();
@@ -83,7 +83,7 @@ pub(crate) fn chosen_seed(asked: Option<u64>, terminal: &Terminal) -> u64 {
     })
 }
 
-/// A seed by chance: the standard library's hash maps are keyed by the system's randomness.
+/// A random seed: the standard library's hash maps are keyed by the system's randomness.
 fn random_seed() -> u64 {
     RandomState::new().hash_one(0) >> 32
 }

@@ -20,22 +20,22 @@ pub(crate) fn run(args: &HermitageArgs, terminal: &Terminal) -> Exit {
 
 fn table(args: &HermitageArgs, terminal: &Terminal) -> Result<Table, Exit> {
     let chosen = Chosen::new(&args.database, 0, terminal)?;
-    // Which vendor it really is, only the server knows.
+    // Only the server knows its real vendor: a mysql:// URL may lead to MariaDB.
     let vendor = chosen.open(None, &Options::default(), terminal)?.vendor();
     let levels = levels(vendor, &args.isolation).map_err(|error| refuse(&error, terminal))?;
-    let bar = terminal.progress("trying", Some((SCENARIOS.len() * levels.len()) as u64), Unit::Count);
+    let bar = terminal.progress("running", Some((SCENARIOS.len() * levels.len()) as u64), Unit::Count);
     let limits = script::connection_limits(vendor);
     let open = |level: &str| chosen.target.open(Some(level), &limits);
     let options = script::Options { stop: Some(stop_flag(terminal)), ..script::Options::default() };
     let result = hermitage::hermitage(SCENARIOS, &levels, open, &options, &mut |cell| {
-        bar.set_message(format!("trying {} at {}", cell.code, cell.level));
+        bar.set_message(format!("running {} at {}", cell.code, cell.level));
         bar.inc(1);
     });
     bar.finish_and_clear();
     result.map_err(|error| refuse(&error, terminal))
 }
 
-/// The levels asked for, by the database's own names; all of them if none is.
+/// The requested levels, by the database's own names; all levels if none is requested.
 fn levels(vendor: Vendor, asked: &[String]) -> Result<Vec<&'static str>, OpenError> {
     if asked.is_empty() {
         return Ok(hermitage::levels(vendor));
@@ -54,7 +54,7 @@ fn render(table: &Table) -> String {
         text.push_str(&format!("{coloured}  {}\n", styled(DIM, &row.name)));
     }
     text.push_str(
-        "\n✓ prevented, and how: a transaction fails, a step waits, or the anomaly is not to be seen; - allowed\n",
+        "\n✓ prevented: a transaction fails, a step waits, or the anomaly does not occur; - allowed\n",
     );
     text
 }

@@ -18,15 +18,15 @@ pub(crate) fn run(args: &LevelsArgs, terminal: &Terminal) -> Exit {
 fn full() -> String {
     let drawing: Vec<String> = DRAWING.lines().map(|line| format!("  {}\n", with_names_bold(line))).collect();
     format!(
-        "Isolation levels: each implies those below it that a line leads to.\n\n{}\n{}\n{}\n{}",
+        "Isolation levels. A line leads from each level down to the levels that it implies.\n\n{}\n{}\n{}\n{}",
         drawing.concat(),
         level_table(),
         anomaly_table(),
-        styled(DIM, "`isoscope explain NAME` tells more about any of them.\n")
+        styled(DIM, "`isoscope explain NAME` describes one of them.\n")
     )
 }
 
-/// A line of the drawing in which the levels stand out from the lines between them.
+/// A line of the drawing with the levels in bold.
 fn with_names_bold(line: &str) -> String {
     let mut out = String::new();
     for (i, word) in line.split(' ').enumerate() {
@@ -39,11 +39,11 @@ fn with_names_bold(line: &str) -> String {
 
 /// The levels, strongest first, as in the drawing.
 pub(crate) fn level_table() -> String {
-    let mut out = format!("{}\n", styled(BOLD, format!("{:<28} {:<8} what it promises", "level", "short")));
+    let mut out = format!("{}\n", styled(BOLD, format!("{:<28} {:<8} guarantee", "level", "short")));
     for level in Level::COMMON.into_iter().rev() {
         out.push_str(&format!("{level:<28} {:<8} {}\n", level.short(), level.about()));
     }
-    let heading = format!("{:<32} {:<8} what it promises", "finer levels, decided when named", "short");
+    let heading = format!("{:<32} {:<8} guarantee", "finer levels, checked if named", "short");
     out.push_str(&format!("\n{}\n", styled(BOLD, heading)));
     for level in Level::ALL.into_iter().rev().filter(|level| !level.is_common()) {
         out.push_str(&format!("{level:<32} {:<8} {}\n", level.short(), level.about()));
@@ -52,7 +52,7 @@ pub(crate) fn level_table() -> String {
 }
 
 pub(crate) fn anomaly_table() -> String {
-    let heading = format!("{:<26} {:<18} what happens", "anomaly", "forbidden from");
+    let heading = format!("{:<26} {:<18} description", "anomaly", "forbidden from");
     let mut out = format!("{}\n", styled(BOLD, heading));
     for anomaly in Anomaly::ALL {
         let from: Vec<&str> = anomaly.forbidden_from().iter().map(|level| level.short()).collect();
@@ -115,7 +115,7 @@ fn called_json(called: &[Called]) -> Vec<Value> {
     called.iter().map(|called| json!({ "by": called.by, "name": called.name })).collect()
 }
 
-/// Verdicts are spelled out for every level about which something is claimed.
+/// Lists the verdict of every level that the example decides.
 fn examples_json(examples: &[Example]) -> Vec<Value> {
     let with = |example: &Example, verdict: bool| {
         let levels = Level::ALL.into_iter().filter(|&level| example.satisfies(level) == Some(verdict));

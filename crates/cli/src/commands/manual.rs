@@ -1,4 +1,4 @@
-//! `isoscope man` and `isoscope completions`: made from the same definition as the parser.
+//! `isoscope man` and `isoscope completions`, generated from the definition of the parser.
 
 use std::io;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Reading the histories a command was given, with progress and problems.
+//! Reading the input histories, with progress and diagnostics.
 
 use std::path::Path;
 use std::time::Instant;
@@ -11,8 +11,7 @@ use crate::problems;
 use crate::terminal::{Terminal, Unit};
 use crate::words;
 
-/// Reads a history and shows its problems, under its name when it is one of several. One that does not fit into `memory`,
-/// together with the rest of the process, is not read.
+/// Reads a history and prints its problems, with its name if there are several. Fails if the process would exceed `memory`.
 pub(crate) fn open(
     file: &Path,
     several: bool,
@@ -40,7 +39,7 @@ pub(crate) fn open(
     result
 }
 
-/// Says which limit a history does not fit into.
+/// Names the limit that a history exceeds.
 fn name_limit(mut failure: Failure, memory: Option<u64>) -> Failure {
     if let (true, Some(memory), [problem]) = (failure.no_room, memory, failure.problems.as_mut_slice()) {
         let limit = words::bytes(memory as f64);
@@ -49,7 +48,7 @@ fn name_limit(mut failure: Failure, memory: Option<u64>) -> Failure {
     failure
 }
 
-/// The size of a file that is not compressed: the only case where the end of the work is known.
+/// The size of an uncompressed file. Only then is the amount of work known.
 fn plain_size(file: &Path) -> Option<u64> {
     let compressed = file.extension().is_some_and(|e| e == "gz" || e == "zst");
     std::fs::metadata(file).ok().filter(|meta| meta.is_file() && !compressed).map(|meta| meta.len())
@@ -60,7 +59,7 @@ fn speed(reading: &Reading, bytes: u64, started: Instant) -> String {
     let (columns, table) = reading.history.bytes();
     let operations = reading.history.op_count().max(1);
     format!(
-        "read {} of {} in {seconds:.3} s ({} a second); {:.1} bytes an operation, and {} for values",
+        "read {} of {} in {seconds:.3} s ({} per second); {:.1} bytes per operation, and {} for values",
         words::bytes(bytes as f64),
         reading.format,
         words::bytes(bytes as f64 / seconds),

@@ -1,4 +1,4 @@
-//! Files that a recording writes or works on: no two of them may be one.
+//! The files of a recording must be distinct: the history, the log and the database.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -8,7 +8,7 @@ use isoscope_record::Target;
 
 use crate::args::DatabaseArgs;
 
-/// What a file is, however it is spelled.
+/// The identity of a file, independent of its path.
 #[derive(PartialEq, Eq)]
 enum Identity {
     /// The device and the number of a file that exists.
@@ -17,10 +17,10 @@ enum Identity {
     Place(PathBuf),
 }
 
-/// Links that are followed from a name to a file that does not exist yet; the limit of most systems.
+/// The most symbolic links to follow to a file that does not exist yet; the limit of most systems.
 const MOST_LINKS: usize = 40;
 
-/// Says which two of the history, the log and the database's file are one, if any are.
+/// Fails if two of the history, the log and the database are the same file.
 pub(crate) fn refuse_clashes(
     history: Option<&Path>,
     log: Option<&Path>,
@@ -37,7 +37,10 @@ pub(crate) fn refuse_clashes(
             if let (Some(first), Some(second)) = (first, second)
                 && is_same(first, second)
             {
-                return Err(format!("{one} and {other} are one file, {}: name another", second.display()));
+                return Err(format!(
+                    "{one} and {other} are the same file, {}: choose another",
+                    second.display()
+                ));
             }
         }
     }
@@ -48,7 +51,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
     matches!((identity(one), identity(other)), (Some(one), Some(other)) if one == other)
 }
 
-/// `None` for what several may write to, as `/dev/null` and terminals, and for what cannot be found out.
+/// `None` for files that several may write to, such as `/dev/null` and terminals, and if the identity cannot be determined.
 fn identity(path: &Path) -> Option<Identity> {
     let mut path = if path.as_os_str() == "-" { PathBuf::from("/dev/stdout") } else { path.to_owned() };
     for _ in 0..MOST_LINKS {

@@ -1,7 +1,6 @@
-//! `isoscope record`: a workload against a database, written down as a history.
+//! `isoscope record`: runs a workload against a database and records the history.
 //!
-//! [`Load`] is what `record` and `test` have in common: from the arguments to a recording, the recording itself with its
-//! progress, and the figures at the end.
+//! `record` and `test` share [`Load`]: it builds the recording from the arguments, runs it with progress, and collects the figures.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -54,17 +53,17 @@ pub(crate) fn create(path: &Path, terminal: &Terminal) -> Result<File, Exit> {
     })
 }
 
-/// A recording about to begin.
+/// A recording that is ready to run.
 pub(crate) struct Load {
     pub(crate) recording: Recording,
 }
 
-/// What a recording came to.
+/// The result of a recording.
 pub(crate) struct Recorded {
     pub(crate) summary: Summary,
     pub(crate) figures: Figures,
     sessions: u32,
-    /// Why a transaction failed, if not for an ordinary reason.
+    /// An error of a transaction that is not caused by concurrency.
     odd: Option<String>,
 }
 
@@ -137,24 +136,24 @@ impl Load {
     }
 }
 
-/// Refuses faults that cannot be made to happen.
+/// Refuses faults that this database does not support.
 fn refuse_faults(faults: &[Fault], chosen: &Chosen) -> Result<(), String> {
     let vendor = chosen.target.vendor();
     let possible = FaultKind::possible(vendor, chosen.server.is_some());
     let Some(fault) = faults.iter().find(|fault| !possible.contains(&fault.kind)) else { return Ok(()) };
     let known = if possible.is_empty() {
-        format!("{vendor} has none, since it is no server")
+        format!("{vendor} supports no faults, because it is not a server")
     } else {
         let names: Vec<&str> = possible.iter().map(|kind| kind.name()).collect();
-        format!("of this server there is only `{}`", names.join("`, `"))
+        format!("this server supports only `{}`", names.join("`, `"))
     };
     Err(format!(
-        "--fault {} cannot happen here: {known}; `kill` takes a server, `pause` and `restart` one that --start started",
+        "--fault {} is not possible here: {known}; `kill` needs a server, `pause` and `restart` need one started with --start",
         fault.kind.name()
     ))
 }
 
-/// What the bar measures.
+/// The unit of the progress bar.
 #[derive(Clone, Copy)]
 enum Progress {
     Time(Duration),
@@ -170,7 +169,7 @@ impl Progress {
     }
 }
 
-/// Keeps the bar up to date.
+/// Updates the progress bar.
 fn watch(monitor: &Monitor, progress: Progress, bar: &ProgressBar, done: &AtomicBool) {
     let began = Instant::now();
     while !done.load(Ordering::Relaxed) {
@@ -187,7 +186,7 @@ fn watch(monitor: &Monitor, progress: Progress, bar: &ProgressBar, done: &Atomic
     }
 }
 
-/// A latency, which is known up to a factor of two.
+/// A latency, which is accurate to a factor of two.
 fn latency(time: Duration) -> String {
     match time.as_micros() {
         micros @ ..1000 => format!("{micros} µs"),
@@ -197,7 +196,7 @@ fn latency(time: Duration) -> String {
 }
 
 impl Recorded {
-    /// What was recorded, for people.
+    /// The summary of the recording.
     pub(crate) fn text(&self) -> String {
         let Recorded { summary, figures, sessions, odd } = self;
         let seconds = summary.elapsed.as_secs_f64();
@@ -217,13 +216,13 @@ impl Recorded {
             }
         }
         if figures.retried > 0 {
-            parts.push(format!("{} tried again", count(figures.retried)));
+            parts.push(format!("{} retried", count(figures.retried)));
         }
         let _ = write!(text, ": {}", parts.join(", "));
         if seconds > 0.0 {
             let _ = write!(
                 text,
-                "\n      {:.0} transactions a second; half took {} at most, 99 % {}",
+                "\n      {:.0} transactions per second; median latency at most {}, 99th percentile at most {}",
                 figures.transactions() as f64 / seconds,
                 latency(figures.latency(0.5)),
                 latency(figures.latency(0.99)),
@@ -245,7 +244,7 @@ impl Recorded {
         text
     }
 
-    /// Says what went wrong, and what that means for the exit code.
+    /// Prints the errors and returns the exit code.
     pub(crate) fn exit(&self, terminal: &Terminal) -> Exit {
         let mut exit = Exit::Holds;
         for trouble in &self.summary.trouble {
@@ -268,13 +267,17 @@ fn store(memory: &Memory, isolation: Option<&str>) -> Result<Subject, String> {
         (None, None) => Level::Serializable,
     };
     if !Store::LEVELS.contains(&level) {
-        return Err(format!("the in-memory store cannot run {level}; it runs {}", names()));
+        return Err(format!("the in-memory store does not support {level}; it supports {}", names()));
     }
     let mut bugs = Vec::new();
     for (name, value) in &memory.params.0 {
         match name.as_str() {
             "bug" => bugs.push(value.parse::<Bug>()?),
-            _ => return Err(format!("`{name}` is no parameter of the in-memory store; there is only `bug`")),
+            _ => {
+                return Err(format!(
+                    "`{name}` is not a parameter of the in-memory store; the only one is `bug`"
+                ));
+            }
         }
     }
     Ok(Subject::Memory(level, bugs))
@@ -309,21 +312,21 @@ fn workload(args: &LoadArgs, seed: u64) -> Result<Workload, String> {
         }
     };
     if args.sessions == 0 {
-        return Err("there must be at least one session".to_owned());
+        return Err("--sessions must be at least 1".to_owned());
     }
     if args.duplicates.is_some() || args.aborts > 0.0 {
-        return Err("--duplicates and --aborts are for key-value workloads".to_owned());
+        return Err("--duplicates and --aborts need a key-value workload".to_owned());
     }
     Ok(Workload::Application(application))
 }
 
-/// Applications know hot spots only.
+/// Applications support only hot spots.
 fn hotspot(args: &LoadArgs) -> Result<Hotspot, String> {
     match args.distribution {
         Distribution::Uniform => Ok(Hotspot::NONE),
         Distribution::Hotspot { keys, ops } => Ok(Hotspot { part: keys, draws: ops }),
         Distribution::Zipfian { .. } => {
-            Err("applications choose accounts by `uniform` or `hotspot`, not by `zipfian`".to_owned())
+            Err("applications support the distributions `uniform` and `hotspot`, not `zipfian`".to_owned())
         }
     }
 }

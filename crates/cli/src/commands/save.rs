@@ -1,4 +1,4 @@
-//! Writing a history where the user asked, whole or not at all.
+//! Writing a history, completely or not at all.
 
 use std::fs::{File, Permissions};
 use std::io::{self, BufWriter, Write};
@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::terminal::Terminal;
 use crate::words;
 
-/// Writes a history and says what was lost.
+/// Writes a history and prints what was lost.
 pub(crate) fn save(history: &History, args: &WriteArgs, terminal: &Terminal) -> Exit {
     let format = match chosen_format(args) {
         Ok(format) => format,
@@ -47,7 +47,7 @@ pub(crate) fn save(history: &History, args: &WriteArgs, terminal: &Terminal) -> 
     }
 }
 
-/// The format asked for, else the one the output's extension stands for, else the native one.
+/// The requested format, else the one of the output's extension, else the native one.
 fn chosen_format(args: &WriteArgs) -> Result<Format, String> {
     if let Some(format) = args.to {
         return Ok(format.0);
@@ -61,7 +61,9 @@ fn chosen_format(args: &WriteArgs) -> Result<Format, String> {
         "txt" => Ok(Format::Plume),
         "bincode" => Ok(Format::DbcopBincode),
         "hist" => Ok(Format::DbcopHist),
-        _ => Err(format!("which format should {} be in? say --to FORMAT", path.display())),
+        _ => {
+            Err(format!("cannot infer the format of {} from its extension: use --to FORMAT", path.display()))
+        }
     }
 }
 
@@ -72,8 +74,7 @@ fn to_stdout(history: &History, format: Format) -> Result<isoscope_formats::Loss
     Ok(losses)
 }
 
-/// Writes beside the file and renames, so that a failure leaves what was there. Devices and pipes are
-/// written to directly.
+/// Writes to a temporary file and renames it, so that a failure keeps the old file. Devices and pipes are written directly.
 fn to_file(history: &History, format: Format, path: &Path) -> Result<isoscope_formats::Losses, WriteError> {
     // A link is written through, not replaced.
     let path = &path.canonicalize().unwrap_or(path.to_owned());
@@ -87,10 +88,10 @@ fn to_file(history: &History, format: Format, path: &Path) -> Result<isoscope_fo
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = directory.unwrap_or(Path::new("."));
     if !directory.is_dir() {
-        let message = format!("there is no directory {}", directory.display());
+        let message = format!("the directory {} does not exist", directory.display());
         return Err(io::Error::new(io::ErrorKind::NotFound, message).into());
     }
-    // The error names the temporary file, which means nothing to the user.
+    // The original error names the temporary file, which the user does not know.
     let partial =
         tempfile::Builder::new().prefix(".isoscope-").permissions(permissions(path)).tempfile_in(directory);
     let partial = partial.map_err(|error| io::Error::from(error.kind()))?;
@@ -102,7 +103,7 @@ fn to_file(history: &History, format: Format, path: &Path) -> Result<isoscope_fo
     Ok(losses)
 }
 
-/// Those of the file that is replaced, else what the user's mask leaves of an ordinary file's.
+/// The permissions of the file that is replaced, else those of a new file under the user's mask.
 fn permissions(path: &Path) -> Permissions {
     use std::os::unix::fs::PermissionsExt;
     path.metadata().map_or(Permissions::from_mode(0o666), |meta| meta.permissions())

@@ -1,4 +1,4 @@
-//! `isoscope script`: sessions interleaved step by step, as a script says.
+//! `isoscope script`: runs a script of interleaved sessions.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -58,14 +58,14 @@ fn play(args: &ScriptArgs, terminal: &Terminal) -> Result<Exit, Exit> {
     Ok(if terminal.lost_output() { exit.and(Exit::Failed) } else { exit })
 }
 
-/// Reads a script, and little more than is allowed of what is none: the input may be endless.
+/// Reads a script up to its maximum size: the input may be endless.
 fn read(path: &Path) -> std::io::Result<String> {
     let input: Box<dyn Read> =
         if path.as_os_str() == "-" { Box::new(std::io::stdin()) } else { Box::new(File::open(path)?) };
     let mut bytes = Vec::new();
     input.take(script::MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > script::MAX_BYTES {
-        // It may have been cut inside a character, and is refused for its length.
+        // The cut may be inside a character. The parser refuses the text because of its length.
         return Ok(String::from_utf8_lossy(&bytes).into_owned());
     }
     String::from_utf8(bytes).map_err(|_| std::io::Error::new(ErrorKind::InvalidData, "it is not UTF-8 text"))
@@ -77,7 +77,7 @@ fn heading(script: &Script, version: &str, isolation: &str) -> String {
     format!("{}  {}\n{about}\n", styled(BOLD, name), styled(DIM, format!("{version}, {isolation}")))
 }
 
-/// A step and what came of it.
+/// A step and its result.
 fn line(step: &StepDone) -> String {
     let text = step.to_string();
     let styled_text = match (&step.result, &step.expected) {
@@ -89,17 +89,17 @@ fn line(step: &StepDone) -> String {
     format!("  {styled_text}\n")
 }
 
-/// A step whose statement is wrong, where it stands.
+/// The error for a step whose statement is wrong, at its line.
 fn failed(script: &Script, step: &StepDone, failure: &Failure) -> ScriptError {
     ScriptError {
         line: script.steps[step.step].line,
         column: 1,
-        message: format!("the step failed for a reason that is not isolation: {failure}"),
-        help: Some("`=> fails` after a step says that this is expected".to_owned()),
+        message: format!("the step failed for a reason unrelated to isolation: {failure}"),
+        help: Some("`=> fails` after the step if this is intended".to_owned()),
     }
 }
 
-/// A mistake in a script, as other mistakes in inputs are shown.
+/// An error in a script as a diagnostic of an input.
 fn problem(path: &Path, text: &str, error: &ScriptError) -> Problem {
     let file = path.display().to_string();
     let place = Place::in_text(&file, text, error.line.into(), error.column.into());

@@ -1,4 +1,4 @@
-//! `isoscope stats`: what is in a history.
+//! `isoscope stats`: statistics of a history.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -85,7 +85,7 @@ fn table(file: &Path, reading: &Reading, stats: &Stats) -> String {
         row(
             "concurrency",
             count(c.most as u64),
-            format!("transactions at once at most, {:.1} on average{span}", c.mean),
+            format!("concurrent transactions at most, {:.1} on average{span}", c.mean),
         );
     }
     let total = stats.operations as u64;
@@ -126,7 +126,7 @@ fn sizes(stats: &Stats) -> String {
     }
     let (least, most) = stats.txn_size;
     let mean = stats.operations as f64 / stats.transactions as f64;
-    format!("{mean:.1} a transaction, from {} to {}", count(least as u64), count(most as u64))
+    format!("{mean:.1} per transaction, from {} to {}", count(least as u64), count(most as u64))
 }
 
 fn never_written(stats: &Stats) -> String {

@@ -1,8 +1,8 @@
-//! `isoscope test`: put a database under load and tell whether it keeps the isolation it promises.
+//! `isoscope test`: puts a database under load and checks whether it keeps the isolation it promises.
 //!
-//! What is promised is the level that the database's documentation amounts to, and the exit code is about the promise. With
-//! `--level` it is about those levels instead. The verdict comes first, in a line; below it what was found, each anomaly in
-//! a sentence; and only with `--details` the whole report of `check`.
+//! The promise is the level that the database's documentation describes. The exit code is that of the promise, or of the levels
+//! given with `--level`. The first line is the verdict. One sentence per anomaly follows. `--details` prints the full report of
+//! `check` instead.
 
 use std::path::{Path, PathBuf};
 
@@ -34,12 +34,12 @@ fn test(args: &TestArgs, terminal: &Terminal) -> Result<Exit, Exit> {
     terminal.note(&subject.announcement());
     let history = create(place.path(), terminal)?;
     let recorded = load.record(Box::new(history), &args.load, terminal)?;
-    // The server has done its part, and checking may take long.
+    // Stops the server: checking may take long and does not need it.
     drop(load);
     terminal.note(&recorded.text());
     let exit = recorded.exit(terminal);
     if exit == Exit::Failed && recorded.figures.transactions() == 0 {
-        // Why nothing was recorded is said, and there is nothing to read.
+        // The errors were printed, and the history is empty.
         return Err(exit);
     }
     let report = open::open(place.path(), false, &ReadArgs { from: None }, args.judge.memory, terminal)
@@ -48,14 +48,14 @@ fn test(args: &TestArgs, terminal: &Terminal) -> Result<Exit, Exit> {
     let report = match report {
         Ok(report) => report,
         Err(failed) => {
-            // The file is needed to find out why.
+            // Keep the file: the user needs it to find the cause.
             place.settle(true, terminal);
             return Err(exit.and(failed));
         }
     };
     let kept = subject.kept(&report);
     let judged = kept.exit(&recorded);
-    // What the report points into must outlive it.
+    // The report points into the file, so the file is kept.
     let wanted = judged != Exit::Holds || report.verdict != Word::Holds || args.details;
     let result = TestResult { subject: &subject, kept, recorded: &recorded, report: &report };
     terminal.print(&result.render(args.judge.format, args.details));
@@ -77,7 +77,7 @@ impl Place {
         }
         let file = tempfile::Builder::new().prefix("isoscope-").suffix(".jsonl").tempfile();
         file.map(Place::Temporary).map_err(|error| {
-            terminal.error(&format!("cannot make a temporary file: {error}"));
+            terminal.error(&format!("cannot create a temporary file: {error}"));
             Exit::Failed
         })
     }
@@ -89,7 +89,7 @@ impl Place {
         }
     }
 
-    /// Keeps a temporary file if it is wanted, and says where it is.
+    /// Keeps a temporary file if `wanted`, and prints its path.
     fn settle(self, wanted: bool, terminal: &Terminal) {
         let kept = match self {
             Place::Named(path) => path,
@@ -103,7 +103,7 @@ impl Place {
     }
 }
 
-/// What is tested.
+/// The database under test.
 struct Subject {
     version: String,
     isolation: String,
@@ -111,16 +111,16 @@ struct Subject {
     promise: Option<Promise>,
 }
 
-/// What became of what was promised.
+/// Whether the promise was kept.
 #[derive(Clone, Copy)]
 enum Kept {
-    /// The levels that were asked for decide.
+    /// The verdict on the requested levels.
     Asked(Exit),
     Promise(Level, Exit),
 }
 
 impl Kept {
-    /// A rule of the application that is broken is a violation too, whatever the levels say.
+    /// A broken invariant of the application also violates a promise of serializability.
     fn exit(self, recorded: &Recorded) -> Exit {
         let (Kept::Asked(exit) | Kept::Promise(_, exit)) = self;
         let serializable = matches!(self, Kept::Promise(level, _) if level.implies(Level::Serializable));
@@ -160,7 +160,7 @@ impl Subject {
     }
 }
 
-/// What a test came to.
+/// The result of a test.
 struct TestResult<'a> {
     subject: &'a Subject,
     kept: Kept,
@@ -191,7 +191,7 @@ impl TestResult<'_> {
         }
     }
 
-    /// Whether the promise was kept, in a line.
+    /// The verdict in one line.
     fn verdict(&self) -> String {
         let who = format!("{} at {}", self.subject.version, self.subject.isolation);
         let exit = self.kept.exit(self.recorded);
@@ -199,9 +199,9 @@ impl TestResult<'_> {
             (Kept::Promise(level, _), Exit::Holds) => format!("✓ {who} kept its promise of {level}"),
             (Kept::Promise(level, _), Exit::Violated) => format!("✗ {who} broke its promise of {level}"),
             (Kept::Promise(level, _), _) => format!("? whether {who} kept its promise of {level} is unknown"),
-            (Kept::Asked(_), Exit::Holds) => format!("✓ {who} kept the levels that were asked for"),
-            (Kept::Asked(_), Exit::Violated) => format!("✗ {who} violated a level that was asked for"),
-            (Kept::Asked(_), _) => format!("? whether {who} kept the levels that were asked for is unknown"),
+            (Kept::Asked(_), Exit::Holds) => format!("✓ {who} satisfied the requested levels"),
+            (Kept::Asked(_), Exit::Violated) => format!("✗ {who} violated a requested level"),
+            (Kept::Asked(_), _) => format!("? whether {who} satisfied the requested levels is unknown"),
         };
         let style = match exit {
             Exit::Holds => GOOD,
@@ -211,7 +211,7 @@ impl TestResult<'_> {
         styled(style, text)
     }
 
-    /// The verdict, the rules of the application that were broken, and what the database promises.
+    /// The verdict, the broken invariants of the application, and what the database promises.
     fn conclusion(&self) -> String {
         let mut text = format!("{}\n", self.verdict());
         for broken in &self.recorded.summary.broken {
@@ -226,7 +226,7 @@ impl TestResult<'_> {
         text
     }
 
-    /// Which levels hold and which do not, and a sentence for each anomaly.
+    /// The verdict of each level, and one sentence per anomaly.
     fn brief(&self) -> String {
         let report = self.report;
         let verdicts = concise::verdicts(report, &Ansi).replace("; ", "\n  ");
@@ -250,13 +250,13 @@ impl TestResult<'_> {
         }
         if report.verdict == Word::Violated {
             let file = visible(&report.file);
-            let more = format!("  --details shows the evidence, and so does `isoscope check {file}`");
+            let more = format!("  --details or `isoscope check {file}` shows the evidence");
             text.push_str(&format!("\n{}\n", styled(DIM, more)));
         }
         text
     }
 
-    /// `lost update, 522 times (parallel-snapshot-isolation forbids it, which is not promised)`.
+    /// `lost update, 522 times (forbidden by parallel-snapshot-isolation, which is not promised)`.
     fn anomaly(&self, level: Level, anomaly: Anomaly, count: u64, at_least: bool) -> String {
         let matters = match self.kept {
             Kept::Asked(_) => true,
@@ -267,14 +267,14 @@ impl TestResult<'_> {
         let times = if count == 1 { "once".to_owned() } else { counted(count, "time") };
         let bound = if at_least { "at least " } else { "" };
         let title = styled(BOLD, full::title_of(anomaly));
-        format!("\n  {mark} {title}, {bound}{times} ({level} forbids it{promised})\n")
+        format!("\n  {mark} {title}, {bound}{times} (forbidden by {level}{promised})\n")
     }
 }
 
-/// The width text is broken at.
+/// The maximum width of a line.
 const WIDTH: usize = 98;
 
-/// A name that promises less than it says deserves a word.
+/// A note for an isolation level whose name suggests more than the documentation promises.
 fn suggested(row: &Isolation, report: &Report) -> String {
     if report.verdict_of(row.name_suggests) != Word::Violated || row.registers.implies(row.name_suggests) {
         return String::new();

@@ -1,4 +1,4 @@
-//! `isoscope verify`: confirm certificates that `check --certificates` wrote.
+//! `isoscope verify`: verifies certificates written by `check --certificates`.
 
 use std::fs::File;
 use std::path::Path;
@@ -36,7 +36,7 @@ fn verify(history: &History, file: &Path, terminal: &Terminal) -> Exit {
     exit
 }
 
-/// What a certificate proves, or why it proves nothing.
+/// What a certificate proves, or why the verifier refuses it.
 fn confirm(history: &History, certificate: &Certificate) -> Result<String, String> {
     verify_certificate(history, certificate).map_err(|error| error.to_string())?;
     let level = certificate.judgement.level;

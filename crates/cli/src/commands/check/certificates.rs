@@ -1,8 +1,7 @@
 //! Certificates as files of a directory.
 //!
 //! One input: `DIR/LEVEL.json`. Several inputs: `DIR/NAME/LEVEL.json`, where NAME is the last part of the input's path, with
-//! a number where two inputs have the same. A file that is there is replaced only if it is a certificate of the same
-//! history.
+//! a number if two inputs have the same NAME. An existing file is replaced only if it is a certificate of the same history.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
@@ -24,16 +23,16 @@ pub(super) fn directories(files: &[PathBuf], directory: &Path) -> Vec<PathBuf> {
         let name = file.file_name().map_or("history".into(), |name| name.to_string_lossy().into_owned());
         let numbered = (2..).map(|n| format!("{name}-{n}"));
         let mut paths = std::iter::once(name.clone()).chain(numbered).map(|name| directory.join(name));
-        // The numbers do not end.
+        // Always finds a path: the numbers are unbounded.
         all.extend(paths.find(|path| !all.contains(path)));
     }
     all
 }
 
-/// Writes the certificates of all levels that are not unknown, and says what was done. Fails with the reason.
+/// Writes the certificates of all levels that are not unknown, and prints a note.
 pub(super) fn write(judged: &Judgements<'_>, directory: &Path, terminal: &Terminal) -> Result<(), String> {
     let shown = visible(&directory.display().to_string());
-    fs::create_dir_all(directory).map_err(|error| format!("cannot make the directory {shown}: {error}"))?;
+    fs::create_dir_all(directory).map_err(|error| format!("cannot create the directory {shown}: {error}"))?;
     let (mut written, mut replaced) = (0, 0);
     for certificate in judged.certificates() {
         let path = directory.join(format!("{}.json", certificate.judgement.level));
@@ -55,7 +54,7 @@ pub(super) fn write(judged: &Judgements<'_>, directory: &Path, terminal: &Termin
     let unknown = judgements.filter(|judgement| matches!(judgement.verdict, Verdict::Unknown(_)));
     let names: Vec<&str> = unknown.map(|judgement| judgement.level.name()).collect();
     if !names.is_empty() {
-        terminal.note(&format!("a level that is unknown has no certificate: {}", names.join(", ")));
+        terminal.note(&format!("no certificate for unknown levels: {}", names.join(", ")));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A check as a terminal shows it: a progress bar, the stages with `--verbose`, and a note on what takes long.
+//! Progress of a check on a terminal: a progress bar, the stages with `--verbose`, and a note if a level takes long.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use isoscope::{Judgement, Level, Progress, Staged, TimeLimit, Verdict};
 use crate::terminal::{self, Terminal, Unit};
 use crate::words::{count, span};
 
-/// What is shown while a check runs.
+/// The progress of a check.
 pub(crate) struct Shown {
     bar: ProgressBar,
     verbose: bool,
@@ -47,19 +47,19 @@ impl Progress for Shown {
     }
 }
 
-/// That a level takes long, and how long it may.
+/// The note that a level takes long, with its time limit.
 fn hint(level: Option<Level>, so_far: Duration, limit: Option<TimeLimit>) -> String {
-    let what = level.map_or_else(|| "whose writes were read".to_owned(), |level| level.to_string());
+    let what = level.map_or_else(|| "the writers of the values read".to_owned(), |level| level.to_string());
     let end = match limit {
         None => "there is no time limit".to_owned(),
         Some(TimeLimit::History(limit)) => {
             format!("--timeout ends the whole check after {}", span(limit))
         }
         Some(TimeLimit::Level(limit)) => {
-            format!("it is given up after {} (--timeout sets another limit)", span(limit))
+            format!("its time limit is {} (--timeout sets another)", span(limit))
         }
     };
-    format!("still searching: {what}, for {} so far; {end}", span(so_far))
+    format!("still searching {what} after {}; {end}", span(so_far))
 }
 
 /// `serializable: saturate in 0.120 s: 1,234 edges, 3 rounds`.
@@ -83,12 +83,11 @@ mod tests {
         let hint = |time, level| hint(level, Duration::from_secs(5), time);
         assert_eq!(
             hint(Some(TimeLimit::DEFAULT), Some(Level::Serializable)),
-            "still searching: serializable, for 5 s so far; it is given up after 60 s (--timeout sets another \
-             limit)"
+            "still searching serializable after 5 s; its time limit is 60 s (--timeout sets another)"
         );
         assert_eq!(
             hint(None, None),
-            "still searching: whose writes were read, for 5 s so far; there is no time limit"
+            "still searching the writers of the values read after 5 s; there is no time limit"
         );
         let all = hint(Some(TimeLimit::History(Duration::from_secs(600))), None);
         assert!(all.ends_with("--timeout ends the whole check after 10 min"), "{all}");

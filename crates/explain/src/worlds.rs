@@ -42,6 +42,11 @@ impl Teller<'_> {
         let Some((_, main)) = worlds.main_leaf() else { return String::new() };
         let story = main.instances.first().map(|instance| self.story(main.anomaly, instance).headline);
         let story = story.unwrap_or_default();
+        // The caller ends the sentence.
+        let story = story.trim_end_matches('.');
+        if cases == 1 {
+            return format!("the list reads can be explained in one way, which is an anomaly: {story}");
+        }
         format!(
             "the list reads can be explained in {cases} ways, and each is an anomaly. In one of them: {story}"
         )

@@ -186,7 +186,7 @@ fn what_cannot_work_says_why() {
         ("record --txns 2000 memory: -o /dev/full", 255, "cannot write the recording"),
         ("record", 254, "--output"),
         ("script nothing.script", 255, "cannot read nothing.script"),
-        ("script - memory:", 254, "no SQL"),
+        ("script - memory:", 254, "does not support SQL"),
     ] {
         let run = isoscope_with_input(d.path(), args, b"steps:\n  T1: BEGIN\n  T1: COMMIT\n");
         assert_eq!(run.code, code, "{args}: {}{}", run.out, run.err);

@@ -59,11 +59,7 @@ fn test_says_its_verdict_first() {
     assert_eq!(concise.out.lines().count(), 1);
     assert!(concise.out.starts_with(&format!("{}; ", first(&run.out))), "{}", concise.out);
     let asked = isoscope(d.path(), &format!("{broken} --level ser --format concise"));
-    assert!(
-        asked.out.contains("violated a level that was asked for; violated: serializable ("),
-        "{}",
-        asked.out
-    );
+    assert!(asked.out.contains("violated a requested level; violated: serializable ("), "{}", asked.out);
 }
 
 /// A promise that is kept, by a store that promises less than it could: nothing is red, and what the report speaks of is kept.
@@ -167,7 +163,7 @@ fn what_cannot_work_says_why() {
         ("test memory:strict-serializable", 254, "does not support strict-serializable"),
         ("test memory:?bug=heisenbug", 254, "unknown bug `heisenbug`"),
         ("test memory: --workload bank", 255, "does not support SQL"),
-        ("test --sessions 0", 254, "--sessions must be at least 1"),
+        ("test --sessions 0", 254, "at least one session is required"),
         ("test --workload bank --aborts 0.5", 254, "need a key-value workload"),
         ("test --retries 2000", 254, "at most 1000"),
         ("test --reads 2", 254, "between 0 and 1"),

@@ -312,7 +312,7 @@ fn workload(args: &LoadArgs, seed: u64) -> Result<Workload, String> {
         }
     };
     if args.sessions == 0 {
-        return Err("--sessions must be at least 1".to_owned());
+        return Err("at least one session is required".to_owned());
     }
     if args.duplicates.is_some() || args.aborts > 0.0 {
         return Err("--duplicates and --aborts need a key-value workload".to_owned());

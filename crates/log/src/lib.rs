@@ -34,7 +34,7 @@
 //! | `params` | the parameters; omitted if there are none |
 //! | `rows` | the rows of the answer, each a list of columns, or |
 //! | `count` | the number of rows that the statement matched (0 if it does not concern rows), or |
-//! | `error` | why it failed: `class` (a name of [`Class`](crate::Class)), `code`, `message` |
+//! | `error` | why it failed: `class` (a name of [`Class`]), `code`, `message` |
 //! | `times` | when it was sent and answered, in nanoseconds since the recording began |
 //! | `outcome` | on the statement that ends a transaction: `"committed"`, `"aborted"` or `"unknown"` |
 //! | `timestamps` | with the outcome: begin and commit of the transaction by the database's clock; each may be `null` |

@@ -17,8 +17,8 @@ pub trait Watch: Sync {
         None
     }
 
-    /// Whether so many bytes more can be had. Where they cannot, the limit of memory is reached. Asked before a large allocation,
-    /// since memory may be looked at too late after it.
+    /// Whether this many more bytes may be allocated. If not, the memory limit is reached. Engines ask before a large
+    /// allocation, because a look at the memory in use may come too late after it.
     fn fits(&self, bytes: u64) -> bool {
         let _ = bytes;
         true

@@ -106,7 +106,7 @@ impl Before {
             for read in history.ops_of(txn) {
                 let from = sources.of(read.id);
                 let over = from.and_then(|from| next.get(&(read.key, from)).copied());
-                // Who overwrites what it read is followed by whoever follows it.
+                // A transaction that overwrites what it read precedes the same transactions by `ww`.
                 if let Some(over) = over.filter(|&over| over != txn) {
                     self.0[over.index()].push(txn);
                 }

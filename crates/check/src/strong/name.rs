@@ -327,14 +327,14 @@ fn main_shape(level: Level, cycle: &[Edge]) -> Anomaly {
     let before = |i: usize| sorts[(i + sorts.len() - 1) % sorts.len()];
     let missed: Vec<usize> = (0..sorts.len()).filter(|&i| sorts[i] == Sort::Missed).collect();
     match missed.len() {
-        // Nobody reads anything at PL-1.
+        // PL-1 does not look at reads.
         0 if !knows_reads => Anomaly::DirtyWrite,
         0 if count(Sort::Overwritten) == 0 => Anomaly::CyclicCausality,
         0 if count(Sort::Seen) == 0 => Anomaly::DirtyWrite,
         0 => Anomaly::CircularInformationFlow,
         1 if level.forbids(Anomaly::ReadSkew) => Anomaly::ReadSkew,
         1 if sight == Sight::Cursor => Anomaly::LostUpdate,
-        // Two that only read may contradict each other here.
+        // Two read-only transactions may contradict each other here.
         _ if sight == Sight::Updates => Anomaly::WriteSkew,
         1 if count(Sort::Overwritten) == 0 => Anomaly::CausalityViolation,
         _ if missed.iter().any(|&i| before(i) == Sort::Missed) => Anomaly::WriteSkew,

@@ -25,13 +25,13 @@ const MOST_BYTES: usize = 3 << 30;
 const MOST_BYTES_WITHOUT_SESSIONS: usize = 64 << 20;
 
 impl Reach {
-    /// Whether the clocks of so many events can be had.
+    /// Whether the clocks of all events are small enough to be built.
     pub(crate) fn fits(events: &Events) -> bool {
         let most = if events.rules.sessions { MOST_BYTES } else { MOST_BYTES_WITHOUT_SESSIONS };
         Reach::bytes(events) <= most as u64
     }
 
-    /// How large the clocks of so many events are.
+    /// The size of the clocks of all events, in bytes.
     pub(crate) fn bytes(events: &Events) -> u64 {
         4 * u64::from(events.nodes) * u64::from(events.chains)
     }

@@ -27,7 +27,7 @@ use crate::certificate::Limit;
 use crate::semantics::Sight;
 use crate::watch::Watch;
 
-/// Of the writers that a read misses and must have seen, so many become clauses at a time.
+/// How many of the writers that a read misses and must have seen become clauses in one round.
 const AT_A_TIME: usize = 4;
 
 /// What a search came to.

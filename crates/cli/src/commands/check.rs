@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use isoscope::report::{Outcome, concise, elle, full, json, junit};
-use isoscope::{Check, Detail, Judgements, Limits, Refuted, Report, Settings};
+use isoscope::{Certified, Check, Detail, Judged, Judgements, Limits, Refuted, Report, Settings};
 use isoscope_explain::visible;
 use isoscope_formats::{Failure, Problem, Reading, Severity};
 use isoscope_levels::Level;
@@ -174,9 +174,12 @@ fn shown_anomalies(args: &JudgeArgs) -> usize {
 fn certify(file: &Path, judged: &mut Judgements<'_>, terminal: &Terminal) -> Result<(), Failure> {
     let started = Instant::now();
     judged.certify().map_err(|refuted| broken(file, &refuted, terminal))?;
-    for level in judged.report(Detail::Verdicts).levels {
-        if let Some(reason) = level.not_certified {
-            terminal.warning(&format!("{} is not certified: {reason}", level.level));
+    let is_stopped = |level: &Judged| matches!(level.certified, Certified::Stopped(_));
+    if judged.levels().iter().any(is_stopped) {
+        for level in judged.report(Detail::Verdicts).levels {
+            if let Some(reason) = level.not_certified {
+                terminal.warning(&format!("{} is not certified: {reason}", level.level));
+            }
         }
     }
     terminal.detail(&format!("verified in {:.3} s", started.elapsed().as_secs_f64()));

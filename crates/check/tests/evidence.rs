@@ -408,6 +408,14 @@ fn no_name_claims_too_much() {
     assert!(matches!(judge(Level::AdyaPl1).verdict, Verdict::Holds(_)));
     let in_session = "init=nil  T1: a(x,1) ; T2: a(x,2)  T3: r(x,[2])";
     assert_eq!(names(in_session, Level::StrongSessionPl2), [(Anomaly::LostAppend, Through::Sessions)]);
+    // Both 2s are the reader's, and it appends one of them later: z=[2 1] says nothing about what T3 missed.
+    let later = "init=nil  T1: a(z,1)  T2: a(y,3) a(y,1)  T3: a(y,2) r(z,[2 1])  T4: a(z,3)
+        T5: a(z,2) r(z,[2 1 3 2]) r(y,[3 1]) a(z,2)";
+    assert_eq!(names(later, Level::AdyaPl3), [(Anomaly::FutureRead, Through::Dependencies)]);
+    // T3 missed the 2 of T5, although its list holds a 2: that of T1.
+    let skew = "init=nil  T1: a(z,2) a(z,1)  T2: a(y,3) a(y,1)  T3: a(y,2) r(z,[2 1])  T4: a(z,3)
+        T5: a(z,2) r(z,[2 1 3 2]) r(y,[3 1])";
+    assert_eq!(names(skew, Level::AdyaPl3), [(Anomaly::WriteSkew, Through::Dependencies)]);
     let circle = "T1: r(x,1) ; T2: w(x,1)";
     assert_eq!(names(circle, Level::ReadCommitted), [(Anomaly::CyclicCausality, Through::Sessions)]);
 }

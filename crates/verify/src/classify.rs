@@ -93,11 +93,17 @@ fn element_anomaly(facts: &Facts<'_>, read: OpView, reader: Txn, element: Value)
     };
     match entry.live {
         None => Some(Anomaly::AbortedRead),
-        Some(append) if entry.times > 1 || facts.history.txn_of(append) != reader => None,
-        // One's own earlier append stands at the end of the list; here it is one too many.
-        Some(append) if append < read.id => Some(Anomaly::DuplicateElements),
+        Some(append) if !entry.by_one || facts.history.txn_of(append) != reader => None,
+        // The reader's earlier appends are at the end of the list: here, they are one too many.
+        Some(_) if !appends_later(facts, read, reader, element) => Some(Anomaly::DuplicateElements),
         Some(_) => Some(Anomaly::FutureRead),
     }
+}
+
+/// Whether a reader appends an element to the list after it read it.
+fn appends_later(facts: &Facts<'_>, read: OpView, reader: Txn, element: Value) -> bool {
+    let mut later = facts.history.ops_of(reader).filter(|op| op.id > read.id);
+    later.any(|op| op.kind == OpKind::Append && op.key == read.key && op.value == element)
 }
 
 /// Whether the write that a certificate names is one that makes the read what it is called.

@@ -196,30 +196,34 @@ fn check_misses(given: &Given<'_, '_>, level: Level, edge: &Edge, read: Op) -> R
         Some(Node::Initial) => true,
         Some(Node::Txn(version)) => {
             given.is_overwritten(view.key, version, writer)
-                || is_read_and_overwritten(given, view.key, version, writer)
                 || level.implies(Level::StrictSnapshot) && realtime::precedes(facts, version, writer)
+                || lacks_append(facts, view, reader, writer)
+                || follows(given, view.key, version, writer)
         }
-        None => false,
+        None => lacks_append(facts, view, reader, writer),
     };
-    ensure(overwritten || lacks_append(facts, view, reader, writer), || {
+    ensure(overwritten, || {
         format!("{} is not known to miss a write of {}", facts.text(read), facts.name(writer))
     })
 }
 
-/// Whether a writer read a version of a key that it then overwrote, or one that somebody had made so of that version. Who
-/// reads a version and writes the key comes after the writer of the version at every level that knows reads.
-fn is_read_and_overwritten(given: &Given<'_, '_>, key: Key, version: Txn, writer: Txn) -> bool {
+/// Whether one version of a key certainly follows another. At every level that knows reads, a transaction that reads a version and
+/// writes the key comes after the writer of that version, and a list shows the order of its appends.
+fn follows(given: &Given<'_, '_>, key: Key, version: Txn, writer: Txn) -> bool {
     let history = given.facts.history;
     let (mut open, mut met) = (vec![writer], FxHashSet::from_iter([writer]));
     while let Some(writer) = open.pop() {
         let reads = history.ops_of(writer).filter(|op| op.kind.is_read() && op.key == key);
-        for before in reads.filter_map(|read| given.source(read.id)) {
-            match before {
-                Node::Txn(before) if before == version => return true,
-                Node::Txn(before) if given.facts.writes(before, key) && met.insert(before) => {
-                    open.push(before);
-                }
-                _ => {}
+        let sources = reads.filter_map(|read| given.source(read.id)).filter_map(|source| match source {
+            Node::Txn(before) => Some(before).filter(|&before| given.facts.writes(before, key)),
+            Node::Initial => None,
+        });
+        for before in sources.chain(given.facts.before_in_lists(key, writer).iter().copied()) {
+            if before == version {
+                return true;
+            }
+            if met.insert(before) {
+                open.push(before);
             }
         }
     }

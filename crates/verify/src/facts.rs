@@ -20,6 +20,8 @@
 //! each operation and about 25 for each write.
 
 use isoscope_history::notation::{OpText, ValueText};
+use std::sync::OnceLock;
+
 use isoscope_history::{Datum, History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
 use rustc_hash::FxHashMap;
 
@@ -115,6 +117,8 @@ pub(super) struct Appended {
     pub(super) live: Option<Op>,
     /// How many such appends there are.
     pub(super) times: u32,
+    /// They are all of one transaction.
+    pub(super) by_one: bool,
     /// What that transaction appended to the list just before.
     pub(super) after: Option<Value>,
     pub(super) aborted: bool,
@@ -123,7 +127,8 @@ pub(super) struct Appended {
 }
 
 impl Appended {
-    const NONE: Appended = Appended { live: None, times: 0, after: None, aborted: false, met: NOBODY };
+    const NONE: Appended =
+        Appended { live: None, times: 0, by_one: true, after: None, aborted: false, met: NOBODY };
 
     /// The append, if it was appended once.
     pub(super) fn only(self) -> Option<Op> {
@@ -147,6 +152,8 @@ pub(super) struct Facts<'h> {
     present: Vec<bool>,
     /// Of which lists PL-1 knows the version order (`lists.rs`).
     pub(super) readable: Vec<bool>,
+    /// See [`Facts::before_in_lists`].
+    before_in_lists: OnceLock<FxHashMap<(Key, Txn), Vec<Txn>>>,
 }
 
 const REGISTER: u8 = 1;
@@ -181,6 +188,7 @@ impl<'h> Facts<'h> {
             sources: vec![Source::Nothing; history.op_count()],
             present: history.txns().map(|txn| history.outcome(txn) == Outcome::Committed).collect(),
             readable: Vec::new(),
+            before_in_lists: OnceLock::new(),
         };
         facts.collect_uses();
         facts.collect_writes();
@@ -227,6 +235,13 @@ impl<'h> Facts<'h> {
     /// Who appended an element, if it was appended once.
     pub(super) fn only_append(&self, key: Key, element: Value) -> Option<Op> {
         self.appends.get(&(key, element))?.only()
+    }
+
+    /// The transactions whose appends to a key come just before those of a transaction in a list that was read, leaving out
+    /// elements that were appended more than once.
+    pub(super) fn before_in_lists(&self, key: Key, writer: Txn) -> &[Txn] {
+        let pairs = self.before_in_lists.get_or_init(|| lists::neighbours(self));
+        pairs.get(&(key, writer)).map_or(&[], Vec::as_slice)
     }
 
     /// Whether no axiom covers an operation.
@@ -340,10 +355,12 @@ impl<'h> Facts<'h> {
 
     /// Records an append that did not abort.
     fn append(&mut self, append: OpView, after: Option<Value>) {
+        let history = self.history;
         let entry = self.appends.entry((append.key, append.value)).or_insert(Appended::NONE);
         entry.times += 1;
-        if entry.live.is_none() {
-            (entry.live, entry.after) = (Some(append.id), after);
+        match entry.live {
+            None => (entry.live, entry.after) = (Some(append.id), after),
+            Some(first) => entry.by_one &= history.txn_of(first) == history.txn_of(append.id),
         }
     }
 
@@ -399,7 +416,7 @@ impl<'h> Facts<'h> {
             let again = std::mem::replace(&mut entry.met, read.id.0) == read.id.0;
             let after = entry.after;
             match entry.live {
-                Some(_) if entry.times > 1 => {
+                Some(append) if entry.times > 1 && !(entry.by_one && mine.contains(&append.index())) => {
                     repeated = true;
                     continue;
                 }

@@ -79,6 +79,31 @@ impl Lists {
     }
 }
 
+/// By key and transaction, the transactions whose appends stand just before its own in a list that a present transaction read,
+/// among the elements that were appended once and that the list holds once.
+pub(super) fn neighbours(facts: &Facts<'_>) -> FxHashMap<(Key, Txn), Vec<Txn>> {
+    let history = facts.history;
+    let mut before: FxHashMap<(Key, Txn), Vec<Txn>> = FxHashMap::default();
+    let is_list =
+        |op: &OpView| op.kind == OpKind::ReadList && op.value != Value::UNKNOWN && facts.is_list(op.key);
+    for read in facts.present().flat_map(|txn| history.ops_of(txn)).filter(is_list) {
+        let list = history.table().elements(read.value);
+        let appended = list.strip_prefix(facts.initial_elements(read.key)).unwrap_or(list);
+        let mut held: FxHashMap<Value, u32> = FxHashMap::default();
+        appended.iter().for_each(|&element| *held.entry(element).or_default() += 1);
+        let appends = appended.iter().filter(|element| held[element] == 1);
+        let txns = appends.filter_map(|&element| facts.only_append(read.key, element));
+        let txns: Vec<Txn> = txns.map(|append| history.txn_of(append)).collect();
+        for pair in txns.windows(2).filter(|pair| pair[0] != pair[1]) {
+            let known = before.entry((read.key, pair[1])).or_default();
+            if !known.contains(&pair[0]) {
+                known.push(pair[0]);
+            }
+        }
+    }
+    before
+}
+
 /// The lists of a key that committed transactions read.
 fn lists_of_keys(history: &History) -> FxHashMap<Key, Vec<(Op, &[Value])>> {
     let mut lists: FxHashMap<Key, Vec<(Op, &[Value])>> = FxHashMap::default();

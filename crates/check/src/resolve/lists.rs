@@ -69,6 +69,8 @@ pub(super) struct Append {
     pub(super) op: Op,
     pub(super) txn: Txn,
     pub(super) times: u32,
+    /// No other transaction appends it.
+    by_one: bool,
     /// What the transaction appended to the key just before.
     after: Option<Op>,
 }
@@ -162,8 +164,9 @@ impl<'h> Lists<'h> {
                 }
                 self.by_key.push((op.key, txn, op.id));
                 let entry = self.appends.entry((op.key, op.value));
-                let append = entry.or_insert(Append { op: op.id, txn, times: 0, after });
+                let append = entry.or_insert(Append { op: op.id, txn, times: 0, by_one: true, after });
                 append.times += 1;
+                append.by_one &= append.txn == txn;
             }
         }
         self.by_key.sort_unstable();
@@ -376,6 +379,13 @@ impl<'h> Lists<'h> {
         self.history.writers(read.key).binary_search(&read.txn).is_ok()
     }
 
+    /// The first append of an element that the reader of a list makes after the read.
+    fn next_append(&self, read: &ListRead<'h>, element: Value) -> Option<Op> {
+        let mut later = self.history.ops_of(read.txn).skip_while(|op| op.id < read.op);
+        let append = later.find(|op| op.kind == OpKind::Append && op.key == read.key && op.value == element);
+        append.map(|op| op.id)
+    }
+
     /// The first element of a list that cannot be where it is.
     fn first_wrong(&self, read: &ListRead<'h>) -> Option<WrongRead> {
         let history = self.history;
@@ -390,8 +400,9 @@ impl<'h> Lists<'h> {
                 Some(append) if times[&element] > append.times => {
                     (Anomaly::DuplicateElements, Some(append.op))
                 }
-                Some(append) if append.txn == read.txn && append.times == 1 => {
-                    (Anomaly::FutureRead, Some(append.op))
+                // The reader's earlier appends are not in this part of the list.
+                Some(append) if append.txn == read.txn && append.by_one => {
+                    (Anomaly::FutureRead, self.next_append(read, element))
                 }
                 Some(append) => {
                     passed.insert(element);

@@ -399,6 +399,8 @@ impl Log<'_> {
             Err(("a range whose upper bound is below the lower one", "the lower bound first"))
         } else if !is_unbounded && live.iter().chain(dead).any(is_outside) {
             Err(("a row outside of its range", "keys inside of the range"))
+        } else if row.repeats_a_key() {
+            Err(("a key twice in one range read", "each key once"))
         } else {
             Ok(())
         }

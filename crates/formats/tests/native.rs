@@ -298,6 +298,8 @@ fn rows_lie_in_their_range() {
         let outside = bad_op(range);
         assert!(outside.starts_with(&format!("t:2:{column}: a row outside of its range")), "{outside}");
     }
+    let twice = bad_op(r#"["range",2,9,[[3,1],[3,2]]]"#);
+    assert!(twice.starts_with("t:2:42: a key twice in one range read"), "{twice}");
 }
 
 #[test]

@@ -111,6 +111,8 @@ fn rows_lie_in_their_range() {
     assert!(reversed.starts_with("t:1:11: a range whose upper bound is below the lower one"), "{reversed}");
     let outside = failure(line(r#"["range",2,9,[{"id":3,"val":1}],[[10,4]]]"#));
     assert!(outside.starts_with("t:1:11: a row outside of its range"), "{outside}");
+    let twice = failure(line(r#"["range",2,9,[{"id":3,"val":1},[3,4]]]"#));
+    assert!(twice.starts_with("t:1:11: a key twice in one range read"), "{twice}");
     assert_eq!(notation_of(&line(r#"["range",null,null,[["k",4]]]"#)).matches("k=4").count(), 1);
 }
 

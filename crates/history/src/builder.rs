@@ -170,6 +170,9 @@ impl TxnBuilder<'_> {
     }
 
     /// Reads a range of keys; the result is the given rows.
+    ///
+    /// # Panics
+    /// Panics if the upper bound is below the lower one, if a row lies outside of the range, or if a key occurs twice.
     pub fn range<K: IntoValue, V: IntoValue>(
         self,
         low: impl IntoValue,
@@ -179,7 +182,12 @@ impl TxnBuilder<'_> {
         let draft = &mut self.builder.draft;
         let (low, high) = (low.into_value(draft), high.into_value(draft));
         let live = rows.into_iter().map(|(k, v)| (k.into_value(draft), v.into_value(draft))).collect();
-        draft.push_range(self.txn, RangeRow { low, high, live, dead: Vec::new() }, None);
+        let row = RangeRow { low, high, live, dead: Vec::new() };
+        assert!(!draft.values.is_reversed(low, high), "the upper bound of a range is below the lower one");
+        let is_outside = |&(key, _): &(Value, Value)| draft.values.is_outside(key, low, high);
+        assert!(!row.live.iter().any(is_outside), "a row lies outside of its range");
+        assert!(!row.repeats_a_key(), "a range read returns a key twice");
+        draft.push_range(self.txn, row, None);
         self
     }
 

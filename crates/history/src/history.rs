@@ -14,6 +14,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use rayon::prelude::*;
+use rustc_hash::FxHashSet;
 
 use crate::ids::{Key, Op, Session, Txn};
 use crate::index;
@@ -193,6 +194,14 @@ impl RangeRow {
     pub fn covers(&self, table: &Values, name: Value) -> bool {
         table.compare(self.low, name).is_some_and(Ordering::is_le)
             && table.compare(name, self.high).is_some_and(Ordering::is_le)
+    }
+
+    /// Whether a key was found twice, or reported as deleted twice.
+    pub fn repeats_a_key(&self) -> bool {
+        [&self.live, &self.dead].into_iter().any(|rows| {
+            let mut met = FxHashSet::default();
+            rows.iter().any(|(key, _)| !met.insert(key))
+        })
     }
 }
 

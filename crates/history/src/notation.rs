@@ -228,7 +228,7 @@ impl<'a> Parser<'a, '_> {
     fn rows(&mut self, low: Value, high: Value) -> Parsed<Vec<(Value, Value)>> {
         self.space();
         self.expect("{", "`{`")?;
-        let mut rows = Vec::new();
+        let (mut rows, mut found) = (Vec::new(), FxHashSet::default());
         loop {
             self.space();
             if self.take("}") {
@@ -239,6 +239,10 @@ impl<'a> Parser<'a, '_> {
             if self.draft.values.is_outside(key, low, high) {
                 self.at = start;
                 return self.fail("a key inside of the range");
+            }
+            if !found.insert(key) {
+                self.at = start;
+                return self.fail("each key once");
             }
             self.expect("=", "`=`")?;
             rows.push((key, self.value()?));
@@ -648,6 +652,7 @@ mod tests {
             ("T1: range(9, 2,{})", 13, "an upper bound that is not below the lower one"),
             ("T1: range(2,9,{3=1 10=1})", 19, "a key inside of the range"),
             ("T1: range(2,9,{},{x=1})", 18, "a key inside of the range"),
+            ("T1: range(2,9,{3=1 3=2})", 19, "each key once"),
             ("T1: w(x 1)", 8, "`,`"),
             ("T1: w(x,1", 9, "`)`"),
             ("T1: w(x,)", 8, "a value"),

@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 #![allow(clippy::format_collect, reason = "the texts are short")]
 
-use isoscope_history::{Datum, Draft, DraftTxn, History, Key, OpKind, Outcome, RawOp, Value, notation};
+use isoscope_history::{
+    Builder, Datum, Draft, DraftTxn, History, Key, OpKind, Outcome, RawOp, Value, notation,
+};
 use proptest::prelude::*;
 use rayon::prelude::*;
 
@@ -151,6 +153,23 @@ fn an_empty_list_is_initial() {
     };
     assert!(initial("T1: r(x,[])") && initial("init=nil  T1: r(x,[])") && initial("T1: r(x,0)"));
     assert!(!initial("init(x)=[1]  T1: r(x,[])") && !initial("T1: r(x,[1])") && !initial("T1: r(x,nil)"));
+}
+
+/// Readers report these as errors; the builder has no other way to refuse them.
+#[test]
+fn the_builder_refuses_impossible_ranges() {
+    let is_refused = |low: i64, high: i64, rows: &[(i64, i64)]| {
+        let rows = rows.to_vec();
+        let build = move || {
+            let mut builder = Builder::new();
+            builder.session(0).txn().range(low, high, rows);
+        };
+        std::panic::catch_unwind(build).is_err()
+    };
+    assert!(!is_refused(2, 9, &[(2, 1), (9, 1)]));
+    assert!(is_refused(9, 2, &[]));
+    assert!(is_refused(2, 9, &[(10, 1)]));
+    assert!(is_refused(2, 9, &[(3, 1), (3, 2)]));
 }
 
 /// Two threads must never write to one place, even if a reader passes wrong counts.

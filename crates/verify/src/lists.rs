@@ -89,8 +89,7 @@ pub(super) fn neighbours(facts: &Facts<'_>) -> FxHashMap<(Key, Txn), Vec<Txn>> {
     for read in facts.present().flat_map(|txn| history.ops_of(txn)).filter(is_list) {
         let list = history.table().elements(read.value);
         let appended = list.strip_prefix(facts.initial_elements(read.key)).unwrap_or(list);
-        let mut held: FxHashMap<Value, u32> = FxHashMap::default();
-        appended.iter().for_each(|&element| *held.entry(element).or_default() += 1);
+        let held = counted(appended);
         let appends = appended.iter().filter(|element| held[element] == 1);
         let txns = appends.filter_map(|&element| facts.only_append(read.key, element));
         let txns: Vec<Txn> = txns.map(|append| history.txn_of(append)).collect();
@@ -131,13 +130,18 @@ pub(super) fn readable(facts: &Facts<'_>) -> Vec<bool> {
     readable
 }
 
-/// Whether a list holds no element more often than it was appended.
-fn holds_no_more(facts: &Facts<'_>, key: Key, appended: &[Value]) -> bool {
+/// How often a list holds each of its elements.
+fn counted(elements: &[Value]) -> FxHashMap<Value, u32> {
     let mut held: FxHashMap<Value, u32> = FxHashMap::default();
-    for &element in appended {
+    for &element in elements {
         *held.entry(element).or_default() += 1;
     }
-    held.iter().all(|(&element, &times)| times <= facts.times(key, element))
+    held
+}
+
+/// Whether a list holds no element more often than it was appended.
+fn holds_no_more(facts: &Facts<'_>, key: Key, appended: &[Value]) -> bool {
+    counted(appended).iter().all(|(&element, &times)| times <= facts.times(key, element))
 }
 
 /// PL-1: in every list that shows an order of writes, what it holds of each transaction stands together, in the order given.

@@ -6,6 +6,7 @@
 //! operations are removed.
 
 use isoscope_history::{Datum, NO_EVENT, NO_TIME, OpKind, Outcome, RangeRow, RawOp, Remap, Value, Values};
+use rustc_hash::FxHashSet;
 
 use crate::input::{Block, too_long};
 use crate::json::{self, Fault, Number, Scalar, Scanned, Scanner};
@@ -343,7 +344,7 @@ impl Scan {
 
     /// A list of keys with their values, of keys in a range where there is one.
     fn rows(&mut self, s: &mut Scanner<'_>, range: Option<(Value, Value)>) -> Scanned<Vec<(Value, Value)>> {
-        let mut rows = Vec::new();
+        let (mut rows, mut found) = (Vec::new(), FxHashSet::default());
         s.open(b'[', "a list of [key,value]")?;
         while s.more(b']')? {
             s.open(b'[', "[key,value]")?;
@@ -352,6 +353,9 @@ impl Scan {
             let key = self.plain_value(s, "a key that is not a list")?;
             if range.is_some_and(|(low, high)| self.values.is_outside(key, low, high)) {
                 return Err(Fault::wrong(at, "a row outside of its range", "a key inside of the range"));
+            }
+            if range.is_some() && !found.insert(key) {
+                return Err(Fault::wrong(at, "a key twice in one range read", "each key once"));
             }
             s.next(b']', "a value")?;
             rows.push((key, self.value(s)?));

@@ -186,7 +186,8 @@ fn build(flavour: Flavour, plan: &Plan) -> History {
                     OpKind::Delete => txn.delete(key),
                     OpKind::RangeRead => {
                         let is_number = |n: &Datum<'_>| !matches!(n, Datum::Text(_));
-                        let rows = list.iter().map(|&n| name(n)).filter(is_number);
+                        let keys: std::collections::BTreeSet<_> = list.iter().copied().collect();
+                        let rows = keys.into_iter().map(name).filter(is_number);
                         let all = (Datum::Int(i64::MIN), Datum::Nat(u64::MAX));
                         txn.range(all.0, all.1, rows.map(|key| (key, name(*value))))
                     }

@@ -1,10 +1,11 @@
-//! A certificate as a file: one JSON document per level, which another process can check on another day.
+//! A certificate as a file: one JSON document per level, which another process can check later.
 //!
-//! `docs/certificates.md` describes the format. The document names the history by its size and fingerprint, the conditions
-//! under which the history was judged, the level, the verdict, and the proof: a witness for *holds*, findings for *violated*.
-//! Transactions, operations and keys are numbers: their places in the history, counted from 0, session by session.
+//! `docs/certificates.md` describes the format. The document identifies the history by its size and
+//! fingerprint. It states the conditions under which the history was judged, the level, the verdict, and the
+//! proof: a witness for *holds*, findings for *violated*. Transactions, operations and keys are numbers:
+//! their positions in the history, counted from 0, session by session.
 //!
-//! Reading checks the form only. Whether the proof is right is for `isoscope-verify`, which refuses numbers that the history
+//! Reading checks only the form. `isoscope-verify` checks the proof, and refuses numbers that the history
 //! does not have.
 
 use std::borrow::Cow;
@@ -26,23 +27,23 @@ const LARGEST: u64 = 1 << 30;
 /// A verdict with its proof, and the history it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certificate {
-    /// The history, in figures.
+    /// The size and fingerprint of the history.
     pub subject: Subject,
-    /// How the history was judged.
+    /// The conditions under which the history was judged.
     pub conditions: Conditions,
     /// The level, the verdict and the proof. The verdict is not *unknown*.
     pub judgement: Judgement,
 }
 
-/// What a certificate says of its history. The figures are those of the history after [`Conditions::apply`].
+/// The size and fingerprint of a history after [`Conditions::apply`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Subject {
-    /// How many sessions it has.
+    /// The number of sessions.
     pub sessions: usize,
-    /// How many transactions.
+    /// The number of transactions.
     pub transactions: usize,
-    /// How many operations.
+    /// The number of operations.
     pub operations: usize,
     /// [`History::fingerprint`].
     #[serde(with = "hexadecimal")]
@@ -50,7 +51,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// The figures of a history.
+    /// The size and fingerprint of a history.
     pub fn of(history: &History) -> Subject {
         Subject {
             sessions: history.session_count(),
@@ -69,13 +70,13 @@ impl fmt::Display for Subject {
     }
 }
 
-/// How a history is judged.
+/// The conditions under which a history is judged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Conditions {
     /// When transactions of unknown outcome take effect.
     pub unknown: UnknownOrder,
-    /// Whether the database's timestamps are the real time of strict levels.
+    /// Whether the database's timestamps define the real-time order of strict levels.
     pub trust_timestamps: bool,
 }
 
@@ -86,13 +87,13 @@ pub enum UnknownOrder {
     /// Before the next transaction of its session.
     #[default]
     InOrder,
-    /// At any time after its invocation: its commit may still be on its way while its session goes on.
+    /// At any time after its invocation: its commit may still be in flight while its session continues.
     Late,
 }
 
 impl Conditions {
-    /// The history that is judged: range reads become reads of single keys, and transactions that may take effect late are
-    /// not ordered before their session's later ones.
+    /// The history that is judged: range reads become reads of single keys. With [`UnknownOrder::Late`], a
+    /// transaction of unknown outcome is not ordered before later transactions of its session.
     pub fn apply<'h>(&self, history: &'h History) -> Result<Cow<'h, History>, Limit> {
         let history = match self.unknown {
             UnknownOrder::Late => {
@@ -105,8 +106,8 @@ impl Conditions {
 }
 
 impl Certificate {
-    /// The certificate of a judgement on a history to which its conditions have been applied; `None` when the verdict is
-    /// *unknown*, which has no proof.
+    /// The certificate of a judgement. The conditions must already be applied to `history`. `None` if the
+    /// verdict is *unknown*, which has no proof.
     pub fn new(history: &History, conditions: Conditions, judgement: Judgement) -> Option<Certificate> {
         let subject = Subject::of(history);
         let unknown = matches!(judgement.verdict, Verdict::Unknown(_));
@@ -164,7 +165,8 @@ impl Certificate {
         Ok(Certificate { subject, conditions, judgement })
     }
 
-    /// Checks that the certificate is about a history, to which its conditions have been applied.
+    /// Checks that the certificate is about this history. The conditions must already be applied to
+    /// `history`.
     pub fn check_subject(&self, history: &History) -> Result<(), CertificateError> {
         let found = Subject::of(history);
         if found == self.subject {
@@ -174,7 +176,7 @@ impl Certificate {
     }
 }
 
-/// Why a certificate is refused before its proof is looked at.
+/// The reason why a certificate is refused before its proof is checked.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum CertificateError {
@@ -184,24 +186,24 @@ pub enum CertificateError {
     TooLarge,
     /// It is JSON of another kind.
     NoCertificate,
-    /// It is of a version that this program does not know.
+    /// This program does not support its version.
     Version(Option<u64>),
-    /// It is no JSON, is cut off, or has other fields than a certificate.
+    /// It is not JSON, is truncated, or does not have the fields of a certificate.
     Malformed {
         /// The line, from 1.
         line: usize,
-        /// The column, from 1.
+        /// The column, from 1; 0 if the file is empty.
         column: usize,
         /// What is wrong.
         message: String,
     },
-    /// The proof does not belong to the verdict: *holds* has a witness and no findings, *violated* the reverse.
+    /// The proof does not match the verdict: *holds* needs a witness and no findings, *violated* the reverse.
     Proof(Word),
     /// It is about another history.
     Foreign {
         /// The history that the certificate is about.
         expected: Subject,
-        /// The one at hand.
+        /// The history that was given.
         found: Subject,
     },
 }
@@ -210,7 +212,7 @@ impl CertificateError {
     #[allow(clippy::needless_pass_by_value, reason = "the shape that map_err wants")]
     fn malformed(error: serde_json::Error) -> CertificateError {
         let text = error.to_string();
-        // The place has fields of its own.
+        // `line` and `column` carry the position.
         let message = text.rsplit_once(" at line ").map_or(text.as_str(), |(message, _)| message).to_owned();
         CertificateError::Malformed { line: error.line(), column: error.column(), message }
     }
@@ -246,7 +248,7 @@ impl fmt::Display for CertificateError {
 
 impl std::error::Error for CertificateError {}
 
-/// What the field `isoscope` says.
+/// The value of the field `isoscope`.
 const KIND: &str = "certificate";
 
 /// The verdicts that have a proof.
@@ -259,14 +261,14 @@ pub enum Word {
     Violated,
 }
 
-/// The first fields, which say how to read the others.
+/// The fields that determine how to read the others.
 #[derive(Deserialize)]
 struct Head {
     isoscope: Option<String>,
     version: Option<u64>,
 }
 
-/// The file.
+/// The fields of the file.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document<'a> {
@@ -284,7 +286,7 @@ struct Document<'a> {
     findings: Option<Cow<'a, [Finding]>>,
 }
 
-/// The initial state is `"initial"`, a transaction its number.
+/// The initial state is `"initial"`; a transaction is its number.
 impl Serialize for Node {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -313,7 +315,7 @@ impl<'de> Deserialize<'de> for Node {
     }
 }
 
-/// A number of 64 bits, which not every reader of JSON takes as a number.
+/// A 64-bit number as a string: many JSON readers lose precision beyond 53 bits.
 mod hexadecimal {
     use serde::{Deserialize as _, Deserializer, Serializer, de};
 

@@ -1,10 +1,10 @@
-//! What a verdict carries so that nobody has to believe it.
+//! The proof that a verdict carries, so that it can be checked without trusting the engine.
 //!
-//! *Holds* comes with a [`Witness`]: a commit order, the snapshots, and the writers chosen for reads that have
-//! several. *Violated* comes with anomalies, and each of those with its [`Evidence`]: a read that no order can
-//! mend, two reads that contradict each other, a cycle of edges of which every one has a reason ([`Why`]) that can
-//! be looked up in the history, or a [`Proof`] by cases, every one of which ends in such a cycle. `verify` looks
-//! them up, and shares no code with the engines.
+//! *Holds* carries a [`Witness`]: a commit order, the snapshots, and the chosen writers of ambiguous reads.
+//! *Violated* carries anomalies, each with its [`Evidence`]: a read that is wrong in every order, two reads
+//! that contradict each other, a cycle of edges, or a [`Proof`] by cases in which every case ends in a cycle.
+//! Every edge has a reason ([`Why`]) that can be looked up in the history. The crate `isoscope-verify` checks
+//! all this, and shares no code with the engines.
 
 mod file;
 
@@ -16,7 +16,7 @@ use isoscope_history::{Key, Op, Txn};
 use isoscope_levels::{Anomaly, Level};
 use serde::{Deserialize, Serialize};
 
-/// A transaction, or the initial state, which is the transaction before all others.
+/// A transaction, or the initial state, which counts as a transaction before all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Node {
     /// The transaction that wrote every key's initial value.
@@ -25,7 +25,7 @@ pub enum Node {
     Txn(Txn),
 }
 
-/// One transaction comes before another in every commit order.
+/// One transaction precedes another in every commit order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Edge {
@@ -43,43 +43,43 @@ pub struct Edge {
 pub enum Why {
     /// `from` is earlier in the same session, or it is the initial state.
     Session,
-    /// `to` reads from `from`: the read, an operation of `to`.
+    /// `to` reads from `from`.
     ReadFrom {
-        /// The read.
+        /// The read, an operation of `to`.
         read: Op,
     },
-    /// Two neighbours in a list that somebody read: the last element of `from`'s appends and the first of
+    /// Two adjacent elements of a list that a transaction read: the last of `from`'s appends and the first of
     /// `to`'s.
     Versions {
         /// The read that returned the list.
         read: Op,
-        /// Where in the list `to`'s element is.
+        /// The index of `to`'s element in the list.
         index: u32,
     },
-    /// A list that somebody read ends with an element of `from` and does not hold one that `to` appended: so
-    /// it was appended later.
+    /// A list that a transaction read ends with an element of `from` and lacks an append of `to`. So `to`
+    /// appended it later.
     Missing {
         /// The read that returned the list.
         read: Op,
-        /// The append that is not in it.
+        /// The append that the list lacks.
         append: Op,
     },
     /// `from` had returned to its client before `to` was invoked.
     RealTime,
-    /// `from` and `to` both write the key, `from` first: the alternative of a [`Choice`] that is assumed here.
+    /// `from` and `to` both write the key, `from` first. This is the assumed alternative of a [`Choice`].
     Overwritten {
         /// The key.
         key: Key,
     },
-    /// `from` read a version of a key that `to` overwrote, at once or later (an anti-dependency). That it did is
-    /// known when the version is the initial one, when a list that was read does not hold what `to` appended, and
-    /// where it is assumed that the writer of the version comes before `to`.
+    /// An anti-dependency: `from` read a version of a key that `to` overwrote, immediately or later. The
+    /// overwrite is known in three cases: the version is the initial one, it is a list that lacks an append
+    /// of `to`, or the writer of the version is known or assumed to precede `to`.
     Misses {
         /// The read, an operation of `from`.
         read: Op,
     },
-    /// Forced: a third transaction reads a key from `to` although it must have seen `from`, which writes the
-    /// same key. It can only be right if `to` overwrote `from`.
+    /// A third transaction reads a key from `to`, although it must have seen `from`, which writes the same
+    /// key. So `to` must have overwritten `from`.
     Forced {
         /// The read, an operation of the third transaction; it reads from `to`.
         read: Op,
@@ -88,27 +88,27 @@ pub enum Why {
     },
 }
 
-/// Why a reader must have seen a transaction: the left-hand side of the level's axiom.
+/// Why a reader must have seen a transaction: the premise of the level's axiom.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Seen {
-    /// It reads from it: the read, an operation of the reader.
+    /// The reader reads from it, by this operation.
     Read(Op),
-    /// It is earlier in the reader's session.
+    /// It precedes the reader in the same session.
     Session,
     /// A path of session and read-from edges leads from it to the reader.
     Causal(Vec<Edge>),
 }
 
-/// What shows that an anomaly is there.
+/// The evidence for an anomaly.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Evidence {
-    /// A read that is wrong whatever the order, and the write it returned, if anybody wrote it.
+    /// A read that is wrong in every order.
     Read {
         /// The read.
         read: Op,
-        /// The write whose value it returned.
+        /// The write whose value it returned, if there is one.
         write: Option<Op>,
     },
     /// Two reads of one key that cannot both be right.
@@ -123,12 +123,13 @@ pub enum Evidence {
     Cycle(Vec<Edge>),
     /// Every way to choose writers and version orders leads to a cycle.
     Cases(Proof),
-    /// Whoever appended what lists hold, and whoever took effect, the level is violated.
+    /// The level is violated for every possible append behind a list element and every possible outcome.
     Worlds(Worlds),
 }
 
 impl Evidence {
-    /// What shows an anomaly in the world that it is named after; this itself where there is one world.
+    /// The evidence in the world that the anomaly is named after; the evidence itself if there is only one
+    /// world.
     pub fn main(&self) -> &Evidence {
         match self {
             Evidence::Worlds(worlds) => {
@@ -140,26 +141,27 @@ impl Evidence {
     }
 }
 
-/// A proof that a level is violated whatever is true of what only lists and outcomes leave open.
+/// A proof that a level is violated in every world: for every possible append behind a list element, and
+/// every possible outcome of a transaction.
 ///
-/// A tree, like a [`Proof`]: inner nodes go through the answers to a [`Question`], and each answer makes another history of
-/// the one at hand, in which less is open. Leaves say why the level is violated in the history that the answers on the
-/// way from the root have made.
+/// A tree, like a [`Proof`]. An inner node has one child per answer to a [`Question`], and each answer
+/// produces another history in which less is open. A leaf shows why the level is violated in the history that
+/// the answers above it produce.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Worlds {
-    /// The nodes; the first is the root, and children stand after their parents.
+    /// The nodes. The first is the root, and children follow their parents.
     pub cases: Vec<World>,
 }
 
 impl Worlds {
-    /// The violation that the whole is named after.
+    /// The violation that the proof is named after.
     pub fn main(&self) -> Option<&Finding> {
         self.main_leaf().map(|(_, finding)| finding)
     }
 
-    /// The leaf that the whole is named after, with its number: the last that shows a cycle, or where none does the last. A read
-    /// that is wrong in one world often says no more than that this world is not the real one.
+    /// The leaf that the proof is named after, with its number: the last one that shows a cycle, or the last
+    /// leaf if none does. A wrong read in one world often only means that this world is not the real one.
     pub fn main_leaf(&self) -> Option<(usize, &Finding)> {
         let is_cycle =
             |instance: &Instance| matches!(instance.evidence, Evidence::Cycle(_) | Evidence::Cases(_));
@@ -172,7 +174,7 @@ impl Worlds {
         leaves().find(|(_, finding)| finding.instances.iter().any(is_cycle)).or_else(|| leaves().next())
     }
 
-    /// How many leaves there are.
+    /// The number of leaves.
     pub fn leaves(&self) -> usize {
         self.cases.iter().filter(|case| !matches!(case, World::Open { .. })).count()
     }
@@ -182,32 +184,32 @@ impl Worlds {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum World {
-    /// The level is violated here, with one instance to show it.
+    /// The level is violated here; the finding has one instance.
     Violated(Finding),
-    /// A question is open, and no answer helps.
+    /// Every answer to an open question leads to a violation.
     Open {
         /// The question.
         question: Question,
-        /// For each of its answers, in their order, the node that says why it is none.
+        /// For each answer, in order, the node that refutes it.
         cases: Vec<u32>,
     },
 }
 
-/// Something that a history leaves open.
+/// A question that a history leaves open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Question {
-    /// Which append an element of a list is. With an answer, the append and the element, wherever it is at this place of a list
-    /// of this key, are set apart from all others of the same value.
+    /// Which append an element of a list is. An answer gives a value of its own to the append, and to the
+    /// element in every list of the key with the same prefix.
     Element {
         /// A read that returned the list.
         read: Op,
-        /// Where in the list the element is.
+        /// The index of the element in the list.
         index: u32,
-        /// All appends that it may be.
+        /// All appends that it may be, the first of each transaction.
         appends: Vec<Op>,
     },
-    /// Whether a transaction of unknown outcome took effect: it did, or it did not.
+    /// Whether a transaction of unknown outcome took effect. The first answer is that it did.
     Outcome {
         /// The transaction.
         txn: Txn,
@@ -216,12 +218,12 @@ pub enum Question {
 
 /// A proof by cases that no choice of writers and version orders satisfies a level.
 ///
-/// A tree: inner nodes distinguish the alternatives of a [`Choice`], one of which must be true, and leaves are cycles
-/// that the level forbids. The edges of a cycle may use what was assumed on the way from the root to it.
+/// A tree. An inner node has one child per alternative of a [`Choice`], one of which must be true. A leaf is
+/// a cycle that the level forbids. Its edges may use the assumptions above it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Proof {
-    /// The nodes; the first is the root, and children stand after their parents.
+    /// The nodes. The first is the root, and children follow their parents.
     pub cases: Vec<Case>,
 }
 
@@ -231,29 +233,30 @@ pub struct Proof {
 pub enum Case {
     /// A cycle that the level forbids.
     Cycle(Vec<Edge>),
-    /// One of the alternatives of a choice must be true, and none can be.
+    /// One of the alternatives of a choice must be true, and every one is refuted.
     Split {
         /// The choice.
         choice: Choice,
-        /// For each of its alternatives, in their order, the node that refutes it.
+        /// For each alternative, in order, the node that refutes it.
         cases: Vec<u32>,
     },
 }
 
-/// A question that every explanation of a history answers in one of several ways.
+/// A case split: every explanation of the history takes one of several alternatives.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Choice {
-    /// Which write a read returned. To assume an alternative gives the read this source, and the edge
-    /// [`Why::ReadFrom`]; if the writer's outcome is unknown, it is assumed to have committed.
+    /// Which write a read returned. An alternative gives the read this source, and the edge
+    /// [`Why::ReadFrom`]. If the outcome of the writer is unknown, the alternative also assumes that it
+    /// committed.
     Source {
         /// The read.
         read: Op,
         /// All its possible writers, the initial state first.
         writers: Vec<Node>,
     },
-    /// Which of two writers of a key was first. To assume the first alternative gives the edge
-    /// [`Why::Overwritten`] from `first` to `second`, and to assume the second, the one from `second` to `first`.
+    /// Which of two writers of a key was first. The first alternative gives the edge [`Why::Overwritten`]
+    /// from `first` to `second`, the second alternative the reverse edge.
     Versions {
         /// The key.
         key: Key,
@@ -268,9 +271,9 @@ pub enum Choice {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Against {
-    /// The causal order: sessions and reads-from alone.
+    /// The causal order: session order and read-from alone.
     Causal,
-    /// The commit order: other forced edges are needed to show it.
+    /// The commit order: it also takes edges forced by an axiom or by version order.
     Commit,
 }
 
@@ -278,10 +281,10 @@ pub enum Against {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    /// What shows it.
+    /// The evidence.
     pub evidence: Evidence,
-    /// Which strongly connected component it lies in, numbered from 0 for each level. Anomalies inside
-    /// transactions have none.
+    /// The strongly connected component that it lies in, numbered from 0 per level. `None` for anomalies
+    /// inside a transaction.
     pub component: Option<u32>,
 }
 
@@ -292,9 +295,9 @@ pub enum Through {
     /// Nothing.
     #[default]
     Dependencies,
-    /// The order of a session.
+    /// Session order.
     Sessions,
-    /// Real time.
+    /// Real-time order.
     RealTime,
 }
 
@@ -302,88 +305,89 @@ pub enum Through {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Finding {
-    /// What it is.
+    /// The anomaly.
     pub anomaly: Anomaly,
-    /// The order it contradicts, for the anomalies that come in both forms.
+    /// The order it contradicts, for anomalies that exist in both forms.
     pub against: Option<Against>,
     /// What its cycles need besides reads and writes.
     pub through: Through,
-    /// How many there are.
+    /// The number of occurrences.
     pub count: u64,
-    /// Whether there may be more: the search for others ended early.
+    /// Whether there may be more, because the search stopped early.
     pub at_least: bool,
-    /// In how many strongly connected components they lie.
+    /// The number of strongly connected components they lie in.
     pub components: u64,
-    /// Some of them, the shortest evidence first and one of each component before the second of any.
+    /// Some occurrences: the shortest evidence first, and one of each component before a second of any.
     pub instances: Vec<Instance>,
 }
 
-/// What shows that a level holds.
+/// The proof that a level holds.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Witness {
-    /// The commit order, of exactly the transactions that took effect, where the level's definition asks for one.
+    /// The commit order of exactly the transactions that took effect, if the level needs one.
     pub order: Option<Arc<[Txn]>>,
-    /// For prefix and snapshot isolation: for each transaction of the order, how many transactions at the beginning
-    /// of the order its snapshot holds. It holds no other.
+    /// For prefix and snapshot isolation: for each transaction of the order, how many of the first
+    /// transactions its snapshot contains. It contains no other.
     pub snapshots: Option<Arc<[u32]>>,
-    /// For reads with several possible writers, by operation, the one chosen. Left out where the order says it:
-    /// where a transaction sees all before it or a snapshot.
+    /// The chosen writer of each read that has several possible writers, by operation. Empty if the order
+    /// determines the writers: at levels where a transaction sees all transactions before it, or a snapshot.
     pub sources: Arc<[(Op, Node)]>,
 }
 
 impl Witness {
-    /// A commit order that says everything.
+    /// A witness that needs only a commit order.
     pub fn order(order: Arc<[Txn]>) -> Witness {
         Witness { order: Some(order), ..Witness::default() }
     }
 }
 
-/// The answer for one level.
+/// The verdict on one level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The history satisfies the level.
     Holds(Witness),
-    /// It does not.
+    /// The history violates the level.
     Violated(Vec<Finding>),
-    /// It could not be decided.
+    /// The level could not be decided.
     Unknown(Unknown),
 }
 
-/// Why a level could not be decided.
+/// The reason why a level could not be decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unknown {
-    /// No read of a transaction that took effect can be related to a write: nothing was read, or no write took effect and
-    /// every read returned the initial value.
+    /// No read of a transaction that took effect can be related to a write: there are no reads, or no write
+    /// took effect and every read returned the initial value.
     NothingToCheck,
-    /// So many reads have several possible writers, and there are more choices than are gone through: of who appended the
-    /// elements of lists, or in one corner of cut isolation of who took effect (`cut.rs`). The first such read.
+    /// Reads have several possible writers, with more combinations than the checker tries. The combinations
+    /// are of appends behind list elements, or for some histories at cut isolation of unknown outcomes
+    /// (`cut.rs`).
     Ambiguous {
-        /// How many.
+        /// The number of such reads.
         reads: u64,
-        /// The first.
+        /// The first such read.
         first: Op,
     },
-    /// So many operations are of a kind the engines cannot judge (range reads, keys that are a register to
-    /// some and a list to others). The first such operation.
+    /// The engines do not support some operations: range reads, and keys used both as a register and as a
+    /// list.
     Unsupported {
-        /// How many.
+        /// The number of such operations.
         operations: u64,
-        /// The first.
+        /// The first such operation.
         first: Op,
     },
     /// A limit was reached.
     Limit(Limit),
 }
 
-/// A limit that ends a search without an answer.
+/// A limit that ended a search without an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Limit {
-    /// Time is up.
+    /// The time limit.
     Time,
-    /// Too much memory is in use.
+    /// The memory limit.
     Memory,
-    /// No order exists, says the search, but the proof has too many cases to be written down.
+    /// The search found that no order exists, but the proof has too many cases to write down.
     Proof,
 }
 
@@ -394,6 +398,6 @@ pub struct Judgement {
     pub level: Level,
     /// The verdict.
     pub verdict: Verdict,
-    /// The weaker level whose violation decided this one, when it was not decided by itself.
+    /// The weaker level whose violation implies this one, if this level was not checked itself.
     pub implied_by: Option<Level>,
 }

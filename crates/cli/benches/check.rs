@@ -1,14 +1,14 @@
-//! How long a check takes, from a text file to the verdict, beside the best published checker.
+//! The time of a check from a text file to the verdict, compared with the best published checker.
 //!
 //! ```text
 //! cargo bench -p isoscope-cli              the histories of the first three rows, growth, threads
 //! cargo bench -p isoscope-cli -- --full    and one of 50 million operations (1.4 GB of text, some minutes)
 //! ```
 //!
-//! Histories are made by `isoscope generate` and checked by a fresh process each time; wall times are the median of
-//! nine runs. AWDIT's CPU times (it has one thread) were measured on a machine on which `sha256sum`
-//! of the file of the third row takes 1.35 s of CPU; the times it would take here are those times the ratio of
-//! this machine's `sha256sum` to that.
+//! `isoscope generate` produces the histories, and a fresh process checks each. Wall times are the median of
+//! nine runs. AWDIT's CPU times (it has one thread) were measured on a machine on which `sha256sum` of the
+//! file of the third row takes 1.35 s of CPU. They are scaled by the ratio of this machine's `sha256sum` time
+//! to that.
 #![allow(clippy::print_stdout, reason = "a benchmark is a program")]
 
 mod measure;
@@ -19,11 +19,11 @@ use std::time::Instant;
 
 use measure::{ISOSCOPE, median, typical};
 
-/// What `sha256sum` of the third row's file takes where the other checkers were measured.
+/// The CPU time of `sha256sum` of the third row's file, in seconds, on the machine where AWDIT was measured.
 const SHA256_THERE: f64 = 1.35;
 const LEVELS: [&str; 3] = ["read-committed", "read-atomic", "causal"];
 
-/// A history, and what AWDIT takes for it: seconds of CPU at each level, megabytes at most.
+/// A history, and AWDIT's figures for it: CPU seconds at each level, and peak memory in megabytes.
 struct Row {
     name: &'static str,
     sessions: u32,
@@ -132,7 +132,7 @@ fn compare(rows: &[Row], files: &[PathBuf], factor: Option<f64>) {
     }
 }
 
-/// At 100 sessions, the time for an operation must not grow with their number.
+/// At 100 sessions, the time per operation must not grow with the number of operations.
 fn grow(directory: &Path) {
     println!("\n{:>12} {:>15} {:>7} {:>7} {:>7}", "operations", "level", "wall s", "CPU s", "ns/op");
     for txns in [1_250, 2_500, 5_000, 10_000] {

@@ -1,13 +1,13 @@
-//! How long the strong levels take, from a file to the verdict, beside VeriStrong.
+//! The time of the strong levels from a file to the verdict, compared with VeriStrong.
 //!
 //! ```text
-//! cargo bench -p isoscope-cli --bench strong              the published histories, where they are beside the project, and growth
+//! cargo bench -p isoscope-cli --bench strong              the published histories, if they are next to the project, and growth
 //! cargo bench -p isoscope-cli --bench strong -- --full    and 100,000 transactions with repeated values, one million of
 //!                                                     read-modify-writes
 //! ```
 //!
-//! Every check is a fresh process; wall times are the median of nine runs. VeriStrong's CPU times were measured on a
-//! machine like the one this was written on; its histories are not part of the project.
+//! Every check is a fresh process. Wall times are the median of nine runs. VeriStrong's CPU times were
+//! measured on a machine like the one this was written on. Its histories are not part of the project.
 #![allow(clippy::print_stdout, reason = "a benchmark is a program")]
 
 mod measure;
@@ -18,7 +18,7 @@ use std::process::Command;
 use measure::{ISOSCOPE, Measured, ending, typical};
 use serde_json::Value;
 
-/// A published history, and what VeriStrong takes to see that it is serializable: seconds of CPU.
+/// A published history, and the CPU seconds that VeriStrong takes to find it serializable.
 const PUBLISHED: [(&str, Option<f64>); 9] = [
     ("tpcc-10k", Some(1.4)),
     ("twitter-10k", Some(4.6)),
@@ -26,7 +26,7 @@ const PUBLISHED: [(&str, Option<f64>); 9] = [
     ("RH-10k/hist-00000", Some(3.7)),
     ("BL-10k/hist-00000", Some(52.8)),
     ("WH-10k/hist-00000", Some(136.0)),
-    // No answer in that time.
+    // No answer within this time.
     ("HD-10k/hist-00000", Some(297.0)),
     ("blindw-rw-10000", Some(39.9)),
     ("blindw-rw-12000", Some(67.1)),
@@ -76,7 +76,7 @@ fn published(corpus: &Path) {
     println!("geometric mean: {mean:.0} times faster, CPU to CPU\n");
 }
 
-/// Time must not grow much faster than transactions, nor with sessions.
+/// The time must not grow much faster than the number of transactions, nor with the number of sessions.
 fn grow(directory: &Path) {
     println!("{:>12} {:>9} {:>7} {:>7} {:>8}", "transactions", "sessions", "SER s", "SI s", "peak MB");
     for (txns, sessions) in [(5_000, 25), (10_000, 25), (20_000, 25), (20_000, 50), (20_000, 100)] {
@@ -100,7 +100,8 @@ fn grow(directory: &Path) {
     println!();
 }
 
-/// Shapes that have been slow, each at two sizes: with four times the transactions, time must be about four times as much.
+/// Workloads that were slow before, each at two sizes: four times the transactions must take about four times
+/// as long.
 fn shapes(directory: &Path) {
     println!(
         "{:<42} {:>12} {:>7} {:>7} {:>8} {:>7}",
@@ -158,7 +159,7 @@ fn scale(directory: &Path) {
     line("1,000,000 read-modify-write transactions, 6 M ops", "serializable", &measured);
 }
 
-/// How large a generated history is.
+/// The size of a generated history.
 struct Size {
     sessions: u32,
     txns: u32,
@@ -183,7 +184,7 @@ fn generate_as(format: &str, file: &Path, level: &str, size: &Size) {
     assert!(status.success(), "isoscope generate failed");
 }
 
-/// What each stage took and settled, as the check tells it.
+/// The name and time of each stage, from the JSON report.
 fn stages(file: &Path, level: &str) -> String {
     let output = Command::new(ISOSCOPE)
         .args(["-q", "check", "--format", "json", "--level", level])
@@ -192,9 +193,9 @@ fn stages(file: &Path, level: &str) -> String {
         .expect("isoscope runs");
     let report: Value = serde_json::from_slice(&output.stdout).expect("the report is JSON");
     let stages = report["levels"][0]["stages"].as_array().cloned().unwrap_or_default();
-    let tell = |stage: &Value| {
+    let line = |stage: &Value| {
         let name = stage["stage"].as_str().unwrap_or_default();
         format!("{name} {:.3} s", stage["seconds"].as_f64().unwrap_or_default())
     };
-    stages.iter().map(tell).collect::<Vec<_>>().join(", ")
+    stages.iter().map(line).collect::<Vec<_>>().join(", ")
 }

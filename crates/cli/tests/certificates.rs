@@ -59,9 +59,9 @@ fn conditions_are_part_of_the_certificate() {
     assert_eq!(isoscope(d.path(), "verify late.txt proofs/serializable.json").code, 1);
 }
 
-/// A certificate that is not the one that was written is refused, and the others are looked at all the same.
+/// A changed certificate is refused, and the other certificates are still checked.
 #[test]
-fn a_certificate_that_was_changed_is_refused() {
+fn a_changed_certificate_is_refused() {
     for (level, from, to, why) in [
         ("serializable", "\"version\":1", "\"version\":2", "has version 2; this program reads version 1"),
         ("serializable", "\"certificate\"", "\"history\"", "this is no certificate"),
@@ -92,7 +92,7 @@ fn a_certificate_that_was_changed_is_refused() {
 }
 
 #[test]
-fn a_certificate_that_was_cut_off_is_refused() {
+fn a_truncated_certificate_is_refused() {
     let d = certified();
     let path = d.path().join("proofs/serializable.json");
     let text = fs::read_to_string(&path).unwrap();
@@ -115,7 +115,7 @@ fn a_certificate_of_another_history_is_refused() {
 }
 
 #[test]
-fn what_cannot_be_read_is_255() {
+fn unreadable_files_exit_with_255() {
     let d = certified();
     let run = isoscope(d.path(), "verify skew.txt proofs/none.json proofs/serializable.json");
     assert_eq!(run.code, 255, "{run:?}");
@@ -125,7 +125,7 @@ fn what_cannot_be_read_is_255() {
 }
 
 #[test]
-fn a_level_that_is_unknown_has_no_certificate() {
+fn an_unknown_level_has_no_certificate() {
     let d = directory();
     // No write takes effect, so there is nothing to check.
     fs::write(d.path().join("reads.txt"), "T1: r(x,0)\n").unwrap();
@@ -152,7 +152,7 @@ fn certificates_of_another_history_are_not_overwritten() {
 }
 
 #[test]
-fn several_histories_have_directories_of_their_own() {
+fn each_of_several_histories_has_its_own_directory() {
     let d = directory();
     let run = isoscope(d.path(), "check --level ser --certificates proofs skew.txt other.txt ./skew.txt");
     assert_eq!(run.code, 1, "{run:?}");

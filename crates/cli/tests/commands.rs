@@ -19,7 +19,7 @@ fn directory(files: &[(&str, &str)]) -> TempDir {
 const SMALL: &str = "w(1,7,0,1)\nr(1,7,1,2)\nr(2,0,1,2)\n";
 
 #[test]
-fn no_command_and_bad_usage_are_254_and_help_is_0() {
+fn invalid_usage_exits_with_254_and_help_with_0() {
     let d = directory(&[]);
     for args in [
         "",
@@ -53,7 +53,7 @@ fn help_takes_a_command() {
     assert!(check.contains("[default: 60s for each level]"), "{check}");
 }
 
-/// Issue 12, 16: what has a fixed set of names is completed, and yet takes what the set does not have.
+/// Options with a set of names complete them, and still parse values such as `lost-update=2`. Issue 12, 16.
 #[test]
 fn names_of_values_are_completed() {
     let d = directory(&[]);
@@ -78,7 +78,7 @@ fn names_of_values_are_completed() {
 }
 
 #[test]
-fn stats_tells_what_is_in_a_history() {
+fn stats_describes_a_history() {
     let d = directory(&[("h.txt", SMALL)]);
     let run = isoscope(d.path(), "stats h.txt");
     assert_eq!(run.code, 0);
@@ -94,7 +94,7 @@ fn stats_tells_what_is_in_a_history() {
 }
 
 #[test]
-fn stats_speaks_json() {
+fn stats_has_a_json_form() {
     let d = directory(&[("h.txt", SMALL), ("bad.txt", "w(1\n")]);
     let one: serde_json::Value =
         serde_json::from_str(&isoscope(d.path(), "stats --format json h.txt").out).unwrap();
@@ -108,7 +108,7 @@ fn stats_speaks_json() {
         several.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines[0]["problems"][0]["line"], 1);
     assert_eq!(lines[0]["problems"][0]["column"], 4);
-    assert_eq!(lines[1]["operations"], 3, "the readable file is still told about");
+    assert_eq!(lines[1]["operations"], 3, "the readable file is still reported");
 }
 
 #[test]
@@ -131,7 +131,7 @@ error: the line ends inside an event
 }
 
 #[test]
-fn input_that_is_no_history_is_255_and_says_why() {
+fn unreadable_input_exits_with_255_and_a_reason() {
     let d = directory(&[("empty", ""), ("text", "hello\n"), ("binary", "\0\u{1}\0\u{1}\0\0\0")]);
     fs::create_dir(d.path().join("dir")).unwrap();
     for (file, why) in [
@@ -170,7 +170,7 @@ fn standard_input_and_compression_are_transparent() {
 }
 
 #[test]
-fn convert_writes_whole_files_or_none_and_says_what_is_lost() {
+fn convert_writes_whole_files_or_none_and_reports_losses() {
     let d = directory(&[("h", "T1: w(x,1)  T2?: r(x,1)  T3: a(l,1)"), ("r", "T1@0-1: w(x,1)  T2?: w(x,2)")]);
     let run = isoscope(d.path(), "convert h -o out.txt");
     assert_eq!(run.code, 254);
@@ -191,7 +191,7 @@ fn convert_writes_whole_files_or_none_and_says_what_is_lost() {
 }
 
 #[test]
-fn every_writable_format_takes_a_generated_history_and_gives_it_back() {
+fn every_writable_format_round_trips_a_generated_history() {
     let d = directory(&[]);
     let generate = "generate --sessions 3 --txns 5 --seed 1 -o h.jsonl --aborts 0.1";
     assert_eq!(isoscope(d.path(), generate).code, 0);
@@ -210,7 +210,7 @@ fn every_writable_format_takes_a_generated_history_and_gives_it_back() {
 }
 
 #[test]
-fn generate_is_a_function_of_its_options() {
+fn generate_depends_only_on_its_options() {
     let d = directory(&[]);
     let args = "generate --sessions 2 --txns 3 --level si --to notation --inject write-skew=2 --seed";
     let one = isoscope(d.path(), &format!("{args} 1"));
@@ -219,7 +219,7 @@ fn generate_is_a_function_of_its_options() {
     assert_ne!(one.out, isoscope(d.path(), &format!("{args} 2")).out);
     assert!(
         isoscope(d.path(), "generate --to notation").err.contains("note: --seed "),
-        "a seed by chance is told"
+        "a random seed is printed"
     );
     for bad in [
         "--keys 0",
@@ -248,7 +248,7 @@ fn the_manual_and_completions_cover_every_command() {
 }
 
 #[test]
-fn colours_are_for_terminals_unless_asked_for() {
+fn colours_need_a_terminal_or_a_flag() {
     let d = directory(&[("h.txt", SMALL)]);
     assert!(!isoscope(d.path(), "stats h.txt").out.contains('\u{1b}'));
     assert!(isoscope(d.path(), "stats h.txt --color always").out.contains('\u{1b}'));
@@ -256,7 +256,7 @@ fn colours_are_for_terminals_unless_asked_for() {
 
 /// A pipe that is closed early is not an error.
 #[test]
-fn a_reader_that_goes_away_is_no_failure() {
+fn a_closed_pipe_is_not_a_failure() {
     let d = directory(&[]);
     let script =
         format!("'{}' generate --txns 20000 --seed 1 2>&1 | head -n 1", env!("CARGO_BIN_EXE_isoscope"));
@@ -267,7 +267,7 @@ fn a_reader_that_goes_away_is_no_failure() {
     assert!(!text.contains("error"), "{text}");
 }
 
-/// Pipes and devices can be opened only once, and links stay links.
+/// Pipes and devices can be opened only once. A link is written through and stays a link.
 #[test]
 #[cfg(unix)]
 fn pipes_are_read_whole_and_links_are_written_through() {
@@ -281,14 +281,14 @@ fn pipes_are_read_whole_and_links_are_written_through() {
     };
     let piped = script("mkfifo p; cat h.txt > p & isoscope -q stats --format concise p");
     assert_eq!(piped, "p: 2 sessions, 2 transactions, 3 operations, 2 keys, 66.7 % reads\n");
-    let told = script("cat h.txt | isoscope -q stats --format concise /dev/stdin");
-    assert!(told.contains("3 operations"), "{told}");
+    let output = script("cat h.txt | isoscope -q stats --format concise /dev/stdin");
+    assert!(output.contains("3 operations"), "{output}");
     script("ln -s target.txt link.txt; isoscope -q convert h.txt -o link.txt");
     assert!(d.path().join("link.txt").is_symlink());
     assert!(fs::read_to_string(d.path().join("target.txt")).unwrap().contains("w(1,7,"));
 }
 
-/// Found by trying to break it: every one of these was accepted or changed in silence.
+/// Contradictory input is an error. Earlier versions accepted each of these or changed it silently.
 #[test]
 fn contradictions_are_errors() {
     let d = directory(&[
@@ -314,14 +314,14 @@ fn contradictions_are_errors() {
 }
 
 #[test]
-fn a_jepsen_store_is_its_history_whatever_lies_beside_it() {
+fn a_jepsen_directory_may_hold_other_files() {
     let d = directory(&[("history.edn", "{:type :ok :process 0 :value [[:w 1 1]]}\n"), ("T0.log", "S")]);
     assert!(isoscope(d.path(), "stats .").out.contains("Jepsen"));
 }
 
-/// Found by review: each of these changed or lost something in silence.
+/// Losses are reported. Earlier versions changed or lost each of these silently.
 #[test]
-fn nothing_is_changed_in_silence() {
+fn every_change_is_reported() {
     let d = directory(&[
         ("duplicate", "T1: w(1,1) ; T2: w(1,2) ; T3: r(1,1)  T4?: w(1,1)"),
         ("twins", "T1?: w(1,1) r(9,77)  T2?: w(1,1)  T3: r(1,1)"),
@@ -391,7 +391,7 @@ fn levels_are_listed_and_drawn() {
 }
 
 #[test]
-fn levels_speak_json() {
+fn levels_has_a_json_form() {
     let d = directory(&[]);
     let json: serde_json::Value =
         serde_json::from_str(&isoscope(d.path(), "levels --format json").out).unwrap();
@@ -440,7 +440,7 @@ fn every_topic_is_explained() {
 }
 
 #[test]
-fn unknown_names_are_254_and_get_the_nearest_one() {
+fn unknown_names_exit_with_254_and_a_suggestion() {
     let d = directory(&[]);
     for (args, message) in [
         ("explain serialisable", "is called `serialisable`; did you mean `serializable`?"),

@@ -1,4 +1,5 @@
-//! `check --format elle` beside what Elle's own tests and documentation say of the same histories: names, shapes, models.
+//! `check --format elle` compared with Elle's own tests and documentation on the same histories: names,
+//! shapes, models.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
 
 mod support;
@@ -37,7 +38,7 @@ fn assert_not(map: &str, not: &str) {
     assert_eq!(models(map, "not"), expected, "{map}");
 }
 
-/// Some of the weakest violated models, and models that are not violated.
+/// Asserts that models are among the weakest violated ones, and that others are not violated.
 fn assert_among(map: &str, weakest: &str, not_violated: &str) {
     let not = models(map, "not");
     assert!(weakest.split_whitespace().all(|model| not.contains(model)), "{weakest}\n{map}");
@@ -49,7 +50,7 @@ fn assert_has(map: &str, part: &str) {
     assert!(map.contains(part), "{part}\n{map}");
 }
 
-/// Transactions of sessions of their own, all committed, each its completion alone.
+/// Committed transactions, each in its own session and with only its completion.
 fn committed(values: &[&str]) -> String {
     let mut text = String::new();
     for (process, value) in values.iter().enumerate() {
@@ -72,9 +73,9 @@ fn a_write_cycle_has_two_ww_steps() {
     assert_not(&map, "read-uncommitted");
 }
 
-/// What one verdict says of other models: nothing of those that let ranges change, or forbid some forms of an anomaly only.
+/// One verdict lists no model that lets ranges change, and none that forbids only some forms of the anomaly.
 #[test]
-fn one_verdict_lists_no_model_that_holds() {
+fn one_verdict_lists_only_violated_models() {
     let directory = TempDir::new().unwrap();
     for (history, level, holding) in [
         ("init=nil  T1: i(3,1) i(12,1)  T2: r(12,1) range(1,9,{})", "read-atomic", "adya-pl-2.99"),
@@ -139,7 +140,7 @@ fn a_committed_append_after_an_aborted_one_is_a_dirty_update() {
 }
 
 #[test]
-fn internal_reads_say_what_was_expected() {
+fn internal_reads_show_the_expected_value() {
     for (value, mop, expected) in [
         ("[[:append :x 3] [:r :x [1 2 3 4]]]", "[:r :x [1 2 3 4]]", "[... 3]"),
         ("[[:append :x 3] [:r :x []]]", "[:r :x []]", "[... 3]"),
@@ -168,7 +169,7 @@ fn a_future_read_names_its_element() {
 }
 
 #[test]
-fn lists_that_cannot_be_have_their_own_shapes() {
+fn impossible_lists_have_their_own_shapes() {
     let map = edn(&committed(&["[[:append :x 1]]", "[[:append :x 2]]", "[[:r :x [1 2]]]", "[[:r :x [2]]]"]));
     assert_has(&map, ":incompatible-order [{:key :x, :values [[2] [1 2]], ");
     let map = edn(&committed(&["[[:append :x 1]]", "[[:append :x 2]]", "[[:r :x [1 2 1]]]"]));
@@ -187,7 +188,7 @@ fn one_lost_update_has_all_transactions_of_a_version() {
 }
 
 #[test]
-fn an_anti_dependency_of_items_says_so() {
+fn an_anti_dependency_of_items_is_named_as_such() {
     let map = edn(&committed(&[
         "[[:append :x 1] [:append :y 1]]",
         "[[:append :x 2] [:r :y []]]",
@@ -231,7 +232,7 @@ fn stale(process_of_second: u32, process_of_read: u32) -> String {
 }
 
 #[test]
-fn a_session_or_the_clock_is_a_step() {
+fn session_order_and_real_time_are_steps() {
     let rw = "{:type :rw, :key :x, :value 1, :value' 2, :a-mop-index 0, :b-mop-index 0}";
     let clock = edn(&stale(1, 2));
     assert_has(&clock, ":anomaly-types (:G-single-item-realtime), ");
@@ -247,7 +248,7 @@ fn a_session_or_the_clock_is_a_step() {
     assert_not(&session, "strong-session-snapshot-isolation");
 }
 
-/// Reads that flow in a circle only by way of a session.
+/// A cycle of reads that is closed only by session order.
 const SESSION_FLOW: &str = "{:index 0, :type :invoke, :process 1, :f :txn, :value [[:r :x] [:append :y 1]]}
 {:index 1, :type :ok, :process 1, :f :txn, :value [[:r :x [1]] [:append :y 1]]}
 {:index 2, :type :invoke, :process 2, :f :txn, :value [[:r :y]]}
@@ -255,11 +256,11 @@ const SESSION_FLOW: &str = "{:index 0, :type :invoke, :process 1, :f :txn, :valu
 {:index 4, :type :invoke, :process 2, :f :txn, :value [[:append :x 1]]}
 {:index 5, :type :ok, :process 2, :f :txn, :value [[:append :x 1]]}
 ";
-/// Serializable without sessions; the proof by cases takes a session in one of its cases only.
+/// Serializable without sessions. Only one case of the proof needs session order.
 const SESSION_CASE: &str = "T1: a(y,1) ; T2: r(x,[])  T3: r(y,[]) a(x,2)  T4: r(x,[]) a(x,1)";
 
 #[test]
-fn no_model_is_listed_that_holds() {
+fn models_that_hold_are_not_listed() {
     let map = edn(SESSION_FLOW);
     assert_has(&map, ":G1c-process [{");
     assert_not(&map, "strong-session-read-committed");
@@ -273,9 +274,10 @@ fn no_model_is_listed_that_holds() {
     assert_eq!(models(&map, "also-not"), stronger.split_whitespace().map(str::to_owned).collect());
 }
 
-/// The example of Elle's paper: one process did all, and yet snapshot isolation is violated without its order.
+/// The example of Elle's paper. One process executed all transactions, and snapshot isolation is violated
+/// even without session order.
 #[test]
-fn a_violation_that_sessions_hide_is_found() {
+fn a_violation_without_session_order_is_found() {
     let values = [
         "[[:append 253 1] [:append 253 3] [:append 255 2] [:append 255 5] [:append 256 1] [:append 256 2]]",
         "[[:append 255 8] [:r 253 [1 3]]]",
@@ -299,7 +301,7 @@ fn a_violation_that_sessions_hide_is_found() {
     }
 }
 
-/// The levels that are a model of Elle's as they are, and those that are one without sessions.
+/// The levels that equal a model of Elle's, and those that equal one without sessions.
 const SAME: [(&str, &str); 7] = [
     ("adya-pl-1", "read-uncommitted"),
     ("adya-pl-2", "read-committed"),
@@ -320,7 +322,8 @@ const PLAIN: [(&str, &str); 8] = [
     ("serializable", "serializable"),
 ];
 
-/// Small histories in sessions, the same ones at each run: registers, or lists of which every read returns a beginning.
+/// Small random histories with sessions, the same in each run: registers, or lists of which every read
+/// returns a prefix.
 fn random_histories(count: usize, lists: bool) -> Vec<String> {
     let mut state = 0x2545_F491_4F6C_DD1D_u64;
     let mut below = move |n: usize| {
@@ -361,9 +364,10 @@ fn random_histories(count: usize, lists: bool) -> Vec<String> {
     (0..count).map(&mut history).collect()
 }
 
-/// What is listed is what the levels say, and for the plain models what they say of the same history without sessions.
+/// The listed models agree with the verdicts of the levels. The plain models agree with the verdicts on the
+/// same history without sessions.
 #[test]
-fn the_models_are_what_the_levels_say() {
+fn models_agree_with_the_verdicts() {
     let examples = Level::ALL.iter().flat_map(|level| level.examples());
     let examples = examples.chain(Anomaly::ALL.iter().flat_map(|anomaly| anomaly.examples()));
     let mut histories: Vec<String> = examples.map(|example| example.notation.to_owned()).collect();

@@ -14,7 +14,7 @@ fn directory() -> TempDir {
 }
 
 #[test]
-fn without_anything_at_hand_test_does_its_whole_job() {
+fn test_needs_no_arguments() {
     let d = directory();
     let run = isoscope(d.path(), "test --seed 1 --txns 50");
     assert_eq!(run.code, 0, "{}", run.err);
@@ -24,13 +24,13 @@ fn without_anything_at_hand_test_does_its_whole_job() {
 }
 
 #[test]
-fn a_store_with_a_bug_is_found_out() {
+fn a_bug_of_the_store_is_found() {
     let d = directory();
     let args = "test memory:serializable?bug=aborted-read:0.5 --seed 1 --keys 5 --retries 3 -o h.jsonl";
     let run = isoscope(d.path(), args);
     assert_eq!(run.code, 1, "{}{}", run.out, run.err);
     assert!(run.out.contains("aborted read") && run.out.contains("broke its promise"), "{}", run.out);
-    // What was recorded is a history like any other, and gets the same verdict every time.
+    // The recorded history is a normal history, and gets the same verdict every time.
     for _ in 0..2 {
         assert_eq!(isoscope(d.path(), "check --level serializable h.jsonl").code, 1);
     }
@@ -39,9 +39,9 @@ fn a_store_with_a_bug_is_found_out() {
     assert!(run.out.ends_with("holds: causal, serializable\n"), "{}", run.out);
 }
 
-/// Issue 12, 16: the verdict is the first line, what was found comes in brief, and all of it on request.
+/// The first line is the verdict, a short summary follows, and `--details` prints everything. Issue 12, 16.
 #[test]
-fn test_says_its_verdict_first() {
+fn test_prints_its_verdict_first() {
     let d = directory();
     let broken = "test memory:serializable?bug=aborted-read:0.5 --seed 1 --keys 5 -o h.jsonl";
     let run = isoscope(d.path(), broken);
@@ -62,9 +62,9 @@ fn test_says_its_verdict_first() {
     assert!(asked.out.contains("violated a requested level; violated: serializable ("), "{}", asked.out);
 }
 
-/// A promise that is kept, by a store that promises less than it could: nothing is red, and what the report speaks of is kept.
+/// The store promises less than it provides. No line is red, and the history that the report quotes is kept.
 #[test]
-fn a_kept_promise_keeps_the_history_that_it_points_into() {
+fn a_kept_promise_keeps_the_history_that_the_report_quotes() {
     let d = directory();
     let run = isoscope(d.path(), "test memory:read-committed --seed 1 --keys 3");
     assert_eq!(run.code, 0, "{}{}", run.out, run.err);
@@ -79,9 +79,9 @@ fn a_kept_promise_keeps_the_history_that_it_points_into() {
     assert!(run.code == 0 && !run.err.contains("the history is in"), "{}", run.err);
 }
 
-/// Issue 12, 15: input that is no script is quoted in part.
+/// Input that is not a script is quoted in part. Issue 12, 15.
 #[test]
-fn zeros_are_no_script() {
+fn zeros_are_not_a_script() {
     let d = directory();
     for length in [1 << 10, 3 << 20] {
         let run = isoscope_with_input(d.path(), "script -", &vec![0; length]);
@@ -93,7 +93,7 @@ fn zeros_are_no_script() {
 }
 
 #[test]
-fn test_speaks_json() {
+fn test_has_a_json_form() {
     let d = directory();
     let run = isoscope(d.path(), "test --seed 1 --txns 20 --workload bank --format json");
     let json: serde_json::Value = serde_json::from_str(&run.out).unwrap();
@@ -112,19 +112,19 @@ fn record_writes_a_history_and_a_log() {
     assert!(run.err.contains("recorded 80 transactions"), "{}", run.err);
     assert!(fs::read_to_string(d.path().join("log.jsonl")).unwrap().starts_with("{\"isoscope\":\"log\""));
     assert_eq!(isoscope(d.path(), "check --level ser h.jsonl").code, 0);
-    // A recorder that was killed leaves half a line, and no end mark.
+    // A recorder that was killed leaves half a line and no end mark.
     let bytes = fs::read(d.path().join("h.jsonl")).unwrap();
     fs::write(d.path().join("cut.jsonl"), &bytes[..bytes.len() - 20]).unwrap();
     let run = isoscope(d.path(), "check --level ser cut.jsonl");
     assert_ne!(run.code, 1, "{}", run.err);
     assert!(run.err.contains("the recording is incomplete"), "{}", run.err);
-    // Quiet is quiet, also where the seed was chosen by chance.
+    // `--quiet` also suppresses the note with the random seed.
     let run = isoscope(d.path(), "-q record memory: --txns 3 -o -");
     assert!(run.out.starts_with("{\"isoscope\":\"history\"") && run.err.is_empty(), "{}{}", run.out, run.err);
     assert!(run.out.ends_with("\"mark\":\"end\"}\n"), "{}", run.out);
 }
 
-/// A session that writes more than a megabyte before anything else is written.
+/// One session writes more than a megabyte before any other session writes.
 #[test]
 fn long_sessions_make_readable_files() {
     let d = directory();
@@ -145,16 +145,16 @@ fn long_sessions_make_readable_files() {
 }
 
 #[test]
-fn a_private_server_has_room_for_its_sessions() {
+fn a_private_server_accepts_all_its_sessions() {
     let d = directory();
     let run = isoscope(d.path(), "record --start postgres --sessions 300 --txns 1 --seed 1 -o h.jsonl");
     assert_eq!(run.code, 0, "{}", run.err);
     assert!(run.err.contains("recorded 300 transactions"), "{}", run.err);
 }
 
-/// What cannot work says why, and what to write instead.
+/// The message says why the arguments cannot work, and what to use instead.
 #[test]
-fn what_cannot_work_says_why() {
+fn unusable_arguments_are_explained() {
     let d = directory();
     for (args, code, message) in [
         ("test oracle://x/y", 254, "unknown kind of database `oracle:`"),
@@ -191,14 +191,14 @@ fn what_cannot_work_says_why() {
         let run = isoscope_with_input(d.path(), args, b"steps:\n  T1: BEGIN\n  T1: COMMIT\n");
         assert_eq!(run.code, code, "{args}: {}{}", run.out, run.err);
         assert!(run.err.contains(message), "{args}: {}", run.err);
-        // A test that never began has nothing to report and leaves nothing behind.
+        // A test that could not start prints no report and leaves no files behind.
         let silent = run.out.is_empty() && !run.err.contains("the history is in");
         assert!(silent || !args.starts_with("test"), "{args}: {}{}", run.out, run.err);
     }
 }
 
 #[test]
-fn scripts_run_and_their_mistakes_are_pointed_at() {
+fn scripts_run_and_errors_point_into_them() {
     let d = directory();
     fs::write(d.path().join("bad.script"), "steps:\n  T1 BEGIN\n").unwrap();
     let run = isoscope(d.path(), "script bad.script");
@@ -223,9 +223,9 @@ anomaly when:
     assert!(run.out.contains("UPDATE t SET v = 2") && run.out.contains("did not happen"), "{}", run.out);
 }
 
-/// Bad SQL is an error, not a script in which nothing happened.
+/// Wrong SQL is an error, not a script without effects.
 #[test]
-fn a_step_that_cannot_work_is_an_error() {
+fn a_failing_statement_is_an_error() {
     let d = directory();
     let script = |steps: &str, end: &str| format!("setup:\n  CREATE TABLE t (v INT)\nsteps:\n{steps}{end}");
     for (steps, end, code) in [
@@ -254,7 +254,7 @@ fn hermitage_prints_a_table() {
     assert_eq!(run.code, 254, "{}", run.err);
 }
 
-/// A server that is there and says no.
+/// The server's own error is shown: a wrong password, a missing database.
 #[test]
 fn a_server_that_refuses_is_quoted() {
     let d = directory();
@@ -274,7 +274,7 @@ fn a_server_that_refuses_is_quoted() {
     assert!(run.err.contains("promises snapshot-isolation"), "{}", run.err);
 }
 
-/// ^C ends a run in an orderly way: what was recorded is there, the private server is gone.
+/// ^C ends a run in an orderly way: the recorded history is complete, and the private server is stopped.
 #[test]
 fn an_interrupt_keeps_what_was_recorded() {
     use std::process::{Command, Stdio};
@@ -295,13 +295,13 @@ fn an_interrupt_keeps_what_was_recorded() {
     assert_eq!(isoscope(d.path(), "check --level ser h.jsonl").code, 0);
 }
 
-/// Whether a process is there and not over.
+/// Whether a process exists and is not a zombie.
 fn is_alive(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
 }
 
-/// The processes whose working directory is inside of this one.
+/// The processes with a working directory inside this directory.
 fn inside(directory: &std::path::Path) -> Vec<u32> {
     let pids =
         fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -312,9 +312,9 @@ fn inside(directory: &std::path::Path) -> Vec<u32> {
     .collect()
 }
 
-/// `kill -9` in the middle of a recording: the file shows no violation, and no server and no directory is left.
+/// `kill -9` during a recording: the file shows no violation, and no server and no directory remain.
 #[test]
-fn a_recording_that_is_killed_leaves_a_sound_file_and_nothing_else() {
+fn a_killed_recording_leaves_a_readable_file_and_nothing_else() {
     use std::process::{Command, Stdio};
     for database in
         [&["memory:serializable"][..], &["sqlite:"], &["--start", "postgres"], &["--start", "mariadb"]]
@@ -337,7 +337,7 @@ fn a_recording_that_is_killed_leaves_a_sound_file_and_nothing_else() {
         child.kill().unwrap();
         child.wait().unwrap();
         let run = isoscope(d.path(), "check --level ser h.jsonl");
-        // A slow database may have done too little to be judged.
+        // A slow database may have recorded too little for a verdict.
         let too_little = run.code == 2 && run.out.contains("nothing to check");
         assert!(run.code == 0 || too_little, "{database:?}: {}{}", run.out, run.err);
         assert!(run.err.contains("the recording is incomplete"), "{database:?}: {}", run.err);
@@ -347,7 +347,7 @@ fn a_recording_that_is_killed_leaves_a_sound_file_and_nothing_else() {
                 std::thread::sleep(std::time::Duration::from_millis(20));
             }
         } else if database[0] == "sqlite:" {
-            // A directory without a server has no watcher to remove it; the next start does.
+            // A directory without a server has no watcher to remove it. The next start removes it.
             assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1);
             let status = Command::new(env!("CARGO_BIN_EXE_isoscope"))
                 .args(["-q", "record", "--txns", "1", "-o", "next.jsonl"])

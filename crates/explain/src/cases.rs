@@ -39,16 +39,16 @@ struct Telling<'t, 'h> {
     /// By node, the last cycle below it.
     last: Vec<usize>,
     clauses: Vec<Clause>,
-    /// The splits for which the story says why the other alternatives fail.
-    told: BTreeSet<usize>,
+    /// The splits for which the story states why the other alternatives fail.
+    explained: BTreeSet<usize>,
     left_out: BTreeSet<usize>,
 }
 
 impl Teller<'_> {
     pub(crate) fn case_clauses(&self, proof: &Proof) -> Vec<Clause> {
         let (leaves, last) = shape(proof);
-        let (clauses, told, left_out) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
-        let mut telling = Telling { teller: self, proof, leaves, last, clauses, told, left_out };
+        let (clauses, explained, left_out) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
+        let mut telling = Telling { teller: self, proof, leaves, last, clauses, explained, left_out };
         telling.node(0, &mut Vec::new(), 0);
         let left_out: u64 = telling.left_out.iter().map(|&node| telling.leaves[node]).sum();
         let mut clauses = telling.clauses;
@@ -214,7 +214,7 @@ impl<'t> Telling<'t, '_> {
         depth: u8,
     ) {
         let known = assumed.len();
-        self.told.insert(node);
+        self.explained.insert(node);
         for (i, &(alternative, child)) in below.iter().enumerate() {
             if self.full(depth) {
                 self.left_out.insert(child);
@@ -246,7 +246,7 @@ impl<'t> Telling<'t, '_> {
                 self.clauses.push(crate::clause::more(tail - head).deeper(depth));
             }
             for place in self.rests_on(edge, assumed) {
-                if self.told.insert(assumed[place].split) {
+                if self.explained.insert(assumed[place].split) {
                     let shown = i < head || i >= tail;
                     self.others(&assumed[..place], assumed[place], depth + 1, shown);
                 }
@@ -298,9 +298,10 @@ impl<'t> Telling<'t, '_> {
         let Some(Case::Cycle(edges)) = self.proof.cases.get(node) else { return None };
         let mut edges = edges.iter().filter(|edge| !self.said(edge, assumed));
         let edge = edges.next().filter(|_| edges.next().is_none())?;
-        let untold = |&place: &usize| !assumed[place].said && !self.told.contains(&assumed[place].split);
+        let unexplained =
+            |&place: &usize| !assumed[place].said && !self.explained.contains(&assumed[place].split);
         let unfolds = matches!(edge.why, Why::Forced { seen: Seen::Causal(_), .. });
-        if unfolds || self.rests_on(edge, assumed).iter().any(untold) {
+        if unfolds || self.rests_on(edge, assumed).iter().any(unexplained) {
             return None;
         }
         Some((self.teller.fact(edge), self.teller.step(edge).ops))

@@ -214,8 +214,8 @@ impl Teller<'_> {
         }
     }
 
-    /// `read y=3 from T5, which wrote x=9`: a read that shows a writer of another key that was read, with
-    /// `which` between. A read of the very key says by itself what was written to it.
+    /// `read y=3 from T5, which wrote x=9`: how the reader saw a writer of `read`'s key. `which` joins the
+    /// two parts. The second part is omitted if both reads are of the same key.
     pub(crate) fn seen_by(&self, seen: Op, from: Node, read: OpView, which: &str) -> String {
         let first = self.read_from(seen, from);
         if self.words.history.op(seen).key == read.key {
@@ -274,7 +274,7 @@ impl Teller<'_> {
         self.words.write_read(txn, read).map(|op| op.id)
     }
 
-    /// The write that overwrote what was read; of a list, the append that is not in it.
+    /// The write that overwrote what was read; for a list, the append that the list lacks.
     fn overwrote(&self, read: Op, by: Node) -> Option<Op> {
         let Node::Txn(txn) = by else { return None };
         let view = self.words.history.op(read);

@@ -14,18 +14,19 @@ use crate::words::enumerate;
 /// The most edges of a cycle in one sentence.
 const SENTENCE: usize = 4;
 
-/// An anti-dependency of a cycle, and the way that leads to its reader.
+/// An anti-dependency of a cycle, and the path to its reader.
 struct Miss<'e> {
     reader: Node,
     read: Op,
     /// The transaction that overwrote what was read.
     by: Node,
-    /// The edges between the miss before and this one; the first leads from what the miss before missed.
+    /// The edges between the previous miss and this one. They start at the transaction that the previous
+    /// reader missed.
     way: Vec<&'e Edge>,
 }
 
 impl Teller<'_> {
-    /// What happened in a cycle of dependencies that holds an anti-dependency or real time; nothing in others.
+    /// The headline of a cycle with an anti-dependency or a real-time edge; `None` for other cycles.
     pub(crate) fn dependencies(&self, anomaly: Anomaly, edges: &[Edge]) -> Option<String> {
         let misses = misses(edges);
         let timed = edges.iter().any(|edge| edge.why == Why::RealTime);
@@ -56,7 +57,7 @@ impl Teller<'_> {
         format!("{} {}", self.words.node(miss.reader), self.missed(miss.read, miss.by))
     }
 
-    /// Two that read the same version of a key and overwrote it.
+    /// Two transactions that read the same version of a key and overwrote it.
     fn lost_update(&self, miss: &Miss<'_>) -> Option<String> {
         let words = &self.words;
         let (Node::Txn(one), Node::Txn(two)) = (miss.by, miss.reader) else { return None };
@@ -145,7 +146,7 @@ impl Teller<'_> {
         if names.is_empty() { ",".to_owned() } else { format!(", by way of {},", enumerate(&names)) }
     }
 
-    /// Two misses with something between them: each reader knew what the other missed.
+    /// Two misses that are not adjacent: each reader saw what the other missed.
     fn fork(&self, one: &Miss<'_>, two: &Miss<'_>) -> String {
         let (first, second) = (self.knew(one, two.by), self.knew(two, one.by));
         let (a, b) = (self.words.node(two.by), self.words.node(one.by));

@@ -7,7 +7,7 @@ use isoscope_levels::Anomaly;
 use crate::story::{Teller, main_cycle};
 use crate::words::{enumerate, participle, sentence};
 
-/// A forced edge, taken apart: the reader read a version of `older` although it had seen `newer`, and the
+/// The parts of a forced edge: the reader read a version of `older` although it had seen `newer`, and the
 /// rest of the cycle shows that `newer` came later.
 struct Overlooked<'a> {
     reader: Txn,
@@ -81,7 +81,7 @@ impl Teller<'_> {
                 )
             }
             Anomaly::IncompatibleOrder => {
-                let (element, later) = (words.value(write.value), self.stands_before(view, write));
+                let (element, later) = (words.value(write.value), self.element_before(view, write));
                 format!(
                     "{did}, where {later} is before {element}, although {writer_name} appended {element} first"
                 )
@@ -91,7 +91,7 @@ impl Teller<'_> {
     }
 
     /// The element of a list that precedes one that the same transaction appended earlier.
-    fn stands_before(&self, list: OpView, earlier: OpView) -> String {
+    fn element_before(&self, list: OpView, earlier: OpView) -> String {
         let history = self.words.history;
         let elements = match history.datum(list.value) {
             Datum::List(elements) => elements,
@@ -172,7 +172,7 @@ impl Teller<'_> {
         }
     }
 
-    /// `[1] before its own 2`: a list that ends with what its reader had appended, which it knows already.
+    /// `[1] before its own 2`: a list that ends with the reader's own appends.
     fn before_own(&self, reader: Txn, read: OpView) -> Option<String> {
         let history = self.words.history;
         let Datum::List(elements) = history.datum(read.value) else { return None };
@@ -198,7 +198,7 @@ impl Teller<'_> {
         }
     }
 
-    /// The forced edge that a cycle begins with, if it does and no transaction that it needs is missing.
+    /// The forced edge at the start of a cycle, if there is one.
     fn overlooked<'e>(&self, edges: &'e [Edge]) -> Option<Overlooked<'e>> {
         let Edge { from: newer, to: older, why: Why::Forced { read, seen } } = edges.first()? else {
             return None;
@@ -255,8 +255,8 @@ impl Teller<'_> {
         }
     }
 
-    /// `read the older x=2 from T1`, or `read x=0, the initial value`. Where it takes other reads to know that a version is older,
-    /// `read x=2 from T1; other reads put T1 before T2`.
+    /// `read the older x=2 from T1`, or `read x=0, the initial value`. If other reads are needed to know that
+    /// the version is older: `read x=2 from T1; other reads put T1 before T2`.
     fn older_version(&self, o: &Overlooked<'_>, edges: &[Edge]) -> String {
         let (view, read) = (self.words.history.op(o.read), self.read_from(o.read, o.older));
         let shows_age = |edge: &Edge| match edge.why {
@@ -320,7 +320,7 @@ impl Teller<'_> {
         }
     }
 
-    /// An append that a list lacks although it must have been there.
+    /// An append that a list lacks although it must contain it.
     fn lost(&self, edges: &[Edge]) -> Option<String> {
         let words = &self.words;
         edges.iter().find_map(|edge| {

@@ -12,9 +12,9 @@
 //! assert_eq!(story.headline, "T2 read x=1 from T1, which aborted.");
 //! ```
 //!
-//! Everything said is built from the evidence, so a story is as true as the certificate it retells: a
-//! transaction, key or value is never named unless the evidence leads to it. Transactions carry the names the
-//! input gave them. Words are shortened where a person would stop reading; the evidence never is.
+//! A story is built only from the evidence, so it is as correct as the certificate: it names no transaction,
+//! key or value that is not part of the evidence. Transactions have the names of the input. Long texts are
+//! shortened; the evidence never is.
 //!
 //! This crate does no IO, prints nothing, sees no clock and knows no terminal.
 

@@ -24,7 +24,7 @@ pub struct Story {
 pub struct Clause {
     /// The step in words: a sentence.
     pub text: String,
-    /// The operations it speaks of.
+    /// The operations it mentions.
     pub ops: Vec<Op>,
     /// 0 for a step of the proof. A greater depth explains the preceding step of a smaller one: the path by which something was
     /// seen, or why an alternative fails.
@@ -51,7 +51,7 @@ pub struct Pointer {
     pub label: String,
 }
 
-/// Tells the findings about one history.
+/// Writes the stories of one history.
 pub struct Teller<'h> {
     pub(crate) words: Words<'h>,
 }
@@ -62,7 +62,7 @@ impl<'h> Teller<'h> {
         Teller { words: Words::new(history) }
     }
 
-    /// One occurrence of an anomaly.
+    /// The story of one occurrence of an anomaly.
     pub fn story(&self, anomaly: Anomaly, instance: &Instance) -> Story {
         let clauses = match &instance.evidence {
             Evidence::Cycle(edges) => self.cycle_clauses(edges),
@@ -75,13 +75,13 @@ impl<'h> Teller<'h> {
         Story { headline, clauses, focus: focus(&instance.evidence) }
     }
 
-    /// The operations to point at, each once, in the order in which a story speaks of them.
+    /// The operations to point at, each once, in the order in which the story mentions them.
     pub fn pointers(&self, story: &Story) -> Vec<Pointer> {
         let ops = once(story.clauses.iter().flat_map(|clause| clause.ops.iter().copied()));
         ops.into_iter().map(|op| Pointer { op, label: self.label(op) }).collect()
     }
 
-    /// All operations that the evidence of an anomaly rests on, each once; nothing is left out.
+    /// All operations of the evidence of an anomaly, each once; nothing is left out.
     pub fn operations(&self, anomaly: Anomaly, evidence: &Evidence) -> Vec<Op> {
         let clauses: Vec<Clause> = match evidence {
             Evidence::Worlds(worlds) => return once(self.world_operations(worlds).into_iter()),
@@ -107,23 +107,23 @@ impl<'h> Teller<'h> {
         edges.iter().chain(unfolded).map(|edge| self.step(edge))
     }
 
-    /// The edges that the alternatives of a split give.
+    /// The edges that the alternatives of a split add, as clauses.
     fn alternatives(&self, case: &Case) -> Vec<Clause> {
         let Case::Split { choice, cases } = case else { return Vec::new() };
         (0..cases.len()).filter_map(|i| self.assumed(choice, i)).map(|edge| self.step(&edge)).collect()
     }
 
-    /// What a transaction is called.
+    /// The name of a transaction.
     pub fn txn(&self, txn: Txn) -> String {
         self.words.txn(txn)
     }
 
-    /// What a transaction is called, however long that is.
+    /// The name of a transaction, never shortened.
     pub fn full_txn(&self, txn: Txn) -> String {
         self.words.txn_by(txn, str::to_owned)
     }
 
-    /// What a transaction, or the initial state, is called.
+    /// The name of a transaction, or of the initial state.
     pub fn node(&self, node: Node) -> String {
         self.words.node(node)
     }
@@ -135,7 +135,8 @@ impl<'h> Teller<'h> {
     }
 }
 
-/// The wrong read: the one that no order explains, that forces the first edge of the cycle, or the first that missed a write.
+/// The wrong read: the one that no order explains, the one that forces the first edge of the cycle, or the
+/// first that missed a write.
 fn focus(evidence: &Evidence) -> Option<Op> {
     let edges: &[Edge] = match evidence.main() {
         Evidence::Read { read, .. } => return Some(*read),
@@ -150,7 +151,7 @@ fn focus(evidence: &Evidence) -> Option<Op> {
     edges.iter().find_map(|edge| if let Why::Misses { read } = edge.why { Some(read) } else { None })
 }
 
-/// The main cycle of a proof by cases: that of its last leaf.
+/// The main cycle of a proof by cases: the last leaf that is a cycle.
 pub fn main_cycle(proof: &Proof) -> &[Edge] {
     proof.cases.iter().rev().find_map(cycle_of).unwrap_or_default()
 }

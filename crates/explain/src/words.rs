@@ -41,7 +41,7 @@ impl<'h> Words<'h> {
         self.txn_by(txn, shorten)
     }
 
-    /// The name of a transaction, with `spell` for one that is a text.
+    /// The name of a transaction. `spell` formats a name that is text.
     pub(crate) fn txn_by(&self, txn: Txn, spell: impl Fn(&str) -> String) -> String {
         let session = self.history.session_of(txn);
         let name = self.history.txn_name(txn);
@@ -81,7 +81,7 @@ impl<'h> Words<'h> {
         }
     }
 
-    /// A value, shortened; of a list both ends are kept.
+    /// A value, shortened; a list keeps both ends.
     pub(crate) fn value(&self, value: Value) -> String {
         match self.history.datum(value) {
             Datum::List(elements) => self.list(elements),
@@ -89,7 +89,7 @@ impl<'h> Words<'h> {
         }
     }
 
-    /// A list, of which both ends are kept.
+    /// A list, shortened in the middle.
     pub(crate) fn list(&self, elements: &[Value]) -> String {
         let text = |value| shorten(&ValueText(self.history, value).to_string());
         let parts: Vec<String> = match elements.len() {
@@ -169,7 +169,7 @@ impl<'h> Words<'h> {
         ops.find(|op| op.id > write.id && op.kind.is_write() && op.key == write.key)
     }
 
-    /// The last write of a key in a transaction: what others see of it.
+    /// The last write of a key in a transaction, which is the one other transactions see.
     pub(crate) fn last_write(&self, txn: Txn, key: Key) -> Option<OpView> {
         self.history.ops_of(txn).rfind(|op| op.kind.is_write() && op.key == key)
     }
@@ -195,8 +195,7 @@ fn all_differ(mut names: Vec<u32>) -> bool {
     names.windows(2).all(|pair| pair[0] != pair[1])
 }
 
-/// A text of the input with its control characters spelt out, as Rust would, so that none of them reaches a
-/// terminal and moves its cursor or changes its colours.
+/// A text of the input with its control characters escaped as in Rust, so that none reaches the terminal.
 pub fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -248,7 +247,7 @@ pub(crate) fn sentence(text: &str) -> String {
     }
 }
 
-/// `wrote x=9` after "had": `written x=9`. Of all verbs only this one has a participle of its own.
+/// The participle: `wrote x=9` becomes `written x=9`. The other verbs have the same form.
 pub(crate) fn participle(past: &str) -> String {
     past.strip_prefix("wrote").map_or(past.to_owned(), |rest| format!("written{rest}"))
 }

@@ -12,13 +12,13 @@ impl Teller<'_> {
     pub(crate) fn world_clauses(&self, worlds: &Worlds) -> Vec<Clause> {
         let Some((node, main)) = worlds.main_leaf() else { return Vec::new() };
         let supposed = self.supposed(worlds, node);
-        let told = supposed.len().min(MOST);
-        let mut clauses: Vec<Clause> = supposed[..told]
+        let shown = supposed.len().min(MOST);
+        let mut clauses: Vec<Clause> = supposed[..shown]
             .iter()
             .map(|(text, ops)| Clause::new(format!("Suppose that {text}."), ops.clone()))
             .collect();
-        if supposed.len() > told {
-            let more = format!("... and {} more suppositions of this kind", supposed.len() - told);
+        if supposed.len() > shown {
+            let more = format!("... and {} more suppositions of this kind", supposed.len() - shown);
             clauses.push(Clause::new(more, Vec::new()));
         }
         if let Some(instance) = main.instances.first() {
@@ -68,7 +68,7 @@ impl Teller<'_> {
         ops
     }
 
-    /// For each world in which a level is violated, what is supposed there, the anomaly, and what shows it.
+    /// For each world in which the level is violated: its suppositions, the finding, and its instance.
     pub fn worlds<'w>(
         &self,
         worlds: &'w Worlds,

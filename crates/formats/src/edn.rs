@@ -9,16 +9,13 @@
 //! `#jepsen.history.Op` has no meaning here and is skipped. Symbols are read as keywords, since the model has
 //! one kind for both.
 
-use std::io;
+use isoscope_history::{Datum, Value, Values};
 
-use isoscope_history::{Datum, History, Value, Values};
-
-use crate::input::Stream;
+use crate::Losses;
 use crate::jepsen::composite::is_canonical;
 use crate::jepsen::cursor::{A_SCALAR, Cursor, Stop, Syntax};
-use crate::jepsen::{self, write::Script};
+use crate::jepsen::write::{Script, push_plain};
 use crate::spell::push_text;
-use crate::{Job, Losses, WriteError};
 
 /// The syntax of EDN.
 pub(crate) struct Edn;
@@ -180,27 +177,13 @@ fn is_tagged_map(text: &[u8]) -> bool {
     name > 0 && text[1 + name..].starts_with(b"{")
 }
 
-/// Reads a stream.
-pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
-    jepsen::read::<Edn>(stream, job)
-}
-
-/// Writes a history.
-pub(crate) fn write(history: &History, out: &mut dyn io::Write) -> Result<Losses, WriteError> {
-    jepsen::write::write::<Edn>(history, out)
-}
-
 impl Script for Edn {
     const FORMAT: &'static str = "edn";
+    const COLON: &'static [u8] = b" ";
     const COMMA: &'static [u8] = b", ";
     const BETWEEN: &'static [u8] = b" ";
     const NIL: &'static [u8] = b"nil";
     const MAPS: bool = true;
-
-    fn push_key(out: &mut Vec<u8>, name: &str) {
-        Edn::push_name(out, name);
-        out.push(b' ');
-    }
 
     fn push_name(out: &mut Vec<u8>, name: &str) {
         out.push(b':');
@@ -224,7 +207,7 @@ impl Script for Edn {
             Datum::Float(x) if x.is_infinite() => {
                 out.extend_from_slice(if x > 0.0 { b"##Inf".as_slice() } else { b"##-Inf" });
             }
-            other => jepsen::write::push_plain(out, other),
+            other => push_plain(out, other),
         }
     }
 }

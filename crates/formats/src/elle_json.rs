@@ -7,16 +7,13 @@
 //!
 //! The maps follow each other or are in one array. Strings take the place of keywords.
 
-use std::io;
+use isoscope_history::{Datum, Value, Values};
 
-use isoscope_history::{Datum, History, Value, Values};
-
-use crate::input::Stream;
+use crate::Losses;
 use crate::jepsen::composite::is_canonical;
 use crate::jepsen::cursor::{Cursor, Stop, Syntax};
-use crate::jepsen::{self, write::Script};
+use crate::jepsen::write::{Script, push_plain};
 use crate::spell::push_text;
-use crate::{Job, Losses, WriteError};
 
 /// The syntax of JSON.
 pub(crate) struct Json;
@@ -127,27 +124,13 @@ fn has_type(cursor: &mut Cursor<'_>) -> Result<bool, Stop> {
     Ok(false)
 }
 
-/// Reads a stream.
-pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
-    jepsen::read::<Json>(stream, job)
-}
-
-/// Writes a history, one map per line.
-pub(crate) fn write(history: &History, out: &mut dyn io::Write) -> Result<Losses, WriteError> {
-    jepsen::write::write::<Json>(history, out)
-}
-
 impl Script for Json {
     const FORMAT: &'static str = "elle-json";
+    const COLON: &'static [u8] = b":";
     const COMMA: &'static [u8] = b",";
     const BETWEEN: &'static [u8] = b",";
     const NIL: &'static [u8] = b"null";
     const MAPS: bool = false;
-
-    fn push_key(out: &mut Vec<u8>, name: &str) {
-        Json::push_name(out, name);
-        out.push(b':');
-    }
 
     fn push_name(out: &mut Vec<u8>, name: &str) {
         push_text(out, name);
@@ -166,7 +149,7 @@ impl Script for Json {
                 losses.add("numbers that JSON cannot express written as strings", 1);
                 push_text(out, &x.to_string());
             }
-            other => jepsen::write::push_plain(out, other),
+            other => push_plain(out, other),
         }
     }
 }

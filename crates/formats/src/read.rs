@@ -9,7 +9,8 @@ use crate::input::{Input, Room, Stream};
 use crate::problem::{Problem, Problems, Severity, Warning};
 use crate::text::SourceText;
 use crate::{
-    Format, Job, Progress, awdit, cobra, dbcop, edn, elle_json, isopredict, native, notation, plume, viper,
+    Format, Job, Progress, awdit, cobra, dbcop, edn, elle_json, isopredict, jepsen, native, notation, plume,
+    viper,
 };
 
 /// Options for reading.
@@ -127,8 +128,8 @@ pub fn read(input: &Input, options: &ReadOptions<'_>) -> Result<Reading, Failure
 /// Runs the reader of a format on one file.
 fn read_one(format: Format, stream: Stream, job: Job<'_>) -> io::Result<()> {
     let read = match format {
-        Format::Edn => edn::read,
-        Format::ElleJson => elle_json::read,
+        Format::Edn => jepsen::read::<edn::Edn>,
+        Format::ElleJson => jepsen::read::<elle_json::Json>,
         Format::Plume => plume::read,
         Format::DbcopBincode => dbcop::bincode::read,
         Format::DbcopJson => dbcop::json::read,

@@ -7,7 +7,7 @@ use std::path::Path;
 use isoscope_history::History;
 
 use crate::lower::Losses;
-use crate::{Format, cobra, dbcop, edn, elle_json, native, notation, plume};
+use crate::{Format, cobra, dbcop, edn, elle_json, jepsen, native, notation, plume};
 
 /// The destination.
 pub enum Target<'a> {
@@ -70,8 +70,8 @@ pub fn write(history: &History, format: Format, target: Target<'_>) -> Result<Lo
         _ => return Err(WriteError::WrongTarget(format)),
     };
     match format {
-        Format::Edn => edn::write(history, out),
-        Format::ElleJson => elle_json::write(history, out),
+        Format::Edn => jepsen::write::write::<edn::Edn>(history, out),
+        Format::ElleJson => jepsen::write::write::<elle_json::Json>(history, out),
         Format::Plume => plume::write(history, out),
         Format::DbcopBincode => dbcop::bincode::write(history, out),
         Format::DbcopJson => dbcop::json::write(history, out),

@@ -282,12 +282,7 @@ fn every_error_has_a_place_and_an_expectation() {
         ("hello", 1, "unexpected `h` (a transaction such as"),
     ];
     let text: Vec<&str> = lines.iter().map(|(line, ..)| *line).collect();
-    let failure = failure(text.join("\n") + "\n");
-    for ((i, (line, column, message)), found) in lines.iter().enumerate().zip(failure.lines()) {
-        let expected = format!("t:{}:{column}: {message}", i + 2);
-        assert!(found.starts_with(&expected), "{line}\nfound    {found}\nexpected {expected}");
-    }
-    assert_eq!(failure.lines().count(), lines.len());
+    support::assert_line_errors(&failure(text.join("\n") + "\n"), 2, &lines);
 }
 
 #[test]

@@ -156,12 +156,7 @@ fn every_error_has_a_place_and_an_expectation() {
         ("7", 1, "unexpected `7` (a transaction such as"),
     ];
     let text: Vec<&str> = lines.iter().map(|(line, ..)| *line).collect();
-    let failure = failure(text.join("\n") + "\n");
-    for ((i, (line, column, message)), found) in lines.iter().enumerate().zip(failure.lines()) {
-        let expected = format!("t:{}:{column}: {message}", i + 1);
-        assert!(found.starts_with(&expected), "{line}\nfound    {found}\nexpected {expected}");
-    }
-    assert_eq!(failure.lines().count(), lines.len());
+    support::assert_line_errors(&failure(text.join("\n") + "\n"), 1, &lines);
 }
 
 #[test]

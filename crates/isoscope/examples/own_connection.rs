@@ -1,7 +1,7 @@
-//! Records from a connection of one's own and checks what was recorded.
+//! Records from a custom connection and checks the recorded history.
 //!
-//! To record a database with SQL implement `record::Database` and `record::Connection`; for anything that keeps values
-//! under keys, as here, `record::KeyValue` is enough.
+//! To record a database with SQL, implement `record::Database` and `record::Connection`. For a store that
+//! keeps values under keys, as here, `record::KeyValue` is enough.
 #![allow(clippy::print_stdout, reason = "an example prints")]
 
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use isoscope::record::{
 };
 use isoscope::{Check, Level, Report, Word};
 
-/// The store: every write is visible at once, so it is not isolated at all.
+/// The store. Every write is visible immediately, so it provides no isolation.
 #[derive(Clone, Default)]
 struct Store(Arc<Mutex<BTreeMap<String, i64>>>);
 

@@ -1,6 +1,6 @@
-//! A property test of a store of one's own: whatever the schedule, its histories satisfy snapshot isolation.
+//! A property test of a custom store: its histories satisfy snapshot isolation, whatever the schedule.
 //!
-//! In a project of yours the function `property` is the body of a `proptest!` test.
+//! In your project, the function `property` is the body of a `proptest!` test.
 #![allow(clippy::print_stdout, reason = "an example prints")]
 
 use std::collections::BTreeMap;
@@ -9,7 +9,8 @@ use isoscope::{Builder, Check, History, Level, Outcome, Plain, Word, report};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 
-/// The store under test: transactions read a snapshot, and of two that write the same key the first to commit wins.
+/// The store under test: transactions read a snapshot. Of two that write the same key, the first to commit
+/// wins.
 #[derive(Default)]
 struct Store {
     values: BTreeMap<u8, i64>,
@@ -53,7 +54,7 @@ fn steps() -> impl Strategy<Value = Vec<(usize, Step)>> {
     prop::collection::vec((0..3_usize, step), 1..40)
 }
 
-/// Runs a schedule against the store and notes what the sessions saw.
+/// Runs a schedule against the store and records what the sessions read.
 fn run(schedule: &[(usize, Step)], checks_conflicts: bool) -> History {
     type Noted = Vec<(u8, i64, bool)>;
     let mut store = Store::default();
@@ -89,11 +90,11 @@ fn run(schedule: &[(usize, Step)], checks_conflicts: bool) -> History {
     builder.finish()
 }
 
-/// The property; the failure is the report.
+/// The property. Its failure message is the report.
 pub(crate) fn property(schedule: &[(usize, Step)], checks_conflicts: bool) -> Result<(), TestCaseError> {
     let history = run(schedule, checks_conflicts);
     let report = Check::new(&history).level(Level::Snapshot).run();
-    // A schedule in which nothing is read proves nothing, and does no harm.
+    // A schedule without reads is unknown, which is not a failure.
     prop_assert!(report.verdict != Word::Violated, "{}", report::full::render(&report, &Plain));
     Ok(())
 }
@@ -103,7 +104,7 @@ pub(crate) fn main() {
         TestRunner::new_with_rng(Config::with_cases(64), TestRunner::deterministic().rng().clone());
     let kept = runner.run(&steps(), |schedule| property(&schedule, true));
     assert!(kept.is_ok(), "{kept:?}");
-    // Without the check of conflicts the store loses updates, and the property says so.
+    // Without the conflict check, the store loses updates and the property fails.
     let mut runner = TestRunner::deterministic();
     let broken = runner.run(&steps(), |schedule| property(&schedule, false));
     match broken {

@@ -20,7 +20,7 @@ pub(crate) fn write(directory: &Path) -> Result<(), Box<dyn Error>> {
     let report = Check::new(&history).name("bank.edn").run();
     let value = json::render(&report.file, Ok(&report));
     fs::write(directory.join("isoscope-report.json"), format!("{value:#}\n"))?;
-    // `Plain` is no emphasis; implement `Style` for colours or for markup of your own.
+    // `Plain` adds no emphasis. Implement `Style` for colours or for your own markup.
     fs::write(directory.join("isoscope-report.txt"), full::render(&report, &Plain))?;
     Ok(())
 }

@@ -21,11 +21,12 @@ use crate::watch::{Onlooker, Progress};
 /// What to check: a history built in code, or one read from a file.
 #[non_exhaustive]
 pub enum Subject<'h> {
-    /// A history.
+    /// A history built in code.
     History(&'h History),
-    /// What was read.
+    /// A history read from a file.
     Reading(&'h Reading),
-    /// What was read, by value: a large history with range reads is then not in memory twice.
+    /// A history read from a file, by value. A large history with range reads is then not kept in memory
+    /// twice.
     Owned(Box<Reading>),
 }
 
@@ -148,7 +149,7 @@ impl<'h> Check<'h> {
         self
     }
 
-    /// What this program calls its limits, for messages that say which setting to change.
+    /// The names of the limits in the calling program. Messages use them to say which setting to change.
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = settings;
         self
@@ -160,8 +161,8 @@ impl<'h> Check<'h> {
         self
     }
 
-    /// Uses the database's timestamps as the real time of strict levels, instead of the times that clients observed. Without
-    /// timestamps in the history this has no effect.
+    /// Uses the database's timestamps as the real-time order of strict levels, instead of the times that
+    /// clients observed. This has no effect if the history has no timestamps.
     pub fn trust_timestamps(mut self, trust: bool) -> Self {
         self.conditions.trust_timestamps = trust;
         self
@@ -179,7 +180,7 @@ impl<'h> Check<'h> {
         self
     }
 
-    /// Also decides what Elle's models need: some levels without the order of sessions. The report then has
+    /// Also checks some levels without session order, which Elle's models need. The report then has
     /// [`Report::elle`].
     pub fn for_elle(mut self, wanted: bool) -> Self {
         self.for_elle = wanted;
@@ -217,7 +218,7 @@ impl<'h> Check<'h> {
             reading.history = prepared;
         }
         let history = prepared.as_ref().unwrap_or_else(|| self.subject.history());
-        // Without timestamps, the real time is that of the clients.
+        // Without timestamps, the clients' times define the real-time order.
         self.conditions.trust_timestamps &= history.timestamps().is_some();
         let named = !self.levels.is_empty();
         if !named {
@@ -314,7 +315,7 @@ pub struct Judgements<'h> {
     name: Option<String>,
     figures: Figures,
     judged: Vec<Judged>,
-    /// Levels judged once more without the order of sessions.
+    /// Levels judged again without session order.
     without_sessions: Vec<Judgement>,
     named: bool,
     limits: Limits,
@@ -335,18 +336,18 @@ impl Judgements<'_> {
         &self.judged
     }
 
-    /// How long the check took.
+    /// How long the check took, in seconds.
     pub fn seconds(&self) -> f64 {
         self.seconds
     }
 
-    /// How the history was judged.
+    /// The conditions under which the history was judged.
     pub fn conditions(&self) -> Conditions {
         self.conditions
     }
 
-    /// Checks again without session order the levels for which it is open whether they fail without it. Elle has names for
-    /// both forms.
+    /// Checks levels again without session order, if it is open whether they are violated without it. Elle
+    /// has names for both forms.
     fn judge_without_sessions(&mut self, ask: &dyn Fn(&History, &[Level]) -> Vec<Judged>) {
         let open = open_without_sessions(&self.checked());
         if !open.is_empty() {

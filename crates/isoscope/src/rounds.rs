@@ -26,7 +26,7 @@ pub(crate) struct Slices<'w> {
 }
 
 impl<'w> Slices<'w> {
-    /// Time runs from now on.
+    /// Starts the clock.
     pub(crate) fn new(watch: &'w dyn Watch, total: Option<Duration>) -> Self {
         Slices { watch, began: Instant::now(), total, until: AtomicU64::new(u64::MAX) }
     }
@@ -36,7 +36,7 @@ impl<'w> Slices<'w> {
         self.total.map(|total| total.saturating_sub(self.began.elapsed()))
     }
 
-    /// The slice of a level begins now.
+    /// Starts the slice of a level.
     fn begin(&self, slice: Option<Duration>) {
         let until = slice.map_or(u64::MAX, |slice| nanoseconds(self.began.elapsed() + slice));
         self.until.store(until, Ordering::Relaxed);
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn every_level_is_asked_until_it_is_decided() {
+    fn every_level_is_checked_until_it_is_decided() {
         let history =
             notation::parse("T1: r(x,0) w(x,1)  T2: r(x,0) w(x,2)").unwrap_or_else(|e| panic!("{e}"));
         for total in [None, Some(Duration::from_secs(3600))] {
@@ -149,7 +149,7 @@ mod tests {
             assert!(questions.is_sorted_by_key(|&level| Reverse(level)), "{questions:?}");
             assert!(asked.iter().all(|asked| !matches!(asked.judgement.verdict, Verdict::Unknown(_))));
         }
-        // Without any time all rounds are gone through, and nothing is asked more often than that.
+        // With no time at all, a level is checked at most once per round.
         let slices = Slices::new(&Patient, Some(Duration::ZERO));
         let mut checker = Checker::watched(&history, Options::default(), &slices);
         let mut questions = 0;

@@ -67,7 +67,7 @@ pub trait Progress: Send + Sync {
     }
 }
 
-/// An onlooker; see the module.
+/// The watch of one check; see the module.
 pub(crate) struct Onlooker {
     shared: Arc<Shared>,
     stages: Mutex<Stages>,
@@ -80,7 +80,7 @@ struct Stages {
     ended: Vec<Staged>,
 }
 
-/// The state shared by the thread and the onlooker.
+/// The state that the thread and the [`Onlooker`] share.
 struct Shared {
     limits: Limits,
     began: Instant,
@@ -91,18 +91,18 @@ struct Shared {
     ended: Condvar,
 }
 
-/// What is being decided.
+/// The level that is being checked.
 struct Asked {
     /// `None` before the first level.
     level: Option<Level>,
     since: Instant,
-    /// Whether the level must not be reported (again) to take long.
+    /// Whether the level has been reported to take long, or must not be.
     silent: bool,
     over: bool,
 }
 
 impl Onlooker {
-    /// Time runs from now on.
+    /// Starts the clock and, if needed, the thread.
     pub(crate) fn new(limits: Limits, progress: Option<Arc<dyn Progress>>) -> Onlooker {
         let now = Instant::now();
         let stages = Mutex::new(Stages { since: now, ended: Vec::new() });
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_is_reached_is_named() {
+    fn a_reached_limit_is_reported() {
         let time = |time| Limits { time: Some(TimeLimit::History(time)), memory: None };
         with_limits(time(Duration::ZERO), |onlooker| assert_eq!(onlooker.limit(), Some(Limit::Time)));
         with_limits(time(Duration::from_secs(3600)), |onlooker| assert_eq!(onlooker.limit(), None));

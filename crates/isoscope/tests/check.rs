@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use isoscope::{Certificate, Certified, Check, Level, Limits, UnknownOrder, Word, verify_certificate};
 
-/// A phantom: each misses what the other inserts into the range that it read.
+/// A phantom: each transaction misses the other's insert into the range it read.
 const PHANTOM: &str = "init=nil  T1: range(:a,:z,{}) i(:a,1)\nT2: range(:a,:z,{}) i(:b,2)\n";
 
 #[test]
-fn a_history_is_checked_however_it_is_given() {
+fn a_check_accepts_every_kind_of_subject() {
     let reading = isoscope::read_text("h", PHANTOM).unwrap();
     let by_history = Check::new(&reading.history).name("h").run();
     let mut by_reading = Check::new(&reading).run();
@@ -17,14 +17,14 @@ fn a_history_is_checked_however_it_is_given() {
     let owned = Check::new(reading).run();
     assert_eq!(by_history.verdict_of(Level::Serializable), Word::Violated);
     assert_eq!(by_history.verdict_of(Level::ReadAtomic), Word::Holds);
-    // The figures are of the input, in which a range read is one operation.
+    // The report counts the operations of the input, in which a range read is one operation.
     assert_eq!(by_history.operations, operations);
     assert!(by_history.format.is_none() && by_reading.format == Some("notation"));
     assert_eq!(owned.levels.len(), by_reading.levels.len());
     for (a, b) in owned.levels.iter().zip(&by_reading.levels) {
         assert_eq!((a.level, a.verdict, &a.findings), (b.level, b.verdict, &b.findings));
     }
-    // Only what was read has places.
+    // Only a history that was read has places.
     let place = |report: &isoscope::Report| {
         report.anomalies().next().unwrap().occurrences[0].operations[0].place.clone()
     };
@@ -34,7 +34,7 @@ fn a_history_is_checked_however_it_is_given() {
 }
 
 #[test]
-fn limits_leave_levels_unknown_and_say_so() {
+fn limits_leave_levels_unknown_with_a_reason() {
     let history = isoscope::parse("T1: r(x,0) w(x,1)  T2: r(x,1)").unwrap();
     let check = || Check::new(&history).level(Level::Serializable);
     let text = |report: isoscope::Report| report.levels[0].to_string();
@@ -48,7 +48,7 @@ fn limits_leave_levels_unknown_and_say_so() {
     }
 }
 
-/// What a certificate says of its conditions decides, not what the verifier would have chosen.
+/// The conditions in the certificate apply, not the verifier's defaults.
 #[test]
 fn certificates_carry_their_conditions() {
     let history = isoscope::parse("T1?: w(x,1) ; T2: r(x,0)  T3: r(x,1)").unwrap();

@@ -1,4 +1,4 @@
-//! The examples run, and show what they say.
+//! The examples run and give the documented results.
 #![allow(
     clippy::unwrap_used,
     dead_code,
@@ -41,7 +41,7 @@ fn a_history_is_built_and_checked() {
     assert!(report.anomalies().any(|finding| finding.anomaly.name() == "lost-update"));
 }
 
-/// It fails unless the store that loses updates is caught.
+/// The example itself fails unless it detects the store that loses updates.
 #[test]
 fn a_store_is_tested_with_proptest() {
     property_test::main();
@@ -49,7 +49,7 @@ fn a_store_is_tested_with_proptest() {
 
 #[cfg(feature = "record")]
 #[test]
-fn a_connection_of_ones_own_is_recorded() {
+fn a_custom_connection_is_recorded() {
     let report = own_connection::check().unwrap();
     assert_eq!(report.transactions, 200);
     assert_ne!(report.verdict, Word::Unknown);

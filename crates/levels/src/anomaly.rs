@@ -2,8 +2,6 @@
 
 mod table;
 
-use std::fmt;
-
 use crate::{Called, Citation, Example, Level};
 
 /// A known violation of isolation.
@@ -66,23 +64,31 @@ pub const ELLE_PROCESS: &str = "-process";
 /// Elle's suffix for a cycle that includes real-time order.
 pub const ELLE_REALTIME: &str = "-realtime";
 
-/// The facts about an anomaly.
-struct Row {
-    anomaly: Anomaly,
+columns!(Anomaly, anomaly, {
+    /// The name.
     name: &'static str,
+    /// A short description.
     about: &'static str,
+    /// Other names with the same meaning, or for one form of it.
     aliases: &'static [&'static str],
+    /// Names that other projects or papers use for it or for nearly the same anomaly.
     called: &'static [Called],
-    /// Elle's keyword for it, if Elle defines it the same way.
+    /// The keyword under which Elle reports it, without the colon, if Elle defines it the same way.
     elle: Option<&'static str>,
+    /// The definition in one or a few sentences.
     definition: &'static str,
+    /// Typical causes in real systems.
     cause: &'static str,
-    /// The weakest levels that forbid it, none of which implies another.
+    /// The weakest levels that forbid it; none of them implies another. Every level that implies one forbids it too.
     forbidden_from: &'static [Level],
+    /// Histories that show it, the simplest first. If an anomaly has two forms, the first example contradicts
+    /// the causal order and the second contradicts the commit order.
     examples: &'static [Example],
+    /// The papers that define it.
     sources: &'static [Citation],
+    /// Related anomalies.
     see_also: &'static [Anomaly],
-}
+});
 
 impl Anomaly {
     /// All anomalies, those of weaker levels first.
@@ -114,86 +120,9 @@ impl Anomaly {
         Anomaly::Phantom,
     ];
 
-    const fn row(self) -> &'static Row {
-        &table::ROWS[self as usize]
-    }
-
-    /// The name.
-    pub const fn name(self) -> &'static str {
-        self.row().name
-    }
-
-    /// A short description.
-    pub const fn about(self) -> &'static str {
-        self.row().about
-    }
-
-    /// Other names with the same meaning, or for one form of it.
-    pub const fn aliases(self) -> &'static [&'static str] {
-        self.row().aliases
-    }
-
-    /// Names that other projects or papers use for it or for nearly the same anomaly.
-    pub const fn called(self) -> &'static [Called] {
-        self.row().called
-    }
-
-    /// The keyword under which Elle reports it, without the colon, if Elle defines it the same way.
-    pub const fn elle(self) -> Option<&'static str> {
-        self.row().elle
-    }
-
     /// Whether Elle marks the forms of it that need session order or real-time order, with [`ELLE_PROCESS`]
     /// and [`ELLE_REALTIME`]. It does so for cycles of dependencies.
     pub fn elle_has_variants(self) -> bool {
         matches!(self.elle(), Some("G0" | "G1c" | "G-single-item" | "G-nonadjacent-item" | "G2-item"))
     }
-
-    /// The definition in one or a few sentences.
-    pub const fn definition(self) -> &'static str {
-        self.row().definition
-    }
-
-    /// Typical causes in real systems.
-    pub const fn cause(self) -> &'static str {
-        self.row().cause
-    }
-
-    /// The weakest levels that forbid it. Every level that implies one of them forbids it too.
-    pub const fn forbidden_from(self) -> &'static [Level] {
-        self.row().forbidden_from
-    }
-
-    /// Histories that show it, the simplest first. If an anomaly has two forms, the first example contradicts
-    /// the causal order and the second contradicts the commit order.
-    pub const fn examples(self) -> &'static [Example] {
-        self.row().examples
-    }
-
-    /// The papers that define it.
-    pub const fn sources(self) -> &'static [Citation] {
-        self.row().sources
-    }
-
-    /// Related anomalies.
-    pub const fn see_also(self) -> &'static [Anomaly] {
-        self.row().see_also
-    }
 }
-
-impl fmt::Display for Anomaly {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-const _: () = {
-    let mut i = 0;
-    while i < Anomaly::ALL.len() {
-        assert!(
-            Anomaly::ALL[i] as usize == i && table::ROWS[i].anomaly as usize == i,
-            "one row for each anomaly"
-        );
-        i += 1;
-    }
-};

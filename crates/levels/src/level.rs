@@ -2,8 +2,6 @@
 
 mod table;
 
-use std::fmt;
-
 use crate::{Anomaly, Called, Citation, Example};
 
 /// An isolation level. Each comes after the levels it implies.
@@ -164,21 +162,28 @@ pub struct Product {
     pub note: &'static str,
 }
 
-/// The facts about a level.
-struct Row {
-    level: Level,
+columns!(Level, level, {
+    /// The canonical name.
     name: &'static str,
+    /// A short description.
     about: &'static str,
-    /// The short name first.
+    /// Other names with the same meaning, the short one first.
     aliases: &'static [&'static str],
+    /// Names that other projects or papers use for it or for nearly the same level.
     called: &'static [Called],
+    /// The definition in one or a few sentences.
     definition: &'static str,
+    /// The technique that decides it.
     engine: Engine,
+    /// The formal conditions. All axioms of a level are equivalent.
     axioms: &'static [Axiom],
+    /// Histories that this level forbids and the levels directly below it allow, the simplest first.
     examples: &'static [Example],
+    /// The databases that promise it, and the names they use.
     products: &'static [Product],
+    /// The papers that define it.
     sources: &'static [Citation],
-}
+});
 
 impl Level {
     /// All levels, each after those it implies.
@@ -229,63 +234,9 @@ impl Level {
         Level::StrictSerializable,
     ];
 
-    const fn row(self) -> &'static Row {
-        &table::ROWS[self as usize]
-    }
-
-    /// The canonical name.
-    pub const fn name(self) -> &'static str {
-        self.row().name
-    }
-
     /// The short name.
     pub const fn short(self) -> &'static str {
         self.row().aliases[0]
-    }
-
-    /// A short description.
-    pub const fn about(self) -> &'static str {
-        self.row().about
-    }
-
-    /// Other names with the same meaning, the short one first.
-    pub const fn aliases(self) -> &'static [&'static str] {
-        self.row().aliases
-    }
-
-    /// Names that other projects or papers use for it or for nearly the same level.
-    pub const fn called(self) -> &'static [Called] {
-        self.row().called
-    }
-
-    /// The definition in one or a few sentences.
-    pub const fn definition(self) -> &'static str {
-        self.row().definition
-    }
-
-    /// The technique that decides it.
-    pub const fn engine(self) -> Engine {
-        self.row().engine
-    }
-
-    /// The formal conditions. All axioms of a level are equivalent.
-    pub const fn axioms(self) -> &'static [Axiom] {
-        self.row().axioms
-    }
-
-    /// Histories that this level forbids and the levels directly below it allow, the simplest first.
-    pub const fn examples(self) -> &'static [Example] {
-        self.row().examples
-    }
-
-    /// The databases that promise it, and the names they use.
-    pub const fn products(self) -> &'static [Product] {
-        self.row().products
-    }
-
-    /// The papers that define it.
-    pub const fn sources(self) -> &'static [Citation] {
-        self.row().sources
     }
 
     /// Whether it is one of [`Level::COMMON`].
@@ -336,17 +287,3 @@ impl Level {
         anomaly.forbidden_from().iter().any(|&weakest| self.implies(all_from(weakest)))
     }
 }
-
-impl fmt::Display for Level {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-const _: () = {
-    let mut i = 0;
-    while i < Level::ALL.len() {
-        assert!(Level::ALL[i] as usize == i && table::ROWS[i].level as usize == i, "one row for each level");
-        i += 1;
-    }
-};

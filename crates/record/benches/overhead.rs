@@ -1,12 +1,12 @@
-//! What recording costs: the rate of a workload with and without it, taken in turns in one run.
+//! The cost of recording: the rate of a workload with and without it, measured alternately in one run.
 //!
 //! ```text
 //! cargo bench -p isoscope-record
 //! ```
 //!
-//! Against the in-memory store nothing else takes time, so the rate is that of the recorder itself. Against PostgreSQL, in
-//! a private server, the same transactions of the same seed run in turns, with all that recording does (clocks,
-//! lines, the file) and with none of it.
+//! With the in-memory store nothing else takes time, so the rate is that of the recorder itself. With
+//! PostgreSQL, in a private server, the same transactions of the same seed run alternately with all that
+//! recording does (clocks, lines, the file) and without it.
 #![allow(clippy::print_stdout, reason = "a benchmark is a program")]
 
 use std::thread;
@@ -58,7 +58,7 @@ fn postgres() {
         return;
     };
     let target = Target::parse(&server.url()).expect("a server has a proper URL");
-    let database = target.open(Some("repeatable-read"), &Options::default()).expect("the server is there");
+    let database = target.open(Some("repeatable-read"), &Options::default()).expect("the server runs");
     println!(
         "\n{:<14} {:>8} {:>14} {:>14} {:>9}",
         "PostgreSQL", "sessions", "recorded/s", "not recorded/s", "ratio"
@@ -76,7 +76,7 @@ fn postgres() {
     }
 }
 
-/// Long enough to be steady, short enough to take turns.
+/// Long enough for a stable rate, short enough to alternate.
 const TIME: Duration = Duration::from_millis(700);
 
 fn clients<'a>(database: &'a dyn Database, plan: &'a Plan) -> Vec<Box<dyn Client + 'a>> {
@@ -87,7 +87,7 @@ fn clients<'a>(database: &'a dyn Database, plan: &'a Plan) -> Vec<Box<dyn Client
     (0..plan.spec.sessions).map(client).collect()
 }
 
-/// Transactions a second with everything recorded.
+/// Transactions per second with everything recorded.
 fn recorded(database: &dyn Database, plan: &Plan) -> f64 {
     let (sink, monitor) = (Sink::new(Some(file()), None), Monitor::new(plan.spec.sessions as usize));
     let limits = Limits { txns: None, duration: Some(TIME), ..Limits::default() };
@@ -98,7 +98,7 @@ fn recorded(database: &dyn Database, plan: &Plan) -> f64 {
     monitor.figures().transactions() as f64 / began.elapsed().as_secs_f64()
 }
 
-/// Transactions a second with nothing recorded.
+/// Transactions per second with nothing recorded.
 fn unrecorded(database: &dyn Database, plan: &Plan) -> f64 {
     let clients = clients(database, plan);
     let began = Instant::now();

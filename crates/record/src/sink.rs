@@ -14,7 +14,7 @@
 //! Invariants: the lines of one lane are in the file in the order in which they were pushed, because a lane stays locked
 //! until its bytes are written. The headers come first. A mark never claims more than is true.
 //!
-//! If a file cannot be written, for example because the disk is full, the sink fails: [`Sink::failed`] tells the run to end,
+//! If a file cannot be written, for example because the disk is full, the sink fails: [`Sink::failed`] makes the run end,
 //! what was written before is kept, and [`Sink::finish`] returns the error.
 
 use std::io::{self, Write};

@@ -39,7 +39,7 @@ fn small_bank() -> Arc<dyn Application> {
     Arc::new(SmallBank::new(SmallBankSpec::default()).unwrap())
 }
 
-/// Few accounts in great demand, most of them with overdraft.
+/// A few accounts with much contention, most of them with overdraft.
 fn crowded_bank() -> Arc<dyn Application> {
     let hotspot = Hotspot { part: 0.5, draws: 0.8 };
     Arc::new(
@@ -51,8 +51,8 @@ fn broken(application: &Arc<dyn Application>, database: &Arc<dyn Database>) -> V
     application.invariant(&mut *database.connect().unwrap()).unwrap()
 }
 
-/// Both applications at every level of a database: the promise holds, whatever failed failed for an ordinary reason,
-/// and serializable runs break no rule.
+/// Both applications at every level of a database: the promise holds, every failure has an ordinary reason,
+/// and serializable runs break no invariant.
 fn every_level_keeps_its_promise(url: &str) {
     let vendor = Target::parse(url).unwrap().open(None, &Options::default()).unwrap().vendor();
     for row in isolations(vendor).iter().filter(|row| row.setting.is_none()) {
@@ -76,7 +76,7 @@ fn every_level_keeps_its_promise(url: &str) {
     }
 }
 
-/// What a seed fixes whatever the answers are: how each transaction begins.
+/// The first statement of each transaction. The seed determines it, independent of any result.
 fn beginnings(run: &[Ended]) -> Vec<(u32, u64, String, Vec<Scalar>)> {
     let first = |txn: &Ended| {
         let event = txn.record.events.iter().find(|event| event.sql != "BEGIN").unwrap();
@@ -85,7 +85,7 @@ fn beginnings(run: &[Ended]) -> Vec<(u32, u64, String, Vec<Scalar>)> {
     run.iter().map(first).collect()
 }
 
-fn the_seed_says_how_transactions_begin(url: &str, isolation: &str) {
+fn the_seed_determines_how_transactions_begin(url: &str, isolation: &str) {
     for application in [bank(), small_bank()] {
         let database = open(url, isolation);
         let begin = |seed| beginnings(&run(&application, &database, SESSIONS, 20, seed));
@@ -94,7 +94,7 @@ fn the_seed_says_how_transactions_begin(url: &str, isolation: &str) {
     }
 }
 
-/// The operations of a statement that was answered, as the history spells them.
+/// The operations of an answered statement, in the spelling of the history.
 fn operations(entry: &Entry) -> Vec<Value> {
     let tables = ["account", "savings", "checking"];
     let Some(table) = tables.into_iter().find(|table| entry.sql.contains(&format!("isoscope_{table} ")))
@@ -118,7 +118,7 @@ fn operations(entry: &Entry) -> Vec<Value> {
 }
 
 /// Files as `isoscope record` writes them: the history follows from the log, transaction by transaction.
-fn the_log_says_what_the_history_says(url: &str, isolation: &str) {
+fn the_history_follows_from_the_log(url: &str, isolation: &str) {
     for application in [bank(), small_bank()] {
         let (history, log) = (Page::default(), Page::default());
         let mut recording = Recording {
@@ -169,13 +169,13 @@ fn the_log_says_what_the_history_says(url: &str, isolation: &str) {
 fn sqlite_is_serializable() {
     every_level_keeps_its_promise("sqlite:");
     every_level_keeps_its_promise("sqlite:?journal=wal");
-    the_seed_says_how_transactions_begin("sqlite:?transactions=immediate", "serializable");
-    the_log_says_what_the_history_says("sqlite:?transactions=immediate", "serializable");
+    the_seed_determines_how_transactions_begin("sqlite:?transactions=immediate", "serializable");
+    the_history_follows_from_the_log("sqlite:?transactions=immediate", "serializable");
 }
 
-/// Alone on a database nothing fails, and the log has everything.
+/// A single session on a database has no failures, and the log is complete.
 #[test]
-fn a_log_of_sqlite_has_everything() {
+fn a_log_of_sqlite_is_complete() {
     for application in [bank(), small_bank()] {
         let database = open("sqlite:", "serializable");
         let loaded = load(&application, &database);
@@ -204,15 +204,15 @@ fn postgres() {
     let server = start(ServerKind::Postgres);
     let url = server.url();
     every_level_keeps_its_promise(&url);
-    the_seed_says_how_transactions_begin(&url, "read-committed");
-    the_log_says_what_the_history_says(&url, "repeatable-read");
+    the_seed_determines_how_transactions_begin(&url, "read-committed");
+    the_history_follows_from_the_log(&url, "repeatable-read");
     write_skew_is_found(&url);
     killed_connections_break_nothing(&url);
-    a_missing_privilege_is_said(&url);
+    a_missing_privilege_is_reported(&url);
 }
 
-/// Two overdrafts of one pair, each of which saw the cover that the other one takes away: the history shows it, and
-/// so do the accounts.
+/// Two overdrafts of one pair, each relying on the balance that the other withdraws. The history and the
+/// accounts show it.
 fn write_skew_is_found(url: &str) {
     let application = crowded_bank();
     let database = open(url, "repeatable-read");
@@ -229,7 +229,7 @@ fn write_skew_is_found(url: &str) {
     panic!("write skew: {skewed}; overdrawn: {below_zero}");
 }
 
-fn a_missing_privilege_is_said(url: &str) {
+fn a_missing_privilege_is_reported(url: &str) {
     let database = open(url, "read-committed");
     let mut owner = database.connect().unwrap();
     for sql in ["REVOKE CREATE ON SCHEMA public FROM PUBLIC", "CREATE ROLE guest LOGIN PASSWORD 'guest'"] {
@@ -246,7 +246,7 @@ fn a_missing_privilege_is_said(url: &str) {
     assert_eq!(failure.class, Class::Denied);
     let message = "cannot create the table isoscope_account: the user lacks a privilege: ";
     assert!(failure.message.starts_with(message), "{failure}");
-    // The tables of somebody else are not dropped either.
+    // Another user's tables are not dropped either.
     load(&application, &database);
     let failure = application.drop_tables(&mut *connection).unwrap_err();
     assert_eq!(failure.class, Class::Denied);
@@ -258,13 +258,13 @@ fn mariadb() {
     let server = start(ServerKind::MariaDb);
     let url = server.url();
     every_level_keeps_its_promise(&url);
-    the_seed_says_how_transactions_begin(&url, "read-committed");
-    the_log_says_what_the_history_says(&url, "repeatable-read");
+    the_seed_determines_how_transactions_begin(&url, "read-committed");
+    the_history_follows_from_the_log(&url, "repeatable-read");
     lost_updates_are_found(&url);
     killed_connections_break_nothing(&url);
 }
 
-/// A deposit that another one overwrites: the history shows it, and so does the money.
+/// A deposit that another one overwrites. The history and the accounts show it.
 fn lost_updates_are_found(url: &str) {
     let application = crowded_bank();
     let database = open(url, "repeatable-read");
@@ -279,8 +279,8 @@ fn lost_updates_are_found(url: &str) {
     panic!("no update was lost");
 }
 
-/// Connections that die wherever their transactions are, also while they commit: the history is right all the same,
-/// and the ledger allows for unknown outcomes and for nothing else.
+/// Connections are killed at any time, also during a commit. The history is still correct, and the ledger
+/// allows for unknown outcomes only.
 fn killed_connections_break_nothing(url: &str) {
     for application in [bank(), small_bank()] {
         let database = open(url, "serializable");
@@ -308,7 +308,7 @@ fn killed_connections_break_nothing(url: &str) {
     }
 }
 
-/// Kills one session after the other; how many.
+/// Kills one session after the other. Returns the number of kills.
 fn kill_until_stopped(database: &dyn Database, monitor: &Monitor) -> u32 {
     let mut control = database.control().unwrap().unwrap();
     let mut killed = 0;
@@ -316,7 +316,7 @@ fn kill_until_stopped(database: &dyn Database, monitor: &Monitor) -> u32 {
         if monitor.stopped() {
             break;
         }
-        // A connection that is gone already cannot be killed.
+        // A connection that is already closed cannot be killed.
         let connection = monitor.connection(session);
         killed += u32::from(connection.is_some_and(|connection| control.kill(connection).is_ok()));
         thread::sleep(Duration::from_millis(3));

@@ -1,4 +1,5 @@
-//! Applications against a database that is a map: what they ask for, what is noted of it, and what they find broken.
+//! Applications against a database that is a map: their statements, the recorded operations, and the broken
+//! invariants.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
 
 use std::collections::BTreeMap;
@@ -20,11 +21,11 @@ use support::{Ended, history, holds, load, log, run_session};
 /// All rows of all tables: the number of a row and its other column.
 type Rows = BTreeMap<(String, i64), Scalar>;
 
-/// A database for one transaction at a time, which can be told to fail.
+/// A database for one transaction at a time, with failures on request.
 #[derive(Clone, Default)]
 struct Map {
     rows: Arc<Mutex<Rows>>,
-    /// Statements that begin so fail so.
+    /// The prefix of statements that fail, and their failure.
     broken: Arc<Mutex<Option<(&'static str, Failure)>>>,
 }
 
@@ -152,7 +153,7 @@ fn both() -> [Arc<dyn Application>; 2] {
     [bank(), small_bank()]
 }
 
-/// One session after the other.
+/// Runs the sessions one after the other.
 fn serial(application: &Arc<dyn Application>, map: &Map, seed: u64) -> Vec<Ended> {
     let database: Arc<dyn Database> = Arc::new(map.clone());
     load(application, &database);
@@ -192,7 +193,7 @@ fn the_seed_determines_the_statements() {
     }
 }
 
-/// What a transaction asks for depends neither on those before it nor on the attempt.
+/// The statements of a transaction depend neither on earlier transactions nor on the attempt.
 #[test]
 fn a_transaction_can_be_repeated_by_itself() {
     for application in both() {
@@ -214,7 +215,7 @@ fn a_transaction_can_be_repeated_by_itself() {
     }
 }
 
-/// The operations that follow from a statement and its answer, worked out again.
+/// The operations that follow from a statement and its result, computed independently.
 fn operations(event: &Event) -> Vec<(Step, Seen)> {
     let key = |prefix: &str, row: &Scalar| match row {
         Scalar::Int(row) => Scalar::Text(format!("{prefix}/{row}")),
@@ -254,7 +255,7 @@ fn the_history_follows_from_the_statements() {
 }
 
 #[test]
-fn what_is_loaded_is_what_the_history_begins_with() {
+fn the_initial_values_are_the_loaded_ones() {
     let bank: Arc<dyn Application> =
         Arc::new(Bank::new(BankSpec { accounts: 300, initial: 7, ..BankSpec::default() }).unwrap());
     for application in [bank, small_bank()] {
@@ -277,7 +278,7 @@ fn what_is_loaded_is_what_the_history_begins_with() {
         assert_eq!((texts[0], *texts.last().unwrap()), ("BEGIN", "COMMIT"));
         assert!(texts[1].starts_with("INSERT INTO isoscope_acc"));
         assert_eq!(noted.steps, []);
-        // Loading anew begins anew.
+        // Loading replaces the old rows.
         map.set(application.tables().last().unwrap().name, 0, 1_000_000);
         assert_eq!(invariant(&application, &map).len(), 1);
         load(&application, &database);
@@ -309,7 +310,7 @@ fn all_statements_of_a_run_are_in_the_log() {
 }
 
 #[test]
-fn broken_rules_are_said_in_words() {
+fn broken_invariants_are_described() {
     let (application, map) = (bank(), Map::default());
     serial(&application, &map, 1);
     let total: i64 =
@@ -345,7 +346,7 @@ fn broken_rules_are_said_in_words() {
 
 /// A transaction with an unknown outcome may have committed or not; neither violates an invariant.
 #[test]
-fn commits_of_unknown_outcome_are_excused_both_ways() {
+fn unknown_outcomes_violate_no_invariant() {
     for happens in [true, false] {
         let map = Map::default();
         let spec = BankSpec { mix: [0, 1, 0, 0, 0], ..BankSpec::default() };
@@ -366,7 +367,7 @@ fn commits_of_unknown_outcome_are_excused_both_ways() {
 }
 
 #[test]
-fn what_failed_is_in_the_log_and_not_in_the_history() {
+fn failed_statements_are_in_the_log_and_not_in_the_history() {
     let map = Map::default();
     let spec = BankSpec { mix: [0, 1, 0, 0, 0], ..BankSpec::default() };
     let application: Arc<dyn Application> = Arc::new(Bank::new(spec).unwrap());

@@ -1,4 +1,4 @@
-//! Truncated recordings, as after `kill -9`: what is left of one never shows a false violation.
+//! Truncated recordings, as after `kill -9`: the rest never shows a false violation.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
 
 #[path = "support/page.rs"]
@@ -16,14 +16,14 @@ use isoscope_record::{
 use page::Page;
 use serde_json::Value;
 
-/// A recording with marks inside. On a busy machine a short one may be over before its first mark.
+/// A recording with marks inside. On a busy machine, a short one may end before its first mark.
 fn recording(kind: Kind, txns: u64, duplicates: bool) -> String {
     let has_marks = |text: &String| text.matches("\"mark\":").count() > 1;
     (0..100).map(|_| recorded(kind, txns, duplicates)).find(has_marks).expect("a recording with marks")
 }
 
-/// A recording of a serializable store, with marks as often as can be. Where values repeat, a read whose writer is
-/// missing does not show as such.
+/// A recording of a serializable store, with as many marks as possible. If values repeat, a read whose writer
+/// is missing is not recognised as such.
 fn recorded(kind: Kind, txns: u64, duplicates: bool) -> String {
     let duplication =
         duplicates.then_some(isoscope_workload::Duplication { keys: 1.0, domain: 5, theta: 0.0 });
@@ -78,8 +78,8 @@ fn a_recording_truncated_at_any_byte_shows_no_false_violation() {
     }
 }
 
-/// The cut is what saves it: the same files taken as they are do accuse. How sessions interleave differs from one recording to the
-/// next, so several are tried.
+/// The cut at the last mark is necessary: without it, the same files show false violations. Sessions
+/// interleave differently in each recording, so several are tried.
 #[test]
 fn without_marks_a_truncated_recording_shows_false_violations() {
     let accuses = || {

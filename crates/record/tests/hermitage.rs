@@ -1,5 +1,5 @@
-//! What each level of real databases prevents: equal to what is published, to what was observed before, and to what our
-//! own documentation shows.
+//! What each level of real databases prevents, compared with published results, with earlier observations, and with our
+//! documentation.
 
 use std::time::Duration;
 
@@ -16,7 +16,8 @@ fn open(url: &str, level: &str) -> Result<Box<dyn Database>, OpenError> {
     target.open(Some(level), &script::connection_limits(target.vendor()))
 }
 
-/// Two wait for each other. Whom the database chooses is its affair; the other goes on, and is told of second.
+/// Two transactions wait for each other. The database aborts either of them. The other continues, and its step is reported
+/// second.
 fn assert_deadlock_ends(url: &str) {
     let text = "setup:\n  CREATE TABLE dead (id INTEGER PRIMARY KEY, value INTEGER)\n  INSERT INTO dead VALUES (1, 0), (2, 0)\n\
          steps:\n  T1: BEGIN\n  T2: BEGIN\n  T1: UPDATE dead SET value = 1 WHERE id = 1\n\
@@ -36,7 +37,7 @@ fn assert_deadlock_ends(url: &str) {
     }
 }
 
-/// A step that hangs is killed, and its table is gone, whatever locks it had.
+/// A step that hangs is killed, and its table is dropped in spite of its locks.
 fn assert_nothing_is_left(url: &str, sleep: &str) {
     let text = format!(
         "setup:\n  CREATE TABLE hanging (id INTEGER)\n  INSERT INTO hanging VALUES (1)\n\
@@ -46,7 +47,7 @@ fn assert_nothing_is_left(url: &str, sleep: &str) {
     let limits = script::Options { step_limit: Duration::from_millis(500), ..script::Options::default() };
     let database = open(url, "read-committed").unwrap_or_else(|error| panic!("{error}"));
     for _ in 0..2 {
-        // The second time fails in the same way only if the table of the first is gone.
+        // The second run fails in the same way only if the table of the first run was dropped.
         let failure = script.run(database.as_ref(), &limits, &mut |_| {}).expect_err("it hangs");
         assert!(failure.message.starts_with("line 8, T1: `SELECT"), "{failure}");
     }
@@ -54,13 +55,13 @@ fn assert_nothing_is_left(url: &str, sleep: &str) {
 
 fn table(url: &str, scenarios: &[Scenario], levels: &[&str]) -> Table {
     let open = |level: &str| open(url, level);
-    let mut told = 0;
+    let mut reported = 0;
     let result = hermitage(scenarios, levels, open, &script::Options::default(), &mut |cell| {
-        assert_eq!((cell.number, cell.total), (told, scenarios.len() * levels.len()));
-        told += 1;
+        assert_eq!((cell.number, cell.total), (reported, scenarios.len() * levels.len()));
+        reported += 1;
     });
     let table = result.unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(told, scenarios.len() * levels.len());
+    assert_eq!(reported, scenarios.len() * levels.len());
     table
 }
 
@@ -68,7 +69,7 @@ fn server(kind: ServerKind, settings: &[&str]) -> Server {
     Server::start(kind, settings).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What a level prevents, in the columns of Hermitage's published results: `+` prevents, `-` does not, `r` only where
+/// Compares what a level prevents with the columns of Hermitage's published results: `+` prevents, `-` does not, `r` only if
 /// nothing is written.
 fn assert_published(table: &Table, level: &str, published: &str) {
     let columns: [&[&str]; 10] = [
@@ -96,21 +97,21 @@ fn assert_published(table: &Table, level: &str, published: &str) {
     }
 }
 
-/// The blocks of a document that are marked as this.
+/// The code blocks of a document with this mark.
 fn blocks<'a>(document: &'a str, mark: &str) -> Vec<&'a str> {
     let marked = document.split(mark).skip(1);
     marked.filter_map(|block| block.strip_prefix('\n')?.split("```").next()).collect()
 }
 
-/// The block of that title, without the title.
+/// The text block with this title, without the title.
 fn block<'a>(document: &'a str, title: &str) -> &'a str {
     let found = blocks(document, "```text")
         .into_iter()
         .find_map(|block| block.strip_prefix(title)?.strip_prefix('\n'));
-    found.unwrap_or_else(|| panic!("there is no `{title}`"))
+    found.unwrap_or_else(|| panic!("no block `{title}`"))
 }
 
-/// The example of the documentation comes out as shown there, if the database is of the version that is shown.
+/// The documented example has the documented result, if the database has the documented version.
 fn assert_example(url: &str, level: &str, version: &str, title: &str) {
     let script = script::parse(blocks(SCRIPTS, "```script")[0]).unwrap_or_else(|error| panic!("{error}"));
     let database = open(url, level).unwrap_or_else(|error| panic!("{error}"));
@@ -121,7 +122,7 @@ fn assert_example(url: &str, level: &str, version: &str, title: &str) {
     }
 }
 
-/// The table is in the documentation, under this title, if it is of the version that is documented.
+/// The table equals the one under this title in the documentation, if the database has the documented version.
 fn assert_documented(table: &Table, version: &str, title: &str) {
     let documented = block(DOCUMENT, title);
     if table.version.starts_with(version) {
@@ -129,21 +130,54 @@ fn assert_documented(table: &Table, version: &str, title: &str) {
     }
 }
 
+/// A server whose results are compared with the published ones and with the documentation.
+struct Compared<'a> {
+    kind: ServerKind,
+    settings: &'a [&'a str],
+    /// What each of [`LEVELS`] prevents, as published.
+    published: [&'a str; 4],
+    /// The documented version, such as `PostgreSQL 15`.
+    version: &'a str,
+    /// The SQL function that sleeps.
+    sleep: &'a str,
+}
+
+impl Compared<'_> {
+    /// Compares, and returns the results of [`SNAPSHOTS`].
+    fn check(&self) -> Table {
+        let server = server(self.kind, self.settings);
+        let (url, version) = (server.url(), self.version);
+        let prefix = format!("{version}.");
+        let found = table(&url, SCENARIOS, &LEVELS);
+        assert_eq!(levels(found.vendor), LEVELS);
+        for (level, published) in LEVELS.iter().zip(self.published) {
+            assert_published(&found, level, published);
+        }
+        assert_documented(&found, &prefix, version);
+        let more = table(&url, SNAPSHOTS, &LEVELS);
+        assert_documented(&more, &prefix, &format!("{version}, snapshots"));
+        assert_deadlock_ends(&url);
+        assert_nothing_is_left(&url, self.sleep);
+        assert_example(&url, "repeatable-read", &prefix, &format!("{version}, repeatable-read"));
+        more
+    }
+}
+
 #[test]
 fn postgres() {
-    let server = server(ServerKind::Postgres, &[]);
-    let found = table(&server.url(), SCENARIOS, &LEVELS);
-    assert_eq!(levels(found.vendor), LEVELS);
-    assert_published(&found, "read-uncommitted", "+ + + + + - - - - -");
-    assert_published(&found, "read-committed", "+ + + + + - - - - -");
-    assert_published(&found, "repeatable-read", "+ + + + + + + + - -");
-    assert_published(&found, "serializable", "+ + + + + + + + + +");
-    assert_documented(&found, "PostgreSQL 15.", "PostgreSQL 15");
-    let more = table(&server.url(), SNAPSHOTS, &LEVELS);
-    assert_documented(&more, "PostgreSQL 15.", "PostgreSQL 15, snapshots");
-    assert_deadlock_ends(&server.url());
-    assert_nothing_is_left(&server.url(), "pg_sleep");
-    assert_example(&server.url(), "repeatable-read", "PostgreSQL 15.", "PostgreSQL 15, repeatable-read");
+    let compared = Compared {
+        kind: ServerKind::Postgres,
+        settings: &[],
+        published: [
+            "+ + + + + - - - - -",
+            "+ + + + + - - - - -",
+            "+ + + + + + + + - -",
+            "+ + + + + + + + + +",
+        ],
+        version: "PostgreSQL 15",
+        sleep: "pg_sleep",
+    };
+    let more = compared.check();
     let at = |code, level| more.outcome(code, level).unwrap();
     let refused = Outcome::Prevented(Prevention::Failed(Class::Serialization));
     let unseen = Outcome::Prevented(Prevention::Unseen);
@@ -161,19 +195,19 @@ fn postgres() {
 
 #[test]
 fn mariadb() {
-    let server = server(ServerKind::MariaDb, &["innodb_snapshot_isolation=OFF"]);
-    let found = table(&server.url(), SCENARIOS, &LEVELS);
-    assert_eq!(levels(found.vendor), LEVELS);
-    assert_published(&found, "read-uncommitted", "+ - - - - - - - - -");
-    assert_published(&found, "read-committed", "+ + + + + - - - - -");
-    assert_published(&found, "repeatable-read", "+ + + + + r - r - -");
-    assert_published(&found, "serializable", "+ + + + + + + + + +");
-    assert_documented(&found, "MariaDB 10.11.", "MariaDB 10.11");
-    let more = table(&server.url(), SNAPSHOTS, &LEVELS);
-    assert_documented(&more, "MariaDB 10.11.", "MariaDB 10.11, snapshots");
-    assert_deadlock_ends(&server.url());
-    assert_nothing_is_left(&server.url(), "SLEEP");
-    assert_example(&server.url(), "repeatable-read", "MariaDB 10.11.", "MariaDB 10.11, repeatable-read");
+    let compared = Compared {
+        kind: ServerKind::MariaDb,
+        settings: &["innodb_snapshot_isolation=OFF"],
+        published: [
+            "+ - - - - - - - - -",
+            "+ + + + + - - - - -",
+            "+ + + + + r - r - -",
+            "+ + + + + + + + + +",
+        ],
+        version: "MariaDB 10.11",
+        sleep: "SLEEP",
+    };
+    let more = compared.check();
     let at = |code, level| more.outcome(code, level).unwrap();
     assert_eq!(at("P2", "repeatable-read"), Outcome::Prevented(Prevention::Unseen));
     assert_eq!(at("own-update", "repeatable-read"), Outcome::Allowed);
@@ -216,7 +250,7 @@ fn the_example_of_the_documentation() {
 }
 
 #[test]
-fn every_scenario_says_what_it_is() {
+fn every_scenario_is_described() {
     for scenario in SCENARIOS.iter().chain(SNAPSHOTS) {
         let script = scenario.script().unwrap_or_else(|error| panic!("{}: {error}", scenario.code));
         assert!(

@@ -1,5 +1,5 @@
-//! Key-value workloads against real databases, at every isolation level they have: what the documentation promises
-//! holds, and what it does not promise is found.
+//! Key-value workloads against real databases at all their isolation levels: documented promises hold, and
+//! anomalies beyond the promise are found.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
 
 #[path = "support/page.rs"]
@@ -101,18 +101,18 @@ fn postgres_keeps_its_promises_and_write_skew_is_found() {
 }
 
 #[test]
-fn mariadb_keeps_its_promises_and_what_it_does_not_promise_is_found() {
+fn mariadb_keeps_its_promises_and_other_anomalies_are_found() {
     let server = start(ServerKind::MariaDb, &[]);
     assert_promises_kept(&server.url());
     let find = |isolation, kind, level, wanted| finds(&server.url(), isolation, kind, level, wanted);
     assert!(find("repeatable-read", Kind::ReadModifyWrite, Level::AdyaPl299, &[Anomaly::LostUpdate]));
-    // What one's own UPDATE appended to was not what one had read.
+    // The transaction's own UPDATE appended to another version than the one it had read.
     let exposed = [Anomaly::NonRepeatableRead, Anomaly::NotMyOwnWrite, Anomaly::FracturedRead];
     assert!(find("repeatable-read", Kind::ListAppend, Level::ReadAtomic, &exposed));
 }
 
 #[test]
-fn mariadb_with_snapshot_isolation_promises_it() {
+fn mariadb_keeps_its_promise_of_snapshot_isolation() {
     let server = start(ServerKind::MariaDb, &["innodb_snapshot_isolation=ON"]);
     for kind in [Kind::ReadModifyWrite, Kind::ListAppend] {
         let mut recording = recording(&server.url(), "repeatable-read", kind, 8, 1);
@@ -122,9 +122,10 @@ fn mariadb_with_snapshot_isolation_promises_it() {
     }
 }
 
-/// Connections die and the server crashes, and yet no commit that was answered is lost and none that failed is there.
+/// Connections are killed and the server crashes. No confirmed commit is lost, and no failed one takes
+/// effect.
 #[test]
-fn faults_leave_outcomes_that_are_true() {
+fn outcomes_are_correct_in_spite_of_faults() {
     for kind in [ServerKind::Postgres, ServerKind::MariaDb] {
         let server = start(kind, &[]);
         let mut recording = recording(&server.url(), "serializable", Kind::ReadModifyWrite, 20, 1);
@@ -158,7 +159,7 @@ fn statements(log: &[u8]) -> Vec<String> {
     lines
 }
 
-/// Alone, nothing fails and nothing is cut short: then the seed says everything.
+/// A single session has no failures and no limits, so the seed determines every statement.
 #[test]
 fn the_seed_reproduces_the_statements() {
     for kind in Kind::ALL {
@@ -179,7 +180,7 @@ fn the_seed_reproduces_the_statements() {
     }
 }
 
-/// PostgreSQL tells when it committed what wrote, and nothing of what only read.
+/// PostgreSQL reports a commit timestamp for transactions that write, and none for read-only ones.
 #[test]
 fn timestamps_are_recorded() {
     let server = start(ServerKind::Postgres, &["track_commit_timestamp=on"]);

@@ -18,17 +18,17 @@ use isoscope_record::{
 };
 use page::Page;
 
-/// A session whose transactions each read x, write it, and then have the database told how it is to fail.
-struct Orders<'a> {
+/// A session whose transactions each read x, write x, and then order the database to fail in some way.
+struct Failing<'a> {
     database: &'a Fake,
     connection: Box<dyn Connection>,
-    /// For each transaction, statements after its write.
-    said: &'a [Vec<String>],
-    /// Whether transactions roll back by themselves.
+    /// For each transaction, the statements after its write.
+    orders: &'a [Vec<String>],
+    /// Whether transactions with such statements roll back.
     rolls_back: bool,
 }
 
-impl Client for Orders<'_> {
+impl Client for Failing<'_> {
     fn connection(&self) -> Option<ConnectionId> {
         self.connection.id()
     }
@@ -47,10 +47,10 @@ impl Client for Orders<'_> {
         record.step(Step::Read(x()), Seen::Value(found));
         self.connection.execute(Statement::plain(&format!("write x {value}")))?;
         record.step(Step::Write(x(), value), Seen::Done);
-        for order in self.said.get(number as usize).into_iter().flatten() {
+        for order in self.orders.get(number as usize).into_iter().flatten() {
             self.connection.execute(Statement::plain(order))?;
         }
-        Ok(!self.rolls_back || self.said.get(number as usize).is_none_or(Vec::is_empty))
+        Ok(!self.rolls_back || self.orders.get(number as usize).is_none_or(Vec::is_empty))
     }
 
     fn commit(&mut self) -> Result<Stamps, Failure> {
@@ -67,17 +67,17 @@ impl Client for Orders<'_> {
     }
 }
 
-/// Runs a session of as many transactions as there are orders, and one that only looks at what they left.
-fn recorded(said: &[Vec<String>], rolls_back: bool, retries: u32) -> (History, Monitor) {
+/// Runs a session with one transaction per order, and a session that only reads the result.
+fn recorded(orders: &[Vec<String>], rolls_back: bool, retries: u32) -> (History, Monitor) {
     let database = Fake::default();
     let connection = database.connect().unwrap();
-    let client = Orders { database: &database, connection, said, rolls_back };
+    let client = Failing { database: &database, connection, orders, rolls_back };
     let page = Page::default();
     let (workload, recorder) = (serde_json::Value::Null, serde_json::Value::Null);
     let header = Header { initial: None, initials: Vec::new(), workload, recorder };
     let sink: Sink = page.sink(&header, Duration::from_secs(1));
     let monitor = Monitor::new(1);
-    let limits = Limits { txns: Some(said.len() as u64 + 1), retries, ..Limits::default() };
+    let limits = Limits { txns: Some(orders.len() as u64 + 1), retries, ..Limits::default() };
     run(vec![Box::new(client)], &limits, &sink, &monitor).unwrap();
     sink.finish().unwrap();
     (page.history(), monitor)
@@ -92,10 +92,11 @@ fn assert_fine(history: &History, what: &str) {
     assert!(matches!(judgement.verdict, Verdict::Holds(_)), "{what}: {:?}", judgement.verdict);
 }
 
-/// What a failed COMMIT means depends on what the database promises, not on what ROLLBACK answers then: a Galera node without
-/// its cluster answers COMMIT with 1180 and ROLLBACK with 1047, and the others apply the transaction.
+/// The meaning of a failed COMMIT depends on what the database promises, not on the result of a ROLLBACK
+/// afterwards. A Galera node without its cluster answers COMMIT with 1180 and ROLLBACK with 1047, and the
+/// other nodes apply the transaction.
 #[test]
-fn a_failed_commit_is_aborted_only_where_the_database_promises_it() {
+fn a_failed_commit_is_aborted_only_if_the_database_promises_it() {
     let promises = [Class::Serialization, Class::Deadlock, Class::Constraint, Class::Busy, Class::RolledBack];
     for class in Class::ALL.into_iter().filter(|class| *class != Class::Denied) {
         let is_promised = promises.contains(&class);
@@ -111,7 +112,8 @@ fn a_failed_commit_is_aborted_only_where_the_database_promises_it() {
                 assert_fine(&history, &what);
                 let expected = if is_promised { Outcome::Aborted } else { Outcome::Unknown };
                 assert_eq!(outcomes(&history), [Outcome::Committed, expected, Outcome::Committed], "{what}");
-                // What may still take effect is not before anything, so the client goes on as another session.
+                // A transaction that may still take effect precedes nothing, so the client continues as
+                // another session.
                 assert_eq!(history.session_count(), if is_promised { 1 } else { 2 }, "{what}");
                 let figures = monitor.figures();
                 assert_eq!(
@@ -123,10 +125,10 @@ fn a_failed_commit_is_aborted_only_where_the_database_promises_it() {
     }
 }
 
-/// Whatever fails inside a transaction whose COMMIT was never sent: it did not happen. A connection that cannot roll
-/// back is replaced, or its next BEGIN would commit.
+/// If the COMMIT was never sent, the transaction aborted, whatever failed. A connection that cannot roll back
+/// is replaced; otherwise its next BEGIN would commit.
 #[test]
-fn without_a_commit_nothing_happened() {
+fn without_a_commit_the_transaction_aborted() {
     for class in Class::ALL.into_iter().filter(|class| *class != Class::Denied) {
         for rollback in [None, Some(Class::Other)] {
             let mut order: Vec<String> = rollback

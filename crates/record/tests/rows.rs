@@ -1,4 +1,4 @@
-//! The workload `scan` by one session: every operation that is recorded is what the statement did, by a plain map.
+//! The workload `scan` in one session: every recorded operation is what its statement did to a plain map.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
 
 #[path = "support/page.rs"]
@@ -41,7 +41,7 @@ fn open(url: &str, isolation: &str) -> Subject {
     Subject::Database(Arc::from(database))
 }
 
-/// Replays a history, whose transactions ran one after the other. Returns how many single reads found nothing.
+/// Replays a serial history. Returns how many single reads found nothing.
 fn replay(history: &History, inserts_overwrite: bool) -> usize {
     let int = |value: Value| match history.datum(value) {
         Datum::Int(n) => Some(n),
@@ -86,7 +86,8 @@ fn replay(history: &History, inserts_overwrite: bool) -> usize {
     absent
 }
 
-/// A DELETE that found nothing is a read where it looked at the snapshot of reads, and nothing where it did not.
+/// A DELETE that found nothing is recorded as a read if it used the snapshot of reads, and not recorded
+/// otherwise.
 fn assert_recorded(url: &str, isolation: &str, misses_are_reads: bool) {
     let (history, missed) = record(open(url, isolation));
     let absent = replay(&history, false);
@@ -96,7 +97,8 @@ fn assert_recorded(url: &str, isolation: &str, misses_are_reads: bool) {
     assert_eq!(reads, plain, "{url} {isolation}: {absent} reads of absent keys");
 }
 
-/// How many single reads there must be: the plan's, and the deletes that found nothing where those are reads.
+/// The expected number of single reads: those of the plan, and the deletes that found nothing if these are
+/// reads.
 fn plain_reads(history: &History, missed: usize, misses_are_reads: bool) -> usize {
     let spec = PlanSpec { kind: Kind::Scan, sessions: 1, keys: 12, seed: 3, ..PlanSpec::default() };
     let plan = Plan::new(spec).unwrap();
@@ -104,7 +106,7 @@ fn plain_reads(history: &History, missed: usize, misses_are_reads: bool) -> usiz
     let mut planned = 0;
     for (number, txn) in history.txns().enumerate() {
         plan.steps(0, number as u64, 0, &mut steps);
-        // A transaction that failed stops at the INSERT that failed, which is its last operation.
+        // A failed transaction stops at the INSERT that failed, which is its last operation.
         let end = match history.ops_of(txn).last() {
             Some(op) if history.outcome(txn) != Outcome::Committed => {
                 let Datum::Int(value) = history.datum(op.value) else { panic!("not an insert") };
@@ -152,7 +154,7 @@ fn memory_rows() {
     assert!(replay(&history, true) > 10);
 }
 
-/// Several sessions at once: what is promised of rows holds, range reads included.
+/// Several concurrent sessions: the promise for rows holds, range reads included.
 fn assert_promise_kept(url: &str, isolation: &str) {
     for seed in 0..4 {
         let spec = PlanSpec { kind: Kind::Scan, sessions: 6, keys: 8, seed, ..PlanSpec::default() };

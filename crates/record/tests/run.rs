@@ -1,4 +1,4 @@
-//! Runs against the in-memory store and against clients that fail on purpose: what ends up in the history.
+//! Runs against the in-memory store and against clients that fail on purpose: the recorded history.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
 
 #[path = "support/page.rs"]
@@ -17,7 +17,7 @@ use isoscope_workload::Store;
 use page::Page;
 use serde_json::Value;
 
-/// A sink with its header, and many marks.
+/// A sink with its header, and with frequent marks.
 fn begun(page: &Page, initial: Option<i64>) -> Sink {
     let header = Header { initial, initials: Vec::new(), workload: Value::Null, recorder: Value::Null };
     page.sink(&header, Duration::from_millis(1))
@@ -84,7 +84,7 @@ fn scans_inserts_and_deletes_are_kept() {
     }
 }
 
-/// A client whose transactions end as told.
+/// A client whose transactions end in a given way.
 struct Fickle {
     ends: Vec<End>,
     next: usize,
@@ -153,7 +153,7 @@ fn outcomes(ends: &[End], retries: u32) -> (Vec<(u32, Outcome)>, Monitor, Result
     (txns, monitor, result)
 }
 
-/// Only a commit that lost its connection is unknown, and what comes after it is another session.
+/// Only a commit that lost its connection is unknown, and what follows it is another session.
 #[test]
 fn outcomes_are_what_the_client_knows() {
     use Outcome::{Aborted, Committed, Unknown};

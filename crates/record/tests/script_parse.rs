@@ -94,7 +94,7 @@ fn an_arrow_inside_the_statement_is_not_an_expectation() {
     }
 }
 
-/// Each script, with the place and the beginning of the message, and a part of the help.
+/// Each script, with the position, the start of the message, and a part of the help.
 const BAD: [(&str, u32, u32, &str, &str); 38] = [
     ("", 1, 1, "the script has no steps", "`steps:`"),
     ("name: x\n\n", 2, 1, "the script has no steps", ""),
@@ -173,7 +173,7 @@ const BAD: [(&str, u32, u32, &str, &str); 38] = [
 ];
 
 #[test]
-fn errors_have_a_place_and_say_what_was_expected() {
+fn errors_have_a_place_and_an_expectation() {
     for (text, line, column, message, help) in BAD {
         let error = parse(text).expect_err(text);
         assert_eq!((error.line, error.column), (line, column), "{text:?}: {error}");
@@ -189,7 +189,7 @@ fn columns_are_characters() {
 }
 
 #[test]
-fn nothing_nests_without_end() {
+fn nesting_is_limited() {
     let deep = format!("steps:\n  T1: BEGIN\nanomaly when: {}T1 committed", "(".repeat(100_000));
     assert!(parse(&deep).expect_err("deep").message.contains("nested more than"));
     let deep = format!("steps:\n  T1: BEGIN\nanomaly when: {}T1 committed", "not ".repeat(100_000));

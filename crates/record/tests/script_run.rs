@@ -21,18 +21,18 @@ fn script(steps: &str) -> Script {
     parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// Runs the steps and sees that nothing is left.
+/// Runs the steps and checks that no table and no connection is left.
 fn run_on(fake: &Fake, steps: &str) -> Transcript {
     let mut heard = Vec::new();
     let transcript = script(steps).run(fake, &Options::default(), &mut |done| heard.push(done.clone()));
     let transcript = transcript.unwrap_or_else(|failure| panic!("{failure}"));
-    assert_eq!(heard, transcript.events, "every event is told when it happens");
+    assert_eq!(heard, transcript.events, "every event is reported when it happens");
     assert!(fake.state().tables.is_empty());
     assert!(fake.state().open.is_empty());
     transcript
 }
 
-/// What happened, a line each, without the padding.
+/// The events, one per line and without padding.
 fn lines(transcript: &Transcript) -> Vec<String> {
     let text = transcript.to_string();
     text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
@@ -43,7 +43,7 @@ fn run(steps: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_step_that_waits_goes_on_when_the_other_ends() {
+fn a_waiting_step_continues_when_the_other_ends() {
     let found = run("T1: BEGIN
          T2: BEGIN
          T1: write x 11
@@ -70,7 +70,7 @@ fn a_step_that_waits_goes_on_when_the_other_ends() {
 }
 
 #[test]
-fn what_was_kept_back_follows_at_once() {
+fn steps_kept_back_follow_at_once() {
     let found = run("T1: BEGIN
          T2: BEGIN
          T1: write x 11
@@ -100,7 +100,7 @@ fn a_session_kept_back_may_wait_again() {
 }
 
 #[test]
-fn a_deadlock_ends_one_and_lets_the_other_go_on() {
+fn a_deadlock_aborts_one_and_the_other_continues() {
     let found = run("T1: BEGIN
          T2: BEGIN
          T1: write x 11
@@ -135,7 +135,7 @@ fn slow_is_not_waiting() {
 }
 
 #[test]
-fn a_failure_outside_a_transaction_is_of_that_statement_alone() {
+fn a_failure_outside_a_transaction_affects_only_its_statement() {
     let found = run("T1: fail constraint\nT1: read x\nwhen T1 failed");
     assert_eq!(
         found,
@@ -148,7 +148,7 @@ fn a_failure_outside_a_transaction_is_of_that_statement_alone() {
 }
 
 #[test]
-fn what_is_left_open_is_rolled_back_and_lets_others_go_on() {
+fn open_transactions_are_rolled_back_and_others_continue() {
     let found = run("T1: BEGIN
          T1: write x 11
          T2: BEGIN
@@ -256,7 +256,7 @@ fn a_run_can_be_stopped() {
 }
 
 #[test]
-fn tables_are_dropped_by_the_name_they_were_given() {
+fn tables_are_dropped_under_the_name_in_the_script() {
     let fake = Fake::default();
     let setup = [
         ("CREATE TABLE a(x INT)", Some("a")),
@@ -283,7 +283,7 @@ fn tables_are_dropped_by_the_name_they_were_given() {
 }
 
 #[test]
-fn a_table_that_was_there_is_left_alone() {
+fn an_existing_table_is_left_alone() {
     let fake = Fake::default();
     fake.state().tables.insert("two".to_owned());
     let failure = script("T1: read x").run(&fake, &Options::default(), &mut |_| {}).expect_err("no setup");
@@ -301,7 +301,7 @@ fn tables_are_dropped_when_a_session_gets_no_connection() {
 }
 
 #[test]
-fn teardown_comes_after_all_sessions_and_before_the_tables_go() {
+fn teardown_runs_after_all_sessions_and_before_tables_are_dropped() {
     let fake = Fake::default();
     let text = "setup:\n  CREATE TABLE one\nsteps:\n  T1: fail other\nteardown:\n  write z 1\n  nonsense\n  write z 2\n";
     let failure = parse(text).unwrap().run(&fake, &Options::default(), &mut |_| {}).expect_err("nonsense");
@@ -322,7 +322,7 @@ fn a_thread_that_panics_is_a_lost_connection() {
     assert!(matches!(transcript.verdict, Some(Verdict::Undecided(_))));
 }
 
-/// What becomes of a condition after these steps.
+/// The verdict of a condition after these steps.
 fn verdict(condition: &str) -> Verdict {
     let steps = "T1: BEGIN
          T2: BEGIN
@@ -340,7 +340,7 @@ fn verdict(condition: &str) -> Verdict {
 }
 
 #[test]
-fn conditions_mean_what_they_say() {
+fn conditions_are_evaluated() {
     for condition in [
         "T1.x = 10",
         "T1.x = '10'",

@@ -52,7 +52,7 @@ impl Report {
 /// The stories of occurrences, by level and finding.
 #[derive(Default)]
 struct Stories {
-    /// For each finding, the transactions in each of its stories.
+    /// For each finding, the transactions that each of its stories names.
     casts: BTreeMap<(Level, usize), Vec<BTreeSet<Txn>>>,
     involved: Vec<Transaction>,
 }
@@ -71,7 +71,7 @@ fn levels(checked: &Checked<'_>, detail: Detail) -> (Vec<LevelResult>, Stories) 
         }
         results.push(result);
     }
-    // Choosing the names takes a pass over all transactions.
+    // Choosing the names of transactions takes a pass over all of them.
     let silent = |judged: &Judged| match &judged.judgement.verdict {
         Verdict::Holds(_) => true,
         Verdict::Violated(_) => false,
@@ -80,11 +80,11 @@ fn levels(checked: &Checked<'_>, detail: Detail) -> (Vec<LevelResult>, Stories) 
     if detail == Detail::Verdicts || checked.judged.iter().all(silent) {
         return (results, Stories::default());
     }
-    let stories = tell(checked, detail, &mut results);
+    let stories = add_stories(checked, detail, &mut results);
     (results, stories)
 }
 
-/// What every level has.
+/// The parts of a result that every level has.
 fn result(checked: &Checked<'_>, judged: &Judged) -> LevelResult {
     let judgement = &judged.judgement;
     let stages = judged.stages.iter().map(|stage| Stage {
@@ -114,7 +114,7 @@ fn result(checked: &Checked<'_>, judged: &Judged) -> LevelResult {
     }
 }
 
-/// Why a level is unknown; for a limit, which one, and what was decided before.
+/// The reason why a level is unknown. For a limit: which one, and what was decided before it.
 fn reason(checked: &Checked<'_>, unknown: &Unknown) -> Reason {
     let (kind, message) = checked.reason(unknown);
     let limit = match unknown {
@@ -141,27 +141,27 @@ fn first(unknown: &Unknown) -> Option<Op> {
 }
 
 /// Adds the occurrences and the places of reasons.
-fn tell(checked: &Checked<'_>, detail: Detail, results: &mut [LevelResult]) -> Stories {
+fn add_stories(checked: &Checked<'_>, detail: Detail, results: &mut [LevelResult]) -> Stories {
     let teller = Teller::new(checked.history);
     let own = |judged: &&Judged| checked.repeats(&judged.judgement).is_none();
-    let mut found: Vec<(Level, usize, &Found, Vec<Told>)> = Vec::new();
+    let mut found: Vec<(Level, usize, &Found, Vec<Narrated>)> = Vec::new();
     for judged in checked.judged.iter().filter(own) {
         let Verdict::Violated(findings) = &judged.judgement.verdict else { continue };
         for (i, finding) in findings.iter().enumerate() {
-            let told = finding.instances.iter().map(|instance| Told {
+            let narrated = finding.instances.iter().map(|instance| Narrated {
                 story: teller.story(finding.anomaly, instance),
                 ops: match detail {
                     Detail::Evidence => teller.operations(finding.anomaly, &instance.evidence),
                     Detail::Verdicts | Detail::Stories => Vec::new(),
                 },
             });
-            found.push((judged.judgement.level, i, finding, told.collect()));
+            found.push((judged.judgement.level, i, finding, narrated.collect()));
         }
     }
     let firsts = results.iter().filter_map(|result| result.reason.as_ref()?.op);
     let mut ops: Vec<Op> = firsts.collect();
-    for told in found.iter().flat_map(|(.., told)| told) {
-        ops.extend(told.story.clauses.iter().flat_map(|clause| &clause.ops).chain(&told.ops));
+    for narrated in found.iter().flat_map(|(.., narrated)| narrated) {
+        ops.extend(narrated.story.clauses.iter().flat_map(|clause| &clause.ops).chain(&narrated.ops));
     }
     let places = snippet::places(checked, ops.into_iter());
     let writer = Writer { history: checked.history, teller: &teller, places: &places };
@@ -173,24 +173,24 @@ fn tell(checked: &Checked<'_>, detail: Detail, results: &mut [LevelResult]) -> S
     }
     let mut stories = Stories::default();
     let mut involved: BTreeSet<Txn> = BTreeSet::new();
-    for (level, i, finding, told) in found {
+    for (level, i, finding, narrated) in found {
         let Some(out) = finding_of(results, level, i) else { continue };
-        for (instance, Told { story, ops }) in finding.instances.iter().zip(&told) {
+        for (instance, Narrated { story, ops }) in finding.instances.iter().zip(&narrated) {
             let mut occurrence = writer.occurrence(instance, story);
             if detail >= Detail::Evidence {
                 involved.extend(writer.add_evidence(&mut occurrence, instance, story, ops));
             }
             out.occurrences.push(occurrence);
         }
-        let casts = told.iter().map(|told| cast(checked, &told.story)).collect();
+        let casts = narrated.iter().map(|narrated| cast(checked, &narrated.story)).collect();
         stories.casts.insert((level, i), casts);
     }
     stories.involved = involved.into_iter().map(|txn| writer.transaction(txn)).collect();
     stories
 }
 
-/// An occurrence in words, and the operations of its evidence.
-struct Told {
+/// The story of an occurrence, and the operations of its evidence.
+struct Narrated {
     story: Story,
     ops: Vec<Op>,
 }
@@ -199,28 +199,28 @@ fn finding_of(results: &mut [LevelResult], level: Level, i: usize) -> Option<&mu
     results.iter_mut().find(|result| result.level == level)?.findings.get_mut(i)
 }
 
-/// The transactions whose operations are in a story.
+/// The transactions that a story names by their operations.
 fn cast(checked: &Checked<'_>, story: &Story) -> BTreeSet<Txn> {
     let ops = story.clauses.iter().flat_map(|clause| &clause.ops);
     ops.map(|&op| checked.history.txn_of(op)).collect()
 }
 
-/// What is shown where.
+/// The sections of the report: which findings to show under which level.
 fn sections(checked: &Checked<'_>, stories: &Stories) -> Vec<Section> {
     let (weakest, violated) = (checked.weakest_violated(), checked.violated());
-    let mut told: Vec<&BTreeSet<Txn>> = Vec::new();
+    let mut shown: Vec<&BTreeSet<Txn>> = Vec::new();
     let mut sections = Vec::new();
     for (level, findings) in checked.findings() {
-        // Adya has one name for several anomalies, and levels that were decided separately may use different names. A story is
-        // shown once.
+        // Adya has one name for several anomalies, and levels that were decided separately may use different
+        // names. Each story is shown once.
         let is_weakest = weakest.contains(&level);
         let casts = |i: usize| stories.casts.get(&(level, i)).map_or(&[][..], Vec::as_slice);
-        let is_known = |i: usize, told: &[&BTreeSet<Txn>]| {
-            let again = |cast: &BTreeSet<Txn>| told.iter().any(|known| cast.is_subset(known));
+        let is_known = |i: usize, shown: &[&BTreeSet<Txn>]| {
+            let again = |cast: &BTreeSet<Txn>| shown.iter().any(|known| cast.is_subset(known));
             (level == Level::AdyaPl299 || !is_weakest) && casts(i).iter().all(again)
         };
-        let new: Vec<usize> = findings.iter().copied().filter(|&i| !is_known(i, &told)).collect();
-        told.extend(new.iter().flat_map(|&i| casts(i)));
+        let new: Vec<usize> = findings.iter().copied().filter(|&i| !is_known(i, &shown)).collect();
+        shown.extend(new.iter().flat_map(|&i| casts(i)));
         let again = new.is_empty();
         let said = |l: Level| again && weakest.iter().any(|&other| other != level && l.implies(other));
         let above = violated.iter().copied().filter(|&l| l != level && l.implies(level) && !said(l));

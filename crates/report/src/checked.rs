@@ -13,18 +13,18 @@ use crate::words::{bytes, count, counted, span};
 /// The limits of a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// How long it may take.
+    /// The time limit.
     pub time: Option<TimeLimit>,
-    /// Bytes resident in memory, of the whole process.
+    /// The limit on the resident memory of the whole process, in bytes.
     pub memory: Option<u64>,
 }
 
-/// How long a check may take.
+/// A time limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeLimit {
-    /// All levels of a history together.
+    /// For all levels of a history together.
     History(Duration),
-    /// Each level by itself.
+    /// For each level.
     Level(Duration),
 }
 
@@ -32,14 +32,14 @@ impl TimeLimit {
     /// The default: long enough for nearly all histories, short enough to wait for.
     pub const DEFAULT: TimeLimit = TimeLimit::Level(Duration::from_secs(60));
 
-    /// How long that is.
+    /// The duration of the limit.
     pub fn duration(self) -> Duration {
         let (TimeLimit::History(time) | TimeLimit::Level(time)) = self;
         time
     }
 }
 
-/// What the program calls its limits, for messages that say which setting to change.
+/// The names of the limits in the calling program. Messages use them to say which setting to change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// The time limit, such as `--timeout`.
@@ -51,13 +51,13 @@ pub struct Settings {
 /// A stage that has ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Staged {
-    /// The level that it is of.
+    /// The level it worked on.
     pub level: Level,
-    /// What was done.
+    /// The name of the stage.
     pub name: &'static str,
     /// How long it took.
     pub seconds: f64,
-    /// What it counted.
+    /// The figures it counted.
     pub figures: Vec<(&'static str, u64)>,
 }
 
@@ -66,9 +66,9 @@ pub struct Staged {
 pub struct Judged {
     /// The level and its verdict.
     pub judgement: Judgement,
-    /// How long it took.
+    /// How long it took, in seconds.
     pub seconds: f64,
-    /// What was done to decide it.
+    /// The stages that decided it.
     pub stages: Vec<Staged>,
     /// Whether the verifier confirmed it.
     pub certified: Certified,
@@ -93,17 +93,17 @@ pub enum Certified {
     Stopped(Limit),
 }
 
-/// How much a file holds, as it was read.
+/// The size of an input as it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Figures {
-    /// How many sessions.
+    /// The number of sessions.
     pub sessions: usize,
-    /// How many operations.
+    /// The number of operations.
     pub operations: usize,
 }
 
 impl Figures {
-    /// The figures of a history.
+    /// The size of a history.
     pub fn of(history: &History) -> Figures {
         Figures { sessions: history.session_count(), operations: history.op_count() }
     }
@@ -124,15 +124,15 @@ pub struct Checked<'h> {
     pub warnings: &'h [Problem],
     /// How much the input holds.
     pub figures: Figures,
-    /// In the order the levels were asked for; weaker ones first when none was named.
+    /// The verdicts, in the order of the requested levels; weaker levels first if the user named none.
     pub judged: &'h [Judged],
-    /// Levels judged once more without the order of sessions, for Elle, which distinguishes the two forms.
+    /// Levels judged again without session order. Elle distinguishes the two forms.
     pub without_sessions: &'h [Judgement],
-    /// Whether the user named the levels. If not, the question is which levels hold.
+    /// Whether the user named the levels. If not, the report says which levels hold.
     pub named: bool,
-    /// What the check was allowed to use.
+    /// The limits of the check.
     pub limits: Limits,
-    /// What the program calls its limits.
+    /// The names of the limits in the calling program.
     pub settings: Settings,
     /// How long the check took, without reading and verifying.
     pub seconds: f64,
@@ -171,7 +171,8 @@ impl<'h> Checked<'h> {
 }
 
 impl Checked<'_> {
-    /// The worst verdict. One that was to be certified and was not, because of a limit, counts as *unknown*.
+    /// The worst verdict. A verdict that should be certified and was not because of a limit counts as
+    /// *unknown*.
     pub(crate) fn verdict(&self) -> Word {
         let verdicts = self.judged.iter().map(|judged| match judged.certified {
             Certified::Stopped(_) => Word::Unknown,
@@ -195,39 +196,39 @@ impl Checked<'_> {
         self.levels(|verdict| matches!(verdict, Verdict::Violated(_)))
     }
 
-    /// The levels that hold and that no other one that holds implies.
+    /// The strongest levels that hold.
     pub(crate) fn strongest_holding(&self) -> Vec<Level> {
         let holding = self.holding();
         let implied = |weak: &Level| holding.iter().any(|strong| strong != weak && strong.implies(*weak));
         holding.iter().copied().filter(|level| !implied(level)).collect()
     }
 
-    /// The violated levels that imply no other violated one.
+    /// The weakest levels that are violated.
     pub(crate) fn weakest_violated(&self) -> Vec<Level> {
         let violated = self.violated();
         let implying = |strong: &Level| violated.iter().any(|weak| strong != weak && strong.implies(*weak));
         violated.iter().copied().filter(|level| !implying(level)).collect()
     }
 
-    /// The findings of the levels that were decided by themselves, weaker levels first, each finding once:
-    /// what a stronger level only repeats is left out. Adya's repeatable read has names of its own for what weaker
-    /// levels tell more exactly, and comes after them.
+    /// The findings of the levels that were decided directly, weaker levels first. Each finding is listed
+    /// once, at the weakest level that has it. Adya's repeatable read uses its own names for anomalies that
+    /// weaker levels name more exactly, so it comes after them.
     pub(crate) fn findings(&self) -> Vec<(Level, Vec<usize>)> {
         let mut judgements: Vec<&Judgement> = self.judged.iter().map(|judged| &judged.judgement).collect();
         judgements.sort_by_key(|judgement| match judgement.level {
             Level::AdyaPl299 => (Level::Serializable, Level::AdyaPl299),
             level => (level, level),
         });
-        let mut told: Vec<&Finding> = Vec::new();
+        let mut listed: Vec<&Finding> = Vec::new();
         let mut findings = Vec::new();
         for judgement in judgements {
             let Verdict::Violated(all) = &judgement.verdict else { continue };
             if self.repeats(judgement).is_some() {
                 continue;
             }
-            let is_new = |finding: &Finding| !told.iter().any(|known| same(known, finding));
+            let is_new = |finding: &Finding| !listed.iter().any(|known| same(known, finding));
             let new: Vec<usize> = (0..all.len()).filter(|&i| is_new(&all[i])).collect();
-            told.extend(new.iter().map(|&i| &all[i]));
+            listed.extend(new.iter().map(|&i| &all[i]));
             if !new.is_empty() {
                 findings.push((judgement.level, new));
             }
@@ -235,7 +236,7 @@ impl Checked<'_> {
         findings
     }
 
-    /// The same findings, one after the other.
+    /// The same findings as one sequence.
     pub(crate) fn distinct(&self) -> impl Iterator<Item = &Finding> {
         self.findings().into_iter().flat_map(|(level, places)| {
             let judged = self.judged.iter().find(|judged| judged.judgement.level == level);
@@ -247,7 +248,7 @@ impl Checked<'_> {
         })
     }
 
-    /// What was found without the order of sessions.
+    /// The findings of the levels judged without session order.
     pub(crate) fn findings_without_sessions(&self) -> impl Iterator<Item = &Finding> {
         self.without_sessions.iter().flat_map(|judgement| match &judgement.verdict {
             Verdict::Violated(findings) => findings.as_slice(),
@@ -255,13 +256,13 @@ impl Checked<'_> {
         })
     }
 
-    /// The weaker level of this report whose violation a verdict only repeats.
+    /// The weaker level of this report whose violation implies this verdict.
     pub(crate) fn repeats(&self, judgement: &Judgement) -> Option<Level> {
         let weaker = judgement.implied_by?;
         self.judged.iter().any(|judged| judged.judgement.level == weaker).then_some(weaker)
     }
 
-    /// Why a level is unknown, for machines and for people.
+    /// The reason why a level is unknown, as a kind and as a message.
     pub(crate) fn reason(&self, unknown: &Unknown) -> (Trouble, String) {
         let Settings { time: time_setting, memory: memory_setting } = self.settings;
         match unknown {
@@ -313,7 +314,7 @@ impl Checked<'_> {
     }
 }
 
-/// Why no level could be violated.
+/// Says why there is nothing to check.
 fn vacuous(history: &History) -> String {
     let committed = |txn: &Txn| history.outcome(*txn) == Outcome::Committed;
     let writes = |outcome: Outcome| {
@@ -341,12 +342,13 @@ fn vacuous(history: &History) -> String {
     format!("{written}, and every read returned the initial value")
 }
 
-/// Whether two findings are of the same kind. A stronger level may count more of a kind; it is still the same kind.
+/// Whether two findings are of the same kind. A stronger level may count more occurrences of a kind.
 fn same(one: &Finding, other: &Finding) -> bool {
     one.anomaly == other.anomaly && one.against == other.against && one.through == other.through
 }
 
-/// What Elle calls a finding, where it means the same. It marks the cycles that need session order or real time.
+/// Elle's name for a finding, if Elle has the same anomaly. The name states whether a cycle needs session
+/// order or real-time order.
 pub(crate) fn elle_name(finding: &Finding, through: Through) -> Option<String> {
     let order = match through {
         Through::Sessions if finding.anomaly.elle_has_variants() => ELLE_PROCESS,
@@ -356,8 +358,8 @@ pub(crate) fn elle_name(finding: &Finding, through: Through) -> Option<String> {
     finding.anomaly.elle().map(|name| format!("{name}{order}"))
 }
 
-/// The pattern of the Plume paper that a finding answers to: of the two that the anomalies of order have, the
-/// first is against the causal order and the second against the commit order.
+/// The pattern of the Plume paper for a finding. Anomalies of order have two: the first is against the causal
+/// order, the second against the commit order.
 pub(crate) fn pattern(finding: &Finding) -> Option<&'static str> {
     let mut patterns = finding.anomaly.aliases().iter().filter(|alias| alias.starts_with("TAP-"));
     patterns.nth(usize::from(finding.against == Some(Against::Commit))).copied()

@@ -28,7 +28,7 @@ pub fn verdicts(report: &Report, style: &dyn Style) -> String {
     if report.named { named(report, style) } else { boundary(report, style) }
 }
 
-/// Each level that was asked for, in the order they were; neighbours of one verdict share its word.
+/// The requested levels in order. Adjacent levels with the same verdict share its word.
 fn named(report: &Report, style: &dyn Style) -> String {
     let said = report.levels.chunk_by(|a, b| a.verdict == b.verdict).map(|same| {
         let word = style.paint(role(same[0].verdict), &same[0].verdict.to_string());
@@ -38,7 +38,7 @@ fn named(report: &Report, style: &dyn Style) -> String {
     said.collect::<Vec<_>>().join("; ")
 }
 
-/// The strongest levels that hold, the weakest that do not, and those between that are unknown.
+/// The strongest levels that hold, the weakest that are violated, and the unknown levels in between.
 fn boundary(report: &Report, style: &dyn Style) -> String {
     let (strongest, weakest) = (&report.strongest_holding, &report.weakest_violated);
     let mut parts = Vec::new();
@@ -78,7 +78,7 @@ fn with_reason(result: &LevelResult) -> String {
     format!("{} ({more})", result.level)
 }
 
-/// Anomalies and how many there are of each.
+/// The kinds of anomalies with their counts.
 fn kinds(findings: &[Finding]) -> String {
     let mut kinds: Vec<(Anomaly, u64, bool)> = Vec::new();
     for finding in findings {

@@ -44,7 +44,7 @@ impl Elle {
     }
 }
 
-/// The map of a file, on a line. The report must have been made with its [`Elle`].
+/// The map of a file, on one line. The report must have been built by [`Report::with_elle`].
 pub fn render(file: &str, outcome: Outcome<'_>) -> String {
     let file = text(file);
     let report = match outcome {

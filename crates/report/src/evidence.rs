@@ -1,9 +1,11 @@
-//! Findings as data: operations with their places, edges with their reasons, choices and worlds.
+//! Findings as data: operations with their positions in the input, edges with their reasons, choices and
+//! worlds.
 //!
-//! A level that only repeats the verdict of a weaker one names and counts its anomalies; the weaker level has the occurrences.
-//! An occurrence lists its operations once, and its edges refer to them by index. A proof by cases has its main cycle as the
-//! edges, and the choices on the path to it, each with the refuted alternatives and their proofs. Only proofs with very many cases
-//! are shortened; they count the cases left out.
+//! A level whose verdict follows from a weaker one names and counts its anomalies; the weaker level has the
+//! occurrences. An occurrence lists its operations once, and its edges refer to them by index. The edges of a
+//! proof by cases are its main cycle. The proof also lists the choices on the path to that cycle, each with
+//! the refuted alternatives and their proofs. Only proofs with very many cases are shortened; the report
+//! counts the cases left out.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,18 +26,18 @@ use crate::model::{
 /// hundreds of megabytes; the verifier checks all of them.
 const MOST_STEPS: usize = 1_000;
 
-/// A proof by cases that is being written.
+/// A proof by cases while it is written.
 struct Written<'a> {
     outline: &'a Outline<'a>,
     places: &'a BTreeMap<Op, usize>,
-    /// How many steps may still be written.
+    /// How many more steps may be written.
     room: Cell<usize>,
-    /// How many cases are not written.
+    /// How many cases are left out.
     left_out: Cell<u64>,
 }
 
 impl Written<'_> {
-    /// Whether there is room for a step, which is then taken.
+    /// Whether there is room for one more step. Uses up the room.
     fn has_room(&self) -> bool {
         let room = self.room.get();
         self.room.set(room.saturating_sub(1));
@@ -47,7 +49,7 @@ impl Written<'_> {
     }
 }
 
-/// Makes data of findings.
+/// Converts findings to data.
 pub(crate) struct Writer<'a> {
     pub(crate) history: &'a History,
     pub(crate) teller: &'a Teller<'a>,
@@ -70,7 +72,7 @@ pub(crate) fn head(finding: &certificate::Finding) -> Finding {
 }
 
 impl Writer<'_> {
-    /// An occurrence in words.
+    /// An occurrence with its story.
     pub(crate) fn occurrence(&self, instance: &Instance, story: &Story) -> Occurrence {
         let mark = |pointer: isoscope_explain::Pointer| {
             let place = self.places.get(&pointer.op)?.clone();
@@ -91,12 +93,12 @@ impl Writer<'_> {
             worlds_left_out: None,
             worlds: None,
             clauses: story.clauses.iter().map(clause).collect(),
-            told_by_headline: told_by_headline(&instance.evidence),
+            headline_suffices: headline_suffices(&instance.evidence),
             marks: self.teller.pointers(story).into_iter().filter_map(mark).collect(),
         }
     }
 
-    /// Adds the evidence, which rests on some operations. Returns the transactions of the occurrence.
+    /// Adds the evidence, given its operations. Returns the transactions of the occurrence.
     pub(crate) fn add_evidence(
         &self,
         out: &mut Occurrence,
@@ -156,8 +158,8 @@ impl Writer<'_> {
         edges.iter().map(|edge| self.edge(edge, places)).collect()
     }
 
-    /// The choices along a line of a proof, and the cycle at its end. Lines beside lines are nested as deeply as the
-    /// logarithm of the number of cases.
+    /// The choices along a line of a proof, and the cycle at its end. The nesting depth of lines is
+    /// logarithmic in the number of cases.
     fn choices(&self, proof: &Written<'_>, from: usize) -> (Vec<Split>, Vec<Edge>) {
         let line = proof.outline.line(from);
         let mut choices = Vec::new();
@@ -252,7 +254,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The literature's two letters for an edge, and the key that it is about.
+    /// The dependency kind of an edge in the literature's two letters, and its key.
     fn dependency(&self, edge: &certificate::Edge) -> (&'static str, Option<Key>) {
         use certificate::Why;
         let key = |read: &Op| Some(self.history.key_of(*read));
@@ -286,7 +288,7 @@ fn transactions(history: &History, edges: &[certificate::Edge], ops: &[Op]) -> V
     nodes.chain(ops.iter().map(|&op| history.txn_of(op))).filter(|&txn| met.insert(txn)).collect()
 }
 
-/// The cycle of an occurrence, and the main one of a proof by cases or of all worlds.
+/// The cycle of an occurrence: the main one for a proof by cases or for several worlds.
 pub(crate) fn cycle(evidence: &Evidence) -> &[certificate::Edge] {
     match evidence.main() {
         Evidence::Cycle(edges) => edges,
@@ -295,9 +297,10 @@ pub(crate) fn cycle(evidence: &Evidence) -> &[certificate::Edge] {
     }
 }
 
-/// Whether the clauses of a story would only repeat its headline: outside of cycles; if the initial version was read; and if
-/// two transactions miss each other, or one missed a transaction that it saw.
-fn told_by_headline(evidence: &Evidence) -> bool {
+/// Whether the clauses of a story only repeat its headline. This is so for evidence that is not a cycle, and
+/// for cycles of two edges in which the initial version was read, two transactions missed each other, or one
+/// missed a transaction that it had seen.
+fn headline_suffices(evidence: &Evidence) -> bool {
     use certificate::{Edge, Seen, Why};
     let edges = match evidence {
         Evidence::Cycle(edges) => edges,

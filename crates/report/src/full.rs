@@ -96,7 +96,7 @@ fn cell(result: &LevelResult, style: &dyn Style) -> String {
     style.paint(role(result.verdict), &format!("{mark} {}", result.level))
 }
 
-/// The strongest levels that hold and the weakest that fail, if the user named no level.
+/// The strongest levels that hold and the weakest that are violated, if the user named no level.
 fn boundary(report: &Report) -> String {
     if report.named {
         return String::new();
@@ -134,7 +134,7 @@ fn unknowns(report: &Report, style: &dyn Style) -> String {
     text
 }
 
-/// What was decided before a limit was reached.
+/// The levels that were decided before a limit was reached.
 fn known_by_then(report: &Report) -> String {
     let holds = report.strongest_holding.iter().map(|level| format!("{level} holds"));
     let fails = report.weakest_violated.iter().map(|level| format!("{level} is violated"));
@@ -146,7 +146,7 @@ fn known_by_then(report: &Report) -> String {
     }
 }
 
-/// Every kind of anomaly under the weakest level that it violates.
+/// Every kind of anomaly, under the weakest level that it violates.
 pub fn anomalies(report: &Report, style: &dyn Style) -> String {
     let mut text = String::new();
     for section in &report.sections {
@@ -159,7 +159,7 @@ pub fn anomalies(report: &Report, style: &dyn Style) -> String {
             let _ = writeln!(text, "  {}\n", finding_heading(finding, style));
             for (i, occurrence) in finding.occurrences.iter().enumerate() {
                 let number = (finding.occurrences.len() > 1).then_some(i + 1);
-                text.push_str(&telling(occurrence, number, style));
+                text.push_str(&story(occurrence, number, style));
             }
         }
     }
@@ -218,12 +218,12 @@ fn finding_heading(finding: &Finding, style: &dyn Style) -> String {
 }
 
 /// One occurrence: the story, its clauses, and the operations in the file.
-fn telling(occurrence: &Occurrence, number: Option<usize>, style: &dyn Style) -> String {
+fn story(occurrence: &Occurrence, number: Option<usize>, style: &dyn Style) -> String {
     let bullet = number.map_or(String::new(), |number| format!("{number}. "));
     let indent = " ".repeat(2 + bullet.len());
     let headline = hanging(&occurrence.headline, indent.len());
     let mut text = format!("  {}{}\n", style.paint(Role::Frame, &bullet), headline);
-    let clauses = if occurrence.told_by_headline { &[] } else { occurrence.clauses.as_slice() };
+    let clauses = if occurrence.headline_suffices { &[] } else { occurrence.clauses.as_slice() };
     for clause in clauses {
         let indent = format!("{indent}{}", "  ".repeat(clause.depth.into()));
         let bullet = style.paint(Role::Aside, if clause.depth == 0 { "-" } else { "·" });
@@ -232,7 +232,7 @@ fn telling(occurrence: &Occurrence, number: Option<usize>, style: &dyn Style) ->
     text + &snippet::render(&occurrence.marks, &indent, style) + "\n"
 }
 
-/// A text broken into lines of which all but the first are indented; the first begins at the same column.
+/// Breaks a text into lines and indents all but the first.
 fn hanging(text: &str, indent: usize) -> String {
     wrap(text, indent, WIDTH).trim().to_owned()
 }

@@ -110,8 +110,8 @@ fn violation(findings: &[Finding], repeats: Option<Level>) -> String {
     let stories = stories(findings);
     let message = stories.first().map_or("violated", String::as_str);
     let counts = findings.iter().filter(|finding| finding.at_least).map(counted);
-    let told: Vec<String> = counts.chain(stories.iter().cloned()).collect();
-    element("failure", message, &kinds, &told.join("\n\n"))
+    let paragraphs: Vec<String> = counts.chain(stories.iter().cloned()).collect();
+    element("failure", message, &kinds, &paragraphs.join("\n\n"))
 }
 
 /// `write-skew: at least 16, of which 3 are shown`.
@@ -124,13 +124,13 @@ fn counted(finding: &Finding) -> String {
 fn stories(findings: &[Finding]) -> Vec<String> {
     let all =
         findings.iter().flat_map(|f| f.occurrences.iter().map(move |occurrence| (f.anomaly, occurrence)));
-    let told = all.map(|(anomaly, occurrence)| {
+    let paragraphs = all.map(|(anomaly, occurrence)| {
         let clauses = occurrence.clauses.iter();
         let clauses =
             clauses.map(|clause| format!("\n{}- {}", "  ".repeat(clause.depth.into()), clause.text));
         format!("{anomaly}: {occurrence}{}", clauses.collect::<String>())
     });
-    told.collect()
+    paragraphs.collect()
 }
 
 fn element(name: &str, message: &str, kind: &str, body: &str) -> String {

@@ -64,5 +64,5 @@ pub use model::{
 pub use problem::ProblemJson;
 pub use style::{Plain, Role, Style};
 
-/// What a file came to: a report, or the reason that it could not be read.
+/// The result for one file: a report, or the reason why the file could not be read.
 pub type Outcome<'a> = Result<&'a Report, &'a isoscope_formats::Failure>;

@@ -9,15 +9,15 @@ use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use crate::elle::Elle;
 use crate::problem::ProblemJson;
 
-/// How much a report holds beside the verdicts. Each costs more time than the one before.
+/// How much a report contains besides the verdicts. Each variant costs more time than the one before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Detail {
     /// Verdicts, anomalies and counts.
     Verdicts,
-    /// The stories of occurrences and where they point into the input.
+    /// Also the stories of occurrences and the places in the input they refer to.
     Stories,
-    /// All evidence: operations, edges, choices, worlds, and the transactions involved.
+    /// Also all evidence: operations, edges, choices, worlds, and the transactions involved.
     #[default]
     Evidence,
 }
@@ -44,66 +44,66 @@ impl std::fmt::Display for Word {
     }
 }
 
-/// The verdicts on one history, and what shows them.
+/// The verdicts on one history, with their evidence.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[non_exhaustive]
 pub struct Report {
-    /// The file as the user named it, or another name of the history.
+    /// The file as the user named it, or another name for the history.
     pub file: String,
     /// The format of the input; `None` for a history made in code.
     pub format: Option<&'static str>,
-    /// How many sessions the input has.
+    /// The number of sessions.
     pub sessions: usize,
-    /// How many transactions.
+    /// The number of transactions.
     pub transactions: usize,
-    /// How many operations the input has; a range read counts as one.
+    /// The number of operations; a range read counts as one.
     pub operations: usize,
-    /// How long the check took, without reading and verifying.
+    /// How long the check took in seconds, without reading and verifying.
     pub seconds: f64,
-    /// The levels, in the order they were asked for.
+    /// The levels, in the order of the request.
     pub levels: Vec<LevelResult>,
     /// Warnings about the input.
     #[serde(serialize_with = "problems")]
     pub problems: Vec<Problem>,
     /// The worst verdict: violated, then unknown, then holds.
     pub verdict: Word,
-    /// How many transactions committed.
+    /// The number of committed transactions.
     pub committed: usize,
-    /// The levels that hold and that no other one that holds implies.
+    /// The strongest levels that hold.
     pub strongest_holding: Vec<Level>,
-    /// The violated levels that imply no other violated one.
+    /// The weakest levels that are violated.
     pub weakest_violated: Vec<Level>,
     /// The transactions that occurrences name, once each, with [`Detail::Evidence`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub involved: Vec<Transaction>,
-    /// Whether the user named the levels. If not, the question is which levels hold.
+    /// Whether the user named the levels. If not, the report says which levels hold.
     #[serde(skip)]
     pub named: bool,
-    /// What to show where: each finding once, under the weakest level that it violates.
+    /// The sections to show: each finding once, under the weakest level that it violates.
     #[serde(skip)]
     pub sections: Vec<Section>,
-    /// The report in Elle's terms, where it was asked for.
+    /// The report in Elle's terms, if it was built by [`Report::with_elle`].
     #[serde(skip)]
     pub elle: Option<Elle>,
 }
 
 impl Report {
-    /// The result of a level, if it was asked for.
+    /// The result of a level, if it was requested.
     pub fn level(&self, level: Level) -> Option<&LevelResult> {
         self.levels.iter().find(|result| result.level == level)
     }
 
-    /// The verdict of a level; *unknown* when it was not asked for.
+    /// The verdict of a level; *unknown* if it was not requested.
     pub fn verdict_of(&self, level: Level) -> Word {
         self.level(level).map_or(Word::Unknown, |result| result.verdict)
     }
 
-    /// Every kind of anomaly once, the ones that violate weak levels first.
+    /// Every kind of anomaly once, those that violate weak levels first.
     pub fn anomalies(&self) -> impl Iterator<Item = &Finding> {
         self.findings().flat_map(|(_, findings)| findings)
     }
 
-    /// The findings that no weaker level has, by level.
+    /// The findings of each level that no weaker level has.
     pub fn findings(&self) -> impl Iterator<Item = (Level, Vec<&Finding>)> {
         self.sections.iter().map(|section| {
             let all = self.level(section.level).map_or(&[][..], |result| &result.findings);
@@ -111,32 +111,32 @@ impl Report {
         })
     }
 
-    /// Why there is nothing to check, if there is nothing.
+    /// The reason why there is nothing to check, if that is the case.
     pub fn nothing_to_check(&self) -> Option<&Reason> {
         let mut reasons = self.levels.iter().filter_map(|result| result.reason.as_ref());
         reasons.find(|reason| reason.kind == Trouble::NothingToCheck)
     }
 
-    /// The levels of a verdict, in the order they were asked for.
+    /// The levels with this verdict, in the order of the request.
     pub fn levels_that(&self, verdict: Word) -> Vec<Level> {
         let results = self.levels.iter().filter(|result| result.verdict == verdict);
         results.map(|result| result.level).collect()
     }
 }
 
-/// A part of a report for people: a violated level, and what violates it and no weaker level.
+/// A section of a report for people: a violated level, and the anomalies that violate it and no weaker level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Section {
     /// The level.
     pub level: Level,
-    /// Which of the level's findings no section before has.
+    /// The indices of the findings that no earlier section has.
     pub findings: Vec<usize>,
-    /// Which of those tell of transactions that no section before tells of.
+    /// Those of them with a story about transactions that no earlier section names.
     pub new: Vec<usize>,
     /// Whether no weaker level is violated.
     pub is_weakest: bool,
-    /// Stronger levels that are violated with this one.
+    /// Stronger levels that are violated, too.
     pub also_violated: Vec<Level>,
 }
 
@@ -153,20 +153,20 @@ pub struct LevelResult {
     /// Why the verifier gave no answer, if it was asked and reached a limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_certified: Option<Reason>,
-    /// How long the level took.
+    /// How long the level took, in seconds.
     pub seconds: f64,
-    /// The weaker level whose violation decided this one.
+    /// The weaker level whose violation implies this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub implied_by: Option<Level>,
-    /// What was done to decide it.
+    /// The stages that decided it.
     pub stages: Vec<Stage>,
-    /// What violates it. Where the level only repeats a weaker one, the occurrences are at that one.
+    /// The anomalies. If the violation follows from a weaker level, that level has the occurrences.
     #[serde(rename = "anomalies")]
     pub findings: Vec<Finding>,
-    /// Why it is unknown.
+    /// Why the level is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
-    /// The weaker level of this report whose violation the verdict only repeats.
+    /// The weaker level of this report whose violation implies this verdict.
     #[serde(skip)]
     pub repeats: Option<Level>,
 }
@@ -183,17 +183,17 @@ impl std::fmt::Display for LevelResult {
     }
 }
 
-/// A stage of deciding a level.
+/// A stage in deciding a level.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Stage {
-    /// What was done.
+    /// The name of the stage.
     pub name: &'static str,
-    /// How long it took.
+    /// How long it took, in seconds.
     pub seconds: f64,
-    /// The weaker level that it decided, where that had to be decided first.
+    /// The weaker level that it decided, if that had to be decided first.
     pub level: Option<Level>,
-    /// What it counted.
+    /// The figures it counted.
     pub figures: Vec<(&'static str, u64)>,
 }
 
@@ -206,7 +206,7 @@ pub enum Trouble {
     NothingToCheck,
     /// Reads have several possible writers, in more combinations than are tried.
     Ambiguous,
-    /// Operations are of a kind that cannot be judged.
+    /// The engines do not support some operations.
     Unsupported,
     /// The time limit was reached.
     Timeout,
@@ -217,7 +217,7 @@ pub enum Trouble {
 }
 
 impl Trouble {
-    /// Its name for machines.
+    /// The name in machine-readable output.
     pub fn name(self) -> &'static str {
         match self {
             Trouble::NothingToCheck => "nothing-to-check",
@@ -230,13 +230,13 @@ impl Trouble {
     }
 }
 
-/// Why a level is unknown.
+/// The reason why a level is unknown.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[non_exhaustive]
 pub struct Reason {
-    /// For machines.
+    /// The kind, for programs.
     pub kind: Trouble,
-    /// For people.
+    /// The message, for people.
     pub message: String,
     /// The limit that was reached, if one was.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -244,13 +244,13 @@ pub struct Reason {
     /// What had been decided when a limit was reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided: Option<Decided>,
-    /// The first operation that is in the way, with [`Detail::Stories`].
+    /// The first operation concerned, with [`Detail::Stories`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first: Option<Operation>,
-    /// Where that operation is in the input.
+    /// The place of that operation in the input.
     #[serde(skip)]
     pub mark: Option<Mark>,
-    /// Its number, which tells two reasons of the same words apart.
+    /// Its id, which distinguishes reasons with the same message.
     #[serde(skip)]
     pub(crate) op: Option<Op>,
 }
@@ -268,14 +268,14 @@ impl std::fmt::Display for Reason {
 pub enum Reached {
     /// The time limit.
     Time {
-        /// How long it is.
+        /// The limit in seconds.
         seconds: Option<f64>,
-        /// What it is of: `history` or `level`.
+        /// Its scope: `history` or `level`.
         of: Option<&'static str>,
     },
     /// The memory limit.
     Memory {
-        /// How much it is.
+        /// The limit in bytes.
         bytes: Option<u64>,
     },
     /// The limit on the cases of a proof.
@@ -285,9 +285,9 @@ pub enum Reached {
 /// The levels that were decided.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Decided {
-    /// Those that hold.
+    /// The levels that hold.
     pub holds: Vec<Level>,
-    /// Those that are violated.
+    /// The levels that are violated.
     pub violated: Vec<Level>,
 }
 
@@ -295,25 +295,25 @@ pub struct Decided {
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[non_exhaustive]
 pub struct Finding {
-    /// What it is.
+    /// The anomaly.
     #[serde(rename = "kind")]
     pub anomaly: Anomaly,
-    /// The pattern of the Plume paper that it answers to.
+    /// The pattern of the Plume paper, if it has one.
     pub pattern: Option<&'static str>,
-    /// The order it contradicts, for the anomalies that come in both forms.
+    /// The order it contradicts, for anomalies that exist in both forms.
     pub against: Option<Against>,
     /// What its cycles need besides reads and writes.
     pub through: Through,
-    /// What Elle calls it, where Elle means the same.
+    /// Elle's name, if Elle has the same anomaly.
     pub elle: Option<String>,
-    /// How many there are.
+    /// The number of occurrences.
     pub count: u64,
     /// Whether there may be more.
     #[serde(rename = "count_is_lower_bound")]
     pub at_least: bool,
-    /// In how many strongly connected components they lie.
+    /// The number of strongly connected components they lie in.
     pub components: u64,
-    /// Some of them, the shortest first.
+    /// Some occurrences, the shortest first.
     #[serde(rename = "instances")]
     pub occurrences: Vec<Occurrence>,
 }
@@ -337,29 +337,29 @@ pub struct Occurrence {
     /// What happened, in a sentence or two.
     #[serde(rename = "story")]
     pub headline: String,
-    /// Which strongly connected component it lies in.
+    /// The strongly connected component that it lies in.
     pub component: Option<u32>,
     /// The names of the transactions: those of the cycle in its order, then others.
     pub transactions: Vec<String>,
-    /// The operations that the evidence rests on, each once.
+    /// The operations of the evidence, each once.
     pub operations: Vec<Operation>,
-    /// The cycle, or the main one of a proof by cases.
+    /// The cycle; for a proof by cases, the main one.
     pub edges: Vec<Edge>,
     /// The rest of a proof by cases.
     #[serde(flatten)]
     pub proof: Option<Proof>,
-    /// How many worlds are left out.
+    /// The number of worlds left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worlds_left_out: Option<usize>,
-    /// What happens in each world, where lists or outcomes leave several possible.
+    /// The anomaly in each world, if lists or outcomes leave several worlds possible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worlds: Option<Vec<World>>,
     /// The proof in words.
     pub clauses: Vec<Clause>,
     /// Whether the clauses only repeat the headline.
     #[serde(skip)]
-    pub told_by_headline: bool,
-    /// Where the input shows it.
+    pub headline_suffices: bool,
+    /// The places in the input to show.
     #[serde(skip)]
     pub marks: Vec<Mark>,
 }
@@ -375,20 +375,20 @@ impl std::fmt::Display for Occurrence {
 pub struct Clause {
     /// The step: a sentence.
     pub text: String,
-    /// 0 for a step of the proof; more for what unfolds a step before it.
+    /// 0 for a step of the proof. A greater depth explains the preceding step of smaller depth.
     pub depth: u8,
-    /// The operations it speaks of, by their place in [`Occurrence::operations`].
+    /// The operations it mentions, as indices into [`Occurrence::operations`].
     pub operations: Vec<usize>,
 }
 
-/// A place in the input and what to say there.
+/// A place in the input and its label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
     /// The place.
     pub place: Place,
     /// A few words.
     pub label: String,
-    /// Whether this is what the message is about.
+    /// Whether this is the operation that the message is about.
     pub main: bool,
 }
 
@@ -402,7 +402,7 @@ pub struct Action {
     pub key: Value,
     /// The value read or written; a range read has rows instead.
     pub value: Value,
-    /// What a range read asked for and found.
+    /// The bounds and result of a range read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub range: Option<Range>,
 }
@@ -418,7 +418,7 @@ pub struct Range {
     pub rows: Vec<(Value, Value)>,
 }
 
-/// An operation and where it is.
+/// An operation and its place in the input.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[non_exhaustive]
 pub struct Operation {
@@ -429,7 +429,7 @@ pub struct Operation {
     /// What it did.
     #[serde(flatten)]
     pub action: Action,
-    /// Where it is in the input.
+    /// The place in the input.
     #[serde(flatten, serialize_with = "place")]
     pub place: Option<Place>,
 }
@@ -444,7 +444,7 @@ pub struct Transaction {
     pub session: Value,
     /// `committed`, `aborted` or `unknown`.
     pub outcome: &'static str,
-    /// The index of its invocation in the input, or what the input calls the transaction.
+    /// The index of its invocation in the input, or the input's name for the transaction.
     pub index: Value,
     /// The index of its completion, where the input has one.
     pub completion: Option<Value>,
@@ -464,7 +464,7 @@ pub(crate) fn outcome_word(outcome: Outcome) -> &'static str {
     }
 }
 
-/// One transaction comes before another.
+/// One transaction precedes another.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[non_exhaustive]
 pub struct Edge {
@@ -475,23 +475,23 @@ pub struct Edge {
     /// The literature's two letters: `so`, `rt`, `wr`, `ww` or `rw`.
     #[serde(rename = "type")]
     pub dependency: &'static str,
-    /// The key that it is about.
+    /// The key of the dependency.
     pub key: Option<Value>,
     /// The reason.
     #[serde(flatten)]
     pub why: Why,
-    /// The operations that show it, by their place in [`Occurrence::operations`].
+    /// The operations that prove it, as indices into [`Occurrence::operations`].
     pub operations: Vec<usize>,
     /// The reason in words.
     pub because: String,
 }
 
-/// The reason of an edge. Operations are places in [`Occurrence::operations`].
+/// The reason of an edge. Operations are indices into [`Occurrence::operations`].
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[serde(tag = "why", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Why {
-    /// The order of a session.
+    /// Session order.
     Session,
     /// Real-time order.
     RealTime,
@@ -507,14 +507,14 @@ pub enum Why {
         /// The read.
         read: Option<usize>,
     },
-    /// Two neighbours in a list that was read.
+    /// Two adjacent elements of a list that was read.
     Versions {
         /// The read.
         read: Option<usize>,
-        /// Where in the list the later element is.
+        /// The index of the later element in the list.
         index: u32,
     },
-    /// A list that was read does not hold an append.
+    /// A list that was read lacks an append.
     Missing {
         /// The read.
         read: Option<usize>,
@@ -535,12 +535,12 @@ pub enum Why {
 #[serde(tag = "by", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Seen {
-    /// It reads from it.
+    /// The reader reads from it.
     Read {
         /// The read.
         read: Option<usize>,
     },
-    /// It is earlier in the reader's session.
+    /// It precedes the reader in the same session.
     Session,
     /// A path leads from it to the reader.
     Path {
@@ -549,53 +549,53 @@ pub enum Seen {
     },
 }
 
-/// The choices of a proof by cases on the way to its main cycle.
+/// The choices of a proof by cases on the path to its main cycle.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Proof {
     /// The choices.
     pub choices: Vec<Split>,
-    /// How many cases the proof has.
+    /// The number of cases of the proof.
     pub cases: u64,
-    /// How many of them are left out.
+    /// The number of cases left out.
     pub cases_left_out: u64,
 }
 
-/// A choice: one alternative is assumed on the way to the main cycle, the others are refuted.
+/// A choice: the path to the main cycle assumes one alternative, and the others are refuted.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Split {
     /// `source` (which write a read returned) or `versions` (which of two writers was first).
     pub choice: &'static str,
-    /// The alternative on the way to the main cycle.
+    /// The alternative on the path to the main cycle.
     pub assumed: Alternative,
-    /// The others.
+    /// The other alternatives.
     pub refuted: Vec<Refuted>,
 }
 
 /// An alternative of a choice.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Alternative {
-    /// What is assumed, in words.
+    /// The assumption in words.
     pub assumption: String,
-    /// The edge that it gives.
+    /// The edge that it adds.
     pub edge: Option<Edge>,
 }
 
-/// An alternative and why it fails.
+/// An alternative, with its refutation.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Refuted {
     /// The alternative.
     #[serde(flatten)]
     pub alternative: Alternative,
-    /// The choices on the way to the cycle.
+    /// The choices on the path to the cycle.
     pub choices: Vec<Split>,
     /// The cycle.
     pub edges: Vec<Edge>,
 }
 
-/// What happens if what the history leaves open is so.
+/// One world: answers to the questions that the history leaves open, and the anomaly that follows.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct World {
-    /// What is supposed.
+    /// The answers.
     pub supposed: Vec<String>,
     /// The anomaly.
     pub kind: Anomaly,
@@ -646,7 +646,7 @@ impl Value {
     }
 }
 
-/// As JSON has it; what JSON lacks is text in the notation.
+/// As JSON if JSON has the value, otherwise as text in the notation.
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -676,7 +676,7 @@ fn place<S: Serializer>(place: &Option<Place>, serializer: S) -> Result<S::Ok, S
     map.end()
 }
 
-/// The figures stand beside the others, each under its name.
+/// The figures become fields next to the others, each under its name.
 impl Serialize for Stage {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;

@@ -27,7 +27,8 @@ use crate::words::counted;
 /// The most operations of one story to show.
 const MOST: usize = 10;
 
-/// The places of operations in the input. The input is read once more for this, however many there are.
+/// The places of operations in the input. The input is read once more, independent of the number of
+/// operations.
 pub(crate) fn places(report: &Checked<'_>, ops: impl Iterator<Item = Op>) -> BTreeMap<Op, Place> {
     let history = report.history;
     let Some(text) = report.text else { return BTreeMap::new() };
@@ -48,7 +49,7 @@ pub(crate) fn render(marks: &[Mark], indent: &str, style: &dyn Style) -> String 
     marks.sort_by(|a, b| (&a.place.file, a.place.offset).cmp(&(&b.place.file, b.place.offset)));
     let width = marks.iter().map(|mark| digits(&mark.place)).max().unwrap_or(1);
     let mut text = String::new();
-    // The file of the main mark comes first, as it is the one to open.
+    // The file of the main mark comes first, because it is the one to open.
     let first = marks.iter().find(|mark| mark.main).or(marks.first()).map(|mark| mark.place.file.clone());
     let (main, others): (Vec<_>, Vec<_>) =
         marks.into_iter().partition(|mark| Some(&mark.place.file) == first.as_ref());
@@ -109,11 +110,12 @@ fn file(marks: &[&Mark], arrow: &str, width: usize, indent: &str, style: &dyn St
     text
 }
 
-/// The column at which a place further on in a line is shown in the excerpt of that line, if it is in it. Places are in
-/// bytes and columns on the terminal; where a character was replaced, the excerpt no longer says how many bytes it had.
+/// The column in the excerpt of a line that shows a later place of that line, if the excerpt contains it.
+/// Places count bytes, columns count terminal cells. If the excerpt replaced a character, its byte length is
+/// no longer known.
 fn under(shown: &Place, place: &Place) -> Option<usize> {
     let distance = place.column.checked_sub(shown.column).filter(|_| place.line == shown.line)? as usize;
-    // The last such place: characters without a width belong to those before them.
+    // Takes the last such place: characters without a width belong to the character before them.
     let mut starts = shown.excerpt.char_indices().map(|(at, _)| at).rev();
     let caret = starts.find(|&at| shown.excerpt[..at].width() == shown.caret)?;
     let rest = &shown.excerpt[caret..];

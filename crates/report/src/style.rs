@@ -1,6 +1,6 @@
-//! Emphasis, by meaning. Only the caller knows what its output can show.
+//! Emphasis by role. The caller decides how its output shows a role.
 
-/// What a piece of text means.
+/// The role of a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Role {

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_have_their_thousands_apart() {
+    fn counts_have_thousands_separators() {
         assert_eq!(
             [0, 7, 999, 1_000, 12_345, 1_234_567].map(count),
             ["0", "7", "999", "1,000", "12,345", "1,234,567"]

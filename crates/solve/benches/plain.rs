@@ -1,6 +1,6 @@
-//! Formulas without a theory, solved by the core of this crate, by `batsat` and, with the feature `cadical`, by
-//! `CaDiCaL`. Prints a table of seconds; `cargo bench -p isoscope-solve --bench plain`, and words to select rows. Seconds are CPU
-//! time of this process where the system reports it.
+//! Formulas without a theory, solved by the core of this crate, by `batsat` and, with the feature `cadical`,
+//! by `CaDiCaL`. Prints a table of seconds of CPU time, or of wall-clock time if the system does not report
+//! CPU time. Run `cargo bench -p isoscope-solve --bench plain`, with words to select rows.
 
 #![allow(clippy::print_stdout)]
 
@@ -20,7 +20,7 @@ use isoscope_solve::{ClauseSink, Cnf, Lit, Outcome, Solver, Var};
 use second::Second;
 use seconds::seconds;
 
-/// What a row asks of a solver.
+/// What a row needs of a solver.
 trait Bench: ClauseSink {
     fn sat(&mut self, assumptions: &[Lit]) -> bool;
     fn holds(&mut self, lit: Lit) -> bool;
@@ -65,16 +65,16 @@ struct Row {
 }
 
 enum Work {
-    /// Once.
+    /// One search.
     Solve,
-    /// Under random assumptions, again and again.
+    /// This number of searches under random assumptions.
     Assume(usize),
     /// All models of the first variables, each excluded by a clause.
     Enumerate(usize),
 }
 
 impl Row {
-    /// Does the work with a solver, and returns how many models there were.
+    /// Runs the row with a solver, and returns the number of models.
     fn run<S: Bench>(&self, new: impl Fn() -> S) -> usize {
         let mut models = 0;
         for formula in &self.formulas {

@@ -1,6 +1,6 @@
-//! Polygraphs of several families, solved at once, with all choices known, and step by step, adding the choices
-//! that the last order violates. Prints a table; `cargo bench -p isoscope-solve`, and words to select rows. Seconds are
-//! of this process on a processor, where the system tells, so that other processes disturb little.
+//! Polygraphs of several families, solved at once with all choices, and step by step, adding the choices that
+//! the last order violates. Prints a table of seconds of CPU time, or of wall-clock time if the system does
+//! not report CPU time. Run `cargo bench -p isoscope-solve`, with words to select rows.
 
 #![allow(clippy::print_stdout)]
 

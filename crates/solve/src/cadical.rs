@@ -202,10 +202,10 @@ impl<T: Theory + 'static> ClauseSink for Cadical<T> {
     }
 }
 
-/// Passes on what the solver tells and asks.
+/// Connects the theory with `CaDiCaL`'s callbacks.
 struct Propagator<T> {
     theory: Rc<RefCell<T>>,
-    /// What is still to be handed over of a lemma, last literal first.
+    /// The rest of the current lemma, last literal first.
     lemma: Vec<i32>,
 }
 
@@ -252,40 +252,40 @@ impl<T: Theory> ExternalPropagator for Propagator<T> {
     }
 }
 
-/// The question whether to stop, while there is one.
+/// The callback that asks whether to stop; set only during a search.
 #[derive(Clone, Default)]
-struct Stop(Rc<Cell<Option<Question>>>);
+struct Stop(Rc<Cell<Option<Callback>>>);
 
-type Question = NonNull<dyn FnMut() -> bool>;
+type Callback = NonNull<dyn FnMut() -> bool>;
 
 impl Stop {
-    /// Asks this question during a call, and none afterwards.
-    fn during<R>(&self, question: &mut dyn FnMut() -> bool, call: impl FnOnce() -> R) -> R {
-        /// Forgets the question however the call ends.
-        struct Forget<'a>(&'a Cell<Option<Question>>);
-        impl Drop for Forget<'_> {
+    /// Sets the callback during a call, and clears it afterwards.
+    fn during<R>(&self, callback: &mut dyn FnMut() -> bool, call: impl FnOnce() -> R) -> R {
+        /// Clears the callback even if the call panics.
+        struct Clear<'a>(&'a Cell<Option<Callback>>);
+        impl Drop for Clear<'_> {
             fn drop(&mut self) {
                 self.0.set(None);
             }
         }
-        let question: NonNull<dyn FnMut() -> bool + '_> = NonNull::from(question);
+        let callback: NonNull<dyn FnMut() -> bool + '_> = NonNull::from(callback);
         // SAFETY: The two types differ only in the lifetime of what is pointed to. The pointer is gone from the
         // cell before this function returns, and so before that lifetime ends.
-        let question =
-            unsafe { std::mem::transmute::<NonNull<dyn FnMut() -> bool + '_>, Question>(question) };
-        let _forget = Forget(&self.0);
-        self.0.set(Some(question));
+        let callback =
+            unsafe { std::mem::transmute::<NonNull<dyn FnMut() -> bool + '_>, Callback>(callback) };
+        let _clear = Clear(&self.0);
+        self.0.set(Some(callback));
         call()
     }
 }
 
 impl Terminator for Stop {
     fn terminated(&mut self) -> bool {
-        let Some(mut question) = self.0.take() else { return false };
-        // SAFETY: A question in the cell is borrowed mutably by the call of `during` that put it there and that
+        let Some(mut callback) = self.0.take() else { return false };
+        // SAFETY: A callback in the cell is borrowed mutably by the call of `during` that put it there and that
         // uses it for nothing but this. It is taken out while it is asked, so it is never asked within itself.
-        let stop = unsafe { question.as_mut()() };
-        self.0.set(Some(question));
+        let stop = unsafe { callback.as_mut()() };
+        self.0.set(Some(callback));
         stop
     }
 }

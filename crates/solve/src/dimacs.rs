@@ -124,7 +124,7 @@ impl ClauseSink for Cnf {
     }
 }
 
-/// Why a text is not in the DIMACS format.
+/// The reason why a text is not in the DIMACS format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DimacsError {
     /// The line, counted from 1.
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_can_be_read() {
+    fn written_text_can_be_read_back() {
         let mut cnf = Cnf { comments: vec!["edge 1 2".to_owned()], ..Cnf::default() };
         let [a, b] = [(); 2].map(|()| cnf.new_var().positive());
         cnf.add_clause(&[a, !b]);

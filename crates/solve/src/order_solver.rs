@@ -112,7 +112,7 @@ impl OrderSolver {
         outcome
     }
 
-    /// Every use of the order relies on this: it has each pair in the direction that the assignment says.
+    /// Panics if the order does not have every pair in the direction that the assignment gives it.
     fn check_order(&self) {
         let theory = self.core.theory();
         for var in (0..self.core.vars()).map(Var::new) {

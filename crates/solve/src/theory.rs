@@ -1,12 +1,13 @@
-//! What the solver asks of a theory.
+//! The interface between the solver and a theory.
 //!
-//! A theory gives variables a meaning that clauses alone do not express. The solver tells the theory, level by level,
-//! which literals of *theory variables* became true. When unit propagation has reached its end, the solver asks the
-//! theory for a clause that the theory implies and that is false under the assignment. Such a clause is a *lemma*.
+//! A theory gives variables a meaning that clauses alone do not express. The solver reports to the theory,
+//! level by level, which literals of *theory variables* became true. When unit propagation has reached its
+//! end, the solver asks the theory for a clause that the theory implies and that is false under the
+//! assignment. Such a clause is a *lemma*.
 //!
-//! The contract. The solver may report a literal late and may report it twice. It removes levels in the reverse
-//! order of their opening. It asks for a lemma before it answers *satisfiable*. A theory that returns no lemma
-//! accepts the literals it was given.
+//! The contract. The solver may report a literal late and may report it twice. It removes levels in the
+//! reverse order of their opening. It asks for a lemma before it answers *satisfiable*. A theory that returns
+//! no lemma accepts the literals it was given.
 
 use crate::lit::Lit;
 

@@ -1,6 +1,6 @@
-//! The solver against all orders there are: small random questions, asked again and again with more clauses and
-//! under assumptions. A world is an order and values of the plain variables; what the solver says is compared
-//! with the list of all worlds that satisfy the clauses so far.
+//! Compares the solver with a list of all orders: small random instances, searched repeatedly with more
+//! clauses and under assumptions. A *world* is an order with values of the plain variables. The solver's
+//! answer is compared with the list of all worlds that satisfy the clauses so far.
 
 mod random;
 
@@ -9,7 +9,7 @@ use random::Random;
 
 const INSTANCES: u64 = 24_000;
 
-/// What a literal means.
+/// The meaning of a literal.
 #[derive(Clone, Copy, Debug)]
 enum Meaning {
     Before(u32, u32),
@@ -31,7 +31,7 @@ impl World {
     }
 }
 
-/// All orders of so many nodes, as the place of each node.
+/// All orders of `nodes` nodes, each as the position of every node.
 fn permutations(nodes: usize) -> Vec<Vec<usize>> {
     let mut all = vec![Vec::new()];
     for place in 0..nodes {
@@ -141,7 +141,8 @@ impl Instance {
         answer
     }
 
-    /// The order has every node once and contains the edges; all clauses and assumptions hold in it.
+    /// Checks that the order has every node once and contains the edges, and that all clauses and assumptions
+    /// hold in it.
     fn check_order(&self, assumed: &[(Lit, Meaning)]) {
         let order = self.solver.order();
         assert_eq!(order.len(), self.nodes as usize);
@@ -164,7 +165,7 @@ impl Instance {
 }
 
 #[test]
-fn answers_are_those_of_all_orders() {
+fn answers_agree_with_the_list_of_all_orders() {
     let (mut orders, mut contradictions, mut assumed) = (0, 0, 0);
     for seed in 0..INSTANCES {
         let mut instance = Instance::new(seed);

@@ -1,4 +1,4 @@
-//! Larger questions, whose answers are checked clause by clause; and being stopped.
+//! Larger polygraphs, with answers checked clause by clause, and searches that are stopped.
 
 mod polygraph;
 mod random;
@@ -14,7 +14,7 @@ fn ask_at_once(polygraph: &Polygraph) -> (OrderSolver, Outcome) {
 }
 
 #[test]
-fn an_order_that_was_hidden_is_found() {
+fn a_hidden_order_is_found() {
     for seed in 0..3 {
         let polygraph = Polygraph::of_choices(2_000, 600, 30_000, true, seed);
         let (solver, answer) = ask_at_once(&polygraph);
@@ -25,7 +25,7 @@ fn an_order_that_was_hidden_is_found() {
     }
 }
 
-/// Adding the violated choices until there are none gives an order exactly when all choices at once do.
+/// Adding violated choices until none is violated gives the same answer as adding all choices at once.
 #[test]
 fn step_by_step_and_at_once_agree() {
     let mut answers = [0; 2];
@@ -54,7 +54,7 @@ fn step_by_step_and_at_once_agree() {
 }
 
 #[test]
-fn a_search_can_be_stopped_and_taken_up_again() {
+fn a_stopped_search_can_be_continued() {
     let polygraph = Polygraph::of_choices(500, 100, 6_000, true, 1);
     let mut solver = polygraph.solver();
     (0..polygraph.choices.len()).for_each(|choice| polygraph.choose(&mut solver, choice));
@@ -71,7 +71,7 @@ fn a_search_can_be_stopped_and_taken_up_again() {
 }
 
 #[test]
-fn what_was_found_stays_until_the_next_search() {
+fn a_model_stays_until_the_next_search() {
     let mut solver = OrderSolver::new(3, &[(0, 1)], &[0, 1, 2]);
     let lit = solver.before(2, 0);
     solver.add_clause(&[lit]);
@@ -91,7 +91,7 @@ fn what_was_found_stays_until_the_next_search() {
 }
 
 #[test]
-fn variables_created_after_a_search_without_any_have_values() {
+fn variables_created_after_an_empty_search_have_values() {
     let mut solver = OrderSolver::new(2, &[], &[1, 0]);
     assert_eq!(solver.solve(&[]), Outcome::Sat);
     let (before, plain) = (solver.before(0, 1), solver.variable(true));

@@ -256,7 +256,7 @@ fn dimacs_keeps_the_answer() {
     assert!(count.sat > 20 && count.unsat > 20, "{count:?}");
 }
 
-/// A budget of few conflicts, again and again, ends with the same answer.
+/// Repeated searches with a small conflict budget end with the same answer.
 #[test]
 fn stopped_searches_add_up() {
     let mut stops = 0;

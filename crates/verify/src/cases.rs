@@ -1,13 +1,13 @@
-//! A proof by cases, checked: is every alternative of every choice refuted by a cycle?
+//! Checks a proof by cases: a cycle must refute every alternative of every choice.
 //!
-//! A choice is exhaustive when one of its alternatives is true in every explanation of the history that
-//! agrees with what is assumed so far. One of two writers of a key is the first. A read of a transaction that
-//! took effect is from one of its *possible writers*: the other transactions that did not abort and whose
-//! final write of the key has the value read (of a list: the last element of its external part), or the
-//! initial state when it has. A read without any is wrong by itself: a choice without alternatives refutes
-//! the case it stands in.
+//! A choice must be exhaustive: in every explanation of the history that agrees with the assumptions so far,
+//! one of its alternatives is true. Of two writers of a key, one is the first. A read of a transaction that
+//! took effect reads from one of its *possible writers*. These are the other transactions that did not abort
+//! and whose final write of the key has the value read (for a list: the last element of its external part),
+//! and the initial state if it has that value. A read without possible writers is wrong in every order, so a
+//! choice without alternatives refutes its case.
 //!
-//! The tree is walked without recursion, and what is assumed is forgotten on the way back ([`Given`]).
+//! The walk over the tree does not recurse. It takes each assumption back on the way up ([`Given`]).
 //!
 //! Cost: every edge of every leaf once, and one pass over the writes of the history for the possible writers.
 
@@ -23,7 +23,7 @@ use super::given::Given;
 use super::{Refutation, classify, cycle, ensure, shape};
 use isoscope_certificate::{Case, Choice, Edge, Finding, Node, Proof, Through};
 
-/// Checks a proof and the name of what it shows.
+/// Checks a proof and the name of the anomaly.
 pub(super) fn check(
     facts: &Facts<'_>,
     level: Level,
@@ -34,7 +34,7 @@ pub(super) fn check(
     let cycles: Vec<&[Edge]> = proof.cases.iter().filter_map(cycle_of).collect();
     findings::check_through(finding, &cycles)?;
     let through = cycles.iter().map(|edges| shape::through(edges)).max().unwrap_or_default();
-    // Where no cycle alone says what is wrong, this name says no more than that the level is violated.
+    // `SnapshotSkew` only says that the level is violated, so it fits any proof with more than one cycle.
     let fits = Cell::new(finding.anomaly == Anomaly::SnapshotSkew && cycles.len() > 1);
     let main = main_case(proof);
     let writers = PossibleWriters::new(facts, proof);
@@ -46,7 +46,7 @@ pub(super) fn check(
     Walk { weaker: Some(through), ..walk }.run(&mut Given::nothing(facts))
 }
 
-/// Every node but the first is the child of one that stands before it.
+/// Every node but the root is the child of exactly one earlier node.
 fn check_tree(proof: &Proof) -> Result<(), Refutation> {
     ensure(!proof.cases.is_empty(), || "a proof without a case".to_owned())?;
     let mut reached = vec![false; proof.cases.len()];
@@ -66,7 +66,7 @@ fn check_tree(proof: &Proof) -> Result<(), Refutation> {
     }
 }
 
-/// The leaf that gives the anomaly its name: the last cycle, or where there is none, the last wrong read.
+/// The leaf that the anomaly is named after: the last cycle, or the last wrong read if no leaf is a cycle.
 fn main_case(proof: &Proof) -> usize {
     let is_cycle = |case: &Case| matches!(case, Case::Cycle(_));
     let is_leaf = |case: &Case| matches!(case, Case::Split { cases, .. } if cases.is_empty());
@@ -81,26 +81,26 @@ fn cycle_of(case: &Case) -> Option<&[Edge]> {
     }
 }
 
-/// What stays the same on a walk over a proof.
+/// The constants of a walk over a proof.
 struct Walk<'a> {
     level: Level,
     finding: &'a Finding,
     proof: &'a Proof,
     main: usize,
-    /// Whether some cycle is what the anomaly is called, and why the main one is not.
+    /// Whether some cycle has the shape of the anomaly, and why the main cycle does not.
     fits: Cell<bool>,
     misfit: RefCell<Option<Refutation>>,
-    /// On the second walk, which asks about weaker levels: what the proof needs besides reads and writes.
+    /// Set on the second walk, which checks the weaker levels: what the proof needs besides reads and writes.
     weaker: Option<Through>,
     writers: PossibleWriters,
 }
 
-/// A node on the path from the root to the case at hand.
+/// A node on the path from the root to the current case.
 struct Open {
     node: usize,
     /// How many of its alternatives are refuted.
     refuted: usize,
-    /// What was given before it was assumed.
+    /// The mark to return to, taken before the assumption that led here.
     mark: usize,
 }
 
@@ -129,7 +129,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Checks a node by itself, with what is given there.
+    /// Checks one node under the assumptions made above it.
     fn enter(&self, given: &Given<'_, '_>, node: usize) -> Result<(), Refutation> {
         match &self.proof.cases[node] {
             Case::Cycle(edges) => {
@@ -157,7 +157,7 @@ impl Walk<'_> {
         }
     }
 
-    /// How many alternatives a choice of writers has, if none is left out.
+    /// The number of alternatives of a choice of writers. Fails if a possible writer is left out.
     fn check_source(
         &self,
         given: &Given<'_, '_>,
@@ -215,7 +215,7 @@ fn assume(given: &mut Given<'_, '_>, choice: &Choice, alternative: usize) {
     }
 }
 
-/// The possible writers of all reads that a proof distinguishes by them.
+/// The possible writers of every read that the proof splits on.
 struct PossibleWriters(FxHashMap<(Key, Value), Vec<Txn>>);
 
 impl PossibleWriters {
@@ -242,7 +242,7 @@ impl PossibleWriters {
         PossibleWriters(writers)
     }
 
-    /// The possible writers of a read that is not wrong by itself.
+    /// The possible writers of a read that is not wrong in every order.
     fn of(&self, facts: &Facts<'_>, read: Op) -> Vec<Node> {
         let (view, reader) = (facts.history.op(read), facts.history.txn_of(read));
         let is_initial = if facts.is_list(view.key) {
@@ -257,7 +257,7 @@ impl PossibleWriters {
     }
 }
 
-/// The key and value whose final writers may be those of a read.
+/// The key and value that a possible writer of the read must have written last.
 fn place(facts: &Facts<'_>, read: Op) -> Option<(Key, Value)> {
     let view = facts.history.op(read);
     if !view.kind.is_read() {

@@ -1,20 +1,21 @@
 //! Causal consistency and parallel snapshot isolation over a commit order: what happens before a transaction.
 //!
-//! Causal (docs/levels.md, "Commit orders"): PHI(t2, t3) is `(so | wr)+(t2, t3)`. When t3 reads x from t1 and t2
-//! writes x, it implies that t2 is not after t1.
+//! Causal (docs/levels.md, "Commit orders"): PHI(t2, t3) is `(so | wr)+(t2, t3)`. If t3 reads x from t1 and
+//! t2 writes x, then PHI(t2, t3) implies that t2 is not after t1.
 //!
-//! Parallel snapshot isolation (Framework 3): `irreflexive((so | wr | ww)+ ; rw?)`, where the order gives
-//! `ww`. The order contains `so`, `wr` and `ww`, so a cycle needs an `rw` from t3 to a t2, which overwrote
-//! the version that t3 read, and a path back: the same axiom with `(so | wr | ww)+` in the place of `(so |
-//! wr)+`. Each writer of a key follows the one before, so only neighbours need an edge.
+//! Parallel snapshot isolation (docs/levels.md, "Dependency graphs"): `irreflexive((so | wr | ww)+ ; rw?)`,
+//! where the commit order determines `ww`. The order contains `so`, `wr` and `ww`, so a cycle needs an `rw`
+//! from t3 to a t2 that overwrote the version t3 read, and a path back. This is the causal axiom with `(so |
+//! wr | ww)+` instead of `(so | wr)+`. Consecutive writers of a key need an edge; the other `ww` edges follow
+//! by transitivity.
 //!
-//! What happens before a transaction is, in every session, a beginning of that session; a vector clock holds
-//! where it ends. Clocks are computed in commit order, since that contains `so` and `wr`. Along a session the
-//! clocks only grow, so one walk over a session's transactions meets, in every other session, every
-//! transaction once: what it meets is entered in [`Latest`], and each read is then one comparison.
+//! The transactions of a session that happen before a given one form a prefix of that session, and a vector
+//! clock stores where the prefix ends. Clocks are computed in commit order, which contains `so` and `wr`.
+//! They only grow along a session, so one walk over a session meets every transaction of every other session
+//! once. The walk enters what it meets in [`Latest`]; each read is then one comparison.
 //!
-//! Cost, with n operations and k sessions: O(n k) steps. Memory is bounded: the columns of the clocks are
-//! made for as many sessions at a time as fit in [`CLOCK_BYTES`], and the walks repeated for the next.
+//! Cost, with n operations and k sessions: O(n k) steps. Memory is bounded: the walk handles as many sessions
+//! at a time as fit into [`CLOCK_BYTES`], and is repeated for the next block of sessions.
 
 use std::ops::Range;
 
@@ -25,7 +26,7 @@ use super::direct::Latest;
 use super::sources::Sources;
 use isoscope_certificate::Node;
 
-/// What happens before a transaction.
+/// The relation that orders a transaction after its past.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Past {
     /// `(so | wr)+`.
@@ -34,7 +35,7 @@ pub(super) enum Past {
     WithVersions,
 }
 
-/// How much memory the clocks may take at a time.
+/// The memory limit of the clocks of one block of sessions, in bytes.
 const CLOCK_BYTES: usize = 256 << 20;
 
 /// Checks the axiom for every read.
@@ -45,7 +46,7 @@ pub(super) fn check(sources: &Sources<'_, '_>, past: Past) -> Result<(), Refutat
     check_in_blocks(sources, past, width)
 }
 
-/// Checks the axiom with the clocks of so many sessions at a time.
+/// Checks the axiom with the clocks of `width` sessions at a time.
 fn check_in_blocks(sources: &Sources<'_, '_>, past: Past, width: usize) -> Result<(), Refutation> {
     let sessions = sources.facts.history.session_count();
     let mut latest = Latest::new(sources.facts);
@@ -60,7 +61,7 @@ fn check_in_blocks(sources: &Sources<'_, '_>, past: Past, width: usize) -> Resul
 }
 
 /// For each transaction and each session of a block: one more than the last transaction of that session that
-/// happens before it or is it; 0 when none does.
+/// is the transaction itself or happens before it; 0 if there is no such transaction.
 struct Clocks {
     block: Range<usize>,
     times: Vec<u32>,
@@ -151,8 +152,8 @@ mod tests {
     use super::super::order::Order;
     use super::*;
 
-    /// However many sessions are taken at a time, the answer is the same: the write that T5 misses is found
-    /// in the block of its session, wherever that is.
+    /// The block width does not change the answer: the write that T5 misses is found in the block of its
+    /// session.
     #[test]
     fn blocks_of_sessions_do_not_matter() {
         use Past::{Causal, WithVersions};

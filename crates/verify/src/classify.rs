@@ -1,10 +1,10 @@
-//! What is wrong with a read, whatever the order of transactions.
+//! The anomalies that one read shows in every order of the transactions.
 //!
-//! The names are those of docs/levels.md, "Anomalies": thin-air, aborted, future and intermediate reads, and reads
-//! of one's own keys that do not return one's own last write. A register read has at most one of them, by the
-//! precedence written out in [`register_anomaly`]. A list is many values at once and may have several.
+//! The names are those of docs/levels.md, "Anomalies": thin-air, aborted, future and intermediate reads, and
+//! reads of the transaction's own keys that do not return its own last write. A register read shows at most
+//! one of them; [`register_anomaly`] states the precedence. A list holds many values and may show several.
 //!
-//! Cost: the operations of the reader and the elements of the list, for each read asked about.
+//! Cost: the operations of the reader and the elements of the list, for each read.
 
 use isoscope_history::{Key, Op, OpKind, OpView, Outcome, Txn, Value};
 use isoscope_levels::Anomaly;
@@ -12,11 +12,11 @@ use rustc_hash::FxHashMap;
 
 use super::facts::{Facts, Source};
 
-/// All anomalies that a read of a present transaction shows by itself.
+/// All anomalies that a read of a present transaction shows in every order.
 pub(super) fn anomalies(facts: &Facts<'_>, read: OpView, reader: Txn) -> Vec<Anomaly> {
     match (facts.source(read.id), read.kind) {
         (Source::Wrong, OpKind::Read) => vec![register_anomaly(facts, read, reader)],
-        // A list with repeated elements has no determined writers, and yet may hold one too often.
+        // A list with repeated elements is ambiguous, and can still hold an element too often.
         (Source::Wrong | Source::Ambiguous, OpKind::ReadList) => list_anomalies(facts, read, reader),
         _ => Vec::new(),
     }
@@ -72,7 +72,7 @@ fn list_anomalies(facts: &Facts<'_>, read: OpView, reader: Txn) -> Vec<Anomaly> 
     found
 }
 
-/// What is wrong with the order in which a list holds the appends of one transaction.
+/// The anomalies of the order in which a list holds the appends of one transaction.
 fn order_anomalies(facts: &Facts<'_>, key: Key, external: &[Value]) -> Vec<Anomaly> {
     let mut place: FxHashMap<Value, usize> = FxHashMap::default();
     for (&element, i) in external.iter().zip(0..) {
@@ -106,7 +106,7 @@ fn appends_later(facts: &Facts<'_>, read: OpView, reader: Txn, element: Value) -
     later.any(|op| op.kind == OpKind::Append && op.key == read.key && op.value == element)
 }
 
-/// Whether the write that a certificate names is one that makes the read what it is called.
+/// Whether the write that a certificate names is evidence for the anomaly.
 pub(super) fn is_write_of(
     facts: &Facts<'_>,
     anomaly: Anomaly,
@@ -141,7 +141,7 @@ pub(super) fn is_write_of(
     write.kind.is_write() && write.key == read.key && returned && fits
 }
 
-/// Whether a list holds a later append of the writer: before the given one, or without it.
+/// Whether a list holds a later append of the writer and either lacks `write` or holds it afterwards.
 fn holds_later_append(facts: &Facts<'_>, read: OpView, reader: Txn, write: OpView) -> bool {
     let (elements, writer) = (facts.shown(read, reader), facts.history.txn_of(write.id));
     let up_to = elements.iter().rposition(|&element| element == write.value).unwrap_or(elements.len());
@@ -151,7 +151,7 @@ fn holds_later_append(facts: &Facts<'_>, read: OpView, reader: Txn, write: OpVie
         .any(|op| op.id > write.id && op.key == read.key && elements[..up_to].contains(&op.value))
 }
 
-/// Whether a read may be wrong without a write to blame.
+/// Whether the anomaly needs no write as evidence.
 fn needs_no_write(facts: &Facts<'_>, anomaly: Anomaly, read: OpView) -> bool {
     match anomaly {
         Anomaly::ThinAirRead | Anomaly::DuplicateElements | Anomaly::LostAppend => true,

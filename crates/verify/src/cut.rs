@@ -1,14 +1,14 @@
-//! Cut isolation, which asks for no order: all reads of a key by one transaction that do not return its own
-//! writes are of one other transaction (Plume, Definition 3).
+//! Cut isolation, which needs no commit order: all reads of a key by one transaction that do not return its
+//! own writes read from one other transaction (Plume, Definition 3).
 //!
-//! Whom a read is from is here asked of wrong reads too: of one in place of one's own, and of a value that
-//! its writer overwrote, where no final write has it. Final writes of two values to one key are of two
-//! transactions, whoever they are, so even ambiguous reads may contradict each other. Of a list the last element
-//! counts that is not the reader's.
+//! Wrong reads count too: a read that does not return the transaction's own write, and a read of a value that
+//! its writer overwrote and that no final write has. Final writes of two values to one key belong to two
+//! transactions, so even two ambiguous reads can contradict each other. A list read counts by its last
+//! element that the reader did not append.
 //!
-//! A linear look tells nearly always. Where it depends on who took effect, or on who appended an element,
-//! [`Possible`] finds out. A wrong read that need not be explained counts only if its writer took effect (it is *free*): then all
-//! sets of such writers are tried.
+//! A linear pass decides almost every history. If the answer depends on which transactions took effect, or on
+//! which transaction appended an element, [`Possible`] decides it. A *free* read is a wrong read that counts
+//! only if a writer of unknown outcome took effect. All sets of writers of free reads are then tried.
 
 use isoscope_history::{Key, Op, OpKind, OpView, Outcome, Txn, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -17,14 +17,14 @@ use super::Refutation;
 use super::facts::{Candidates, Facts, Source, Writers};
 use isoscope_certificate::Node;
 
-/// Whether two reads of one key by one transaction are of one other transaction.
+/// Whether two reads of one key by one transaction read from the same other transaction.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origins {
-    /// They are, or one of them is of nobody.
+    /// They do, or one of them reads from no other transaction.
     Agree,
-    /// They are not, whoever the writers are.
+    /// They do not, for every choice of possible writers.
     Differ,
-    /// It depends on who the writers are.
+    /// It depends on the choice of writers.
     Open,
 }
 
@@ -34,16 +34,14 @@ pub(super) fn check(facts: &Facts<'_>) -> Result<(), Refutation> {
         return Ok(());
     }
     match all_failures(facts) {
-        Err(_) => Err(Refutation::new("it depends on too many outcomes")),
+        Err(_) => Err(Refutation::new("the answer depends on too many unknown outcomes")),
         Ok(None) => Ok(()),
-        Ok(Some(read)) => {
-            Err(Refutation::new(format!("{} and others are of two transactions", facts.text(read))))
-        }
+        Ok(Some(read)) => Err(Refutation::new(format!("{} contradicts cut isolation", facts.text(read)))),
     }
 }
 
-/// A read that fails whichever writers of free reads took effect, if cut isolation is violated; an error when there are too
-/// many such writers.
+/// If cut isolation is violated for every set of writers of free reads: a read that fails. An error if there
+/// are too many such writers.
 fn all_failures(facts: &Facts<'_>) -> Result<Option<Op>, Op> {
     let mut failed = None;
     for supposed in supposed(facts)? {
@@ -55,7 +53,7 @@ fn all_failures(facts: &Facts<'_>) -> Result<Option<Op>, Op> {
     Ok(failed)
 }
 
-/// All sets of writers of free reads; an error, with such a read, when there are too many.
+/// All sets of writers of free reads. An error, with one such read, if there are too many.
 fn supposed(facts: &Facts<'_>) -> Result<Vec<FxHashSet<Txn>>, Op> {
     let (writers, first) = Possible::new(facts, FxHashSet::default()).free_writers();
     match first {
@@ -66,7 +64,8 @@ fn supposed(facts: &Facts<'_>) -> Result<Vec<FxHashSet<Txn>>, Op> {
     }
 }
 
-/// Whether all reads agree whoever took effect, as far as a linear look tells.
+/// Whether a linear pass shows that all reads agree, for every set of transactions that may have taken
+/// effect.
 fn agrees(facts: &Facts<'_>) -> bool {
     let left_out = |txn: Txn| facts.history.outcome(txn) == Outcome::Unknown && !facts.is_present(txn);
     let any_left_out = facts.history.txns().any(left_out);
@@ -83,7 +82,7 @@ fn agrees(facts: &Facts<'_>) -> bool {
             if entry.0 != txn.0 {
                 *entry = (txn.0, read.id);
             } else if compare(facts, txn, facts.history.op(entry.1), read) != Origins::Agree {
-                // What agrees with the first of them agrees with all.
+                // Agreement is transitive, so comparing with the first read is enough.
                 return false;
             }
         }
@@ -91,13 +90,13 @@ fn agrees(facts: &Facts<'_>) -> bool {
     true
 }
 
-/// Whether it depends on who took effect if a wrong read counts.
+/// Whether a wrong read counts depends on too many unknown outcomes to try them all.
 pub(super) fn depends(facts: &Facts<'_>) -> bool {
     supposed(facts).is_err()
 }
 
-/// Whether two reads of a key by a transaction are among those that show that cut isolation is violated whoever took
-/// effect.
+/// Whether two reads of a key by one transaction are evidence that cut isolation is violated for every set of
+/// transactions that may have taken effect.
 pub(super) fn is_unrepeatable(facts: &Facts<'_>, reader: Txn, first: OpView, second: OpView) -> bool {
     let Ok(supposed) = supposed(facts) else { return false };
     let possible: Vec<Possible<'_, '_>> = supposed.into_iter().map(|set| Possible::new(facts, set)).collect();
@@ -110,29 +109,31 @@ pub(super) fn is_unrepeatable(facts: &Facts<'_>, reader: Txn, first: OpView, sec
         && possible.iter().any(shows_it)
 }
 
-/// Whether an operation reads a single key: what a range read finds may change.
+/// Whether an operation reads a single key. Cut isolation allows the result of a range read to change.
 fn is_item_read(op: &OpView) -> bool {
     op.kind.is_read() && !op.in_range
 }
 
-/// Who may have taken effect: the greatest set of transactions that did not abort in which everybody has each read
-/// explained that somebody can explain, and reads each key from one other. Everybody who took effect is in it,
-/// since fewer transactions explain less.
+/// The largest set of transactions that may have taken effect: none aborted, every read that has a possible
+/// writer has one in the set, and each transaction reads a key from one other transaction. Every transaction
+/// that took effect is in the set, because a smaller set explains fewer reads.
 struct Possible<'a, 'h> {
     facts: &'a Facts<'h>,
-    /// Who wrote a value to a key, and whether finally, one entry for each write that did not abort.
+    /// For each write that did not abort: the key and value, the transaction, and whether it is the final
+    /// write.
     writes: FxHashMap<(Key, Value), Vec<(Txn, bool)>>,
     set: Vec<bool>,
-    /// Writers of free reads that are supposed to have taken effect; the other ones are not in the set.
+    /// The writers of free reads that are assumed to have taken effect. The other writers of free reads are
+    /// not in the set.
     supposed: FxHashSet<Txn>,
-    /// A read of one that committed and is not in the set.
+    /// A read of a committed transaction that is not in the set.
     failed: Option<Op>,
 }
 
-/// Whom a read may be from.
+/// The possible writers of a read.
 struct From {
     nodes: Vec<Node>,
-    /// One of them took effect.
+    /// Whether one of them must have taken effect.
     must: bool,
 }
 
@@ -179,7 +180,7 @@ impl<'a, 'h> Possible<'a, 'h> {
         others.map(|&(txn, _)| Node::Txn(txn)).collect()
     }
 
-    /// The first read of a transaction that says that it did not take effect.
+    /// The first read that excludes the transaction from the set.
     fn failure(&self, txn: Txn) -> Option<Op> {
         let reads = || self.facts.history.ops_of(txn).filter(|op| op.kind.is_read());
         let unexplained = |read: &OpView| !self.is_explained(txn, *read);
@@ -187,7 +188,8 @@ impl<'a, 'h> Possible<'a, 'h> {
         reads().find(unexplained).or_else(|| reads().find(two)).map(|read| read.id)
     }
 
-    /// Whether one who took effect wrote what was read, if anybody can have; of a list, as many as it holds.
+    /// Whether a read has a writer in the set, or no possible writer at all. For a list: whether the set has
+    /// as many appends of each element as the list holds, or all of them.
     fn is_explained(&self, reader: Txn, read: OpView) -> bool {
         if read.kind == OpKind::ReadList {
             let part = self.facts.shown(read, reader);
@@ -205,14 +207,14 @@ impl<'a, 'h> Possible<'a, 'h> {
         self.origins(reader, read).is_none_or(|from| !from.must || some(&from.nodes))
     }
 
-    /// Whom a read that counts may be from; none when it is of nobody else.
+    /// The possible writers of a read that counts; `None` if it reads from no other transaction.
     fn origins(&self, reader: Txn, read: OpView) -> Option<From> {
         let took_effect = |node: &Node| matches!(node, Node::Txn(txn) if self.supposed.contains(txn));
         self.any_origins(reader, read)
             .filter(|from| !self.is_free(from) || from.nodes.iter().any(took_effect))
     }
 
-    /// Whom a read may be from, be it that it counts or not.
+    /// The possible writers of a read, whether it counts or not.
     fn any_origins(&self, reader: Txn, read: OpView) -> Option<From> {
         let (facts, history) = (self.facts, self.facts.history);
         if matches!(facts.source(read.id), Source::Nothing | Source::Own) {
@@ -242,7 +244,7 @@ impl<'a, 'h> Possible<'a, 'h> {
         (!from.nodes.is_empty()).then_some(from)
     }
 
-    /// Whether a wrong read, which need not be explained, counts only if one of unknown outcome took effect.
+    /// Whether a read is free: it is wrong, and all its possible writers have an unknown outcome.
     fn is_free(&self, from: &From) -> bool {
         let certain = |&node: &Node| match node {
             Node::Initial => true,
@@ -251,7 +253,7 @@ impl<'a, 'h> Possible<'a, 'h> {
         !from.must && !from.nodes.iter().any(certain)
     }
 
-    /// The writers of such reads, and one of the reads.
+    /// The writers of all free reads, and the first free read.
     fn free_writers(&self) -> (Vec<Txn>, Option<Op>) {
         let history = self.facts.history;
         let live = history.txns().filter(|&txn| history.outcome(txn) != Outcome::Aborted);
@@ -272,7 +274,7 @@ impl<'a, 'h> Possible<'a, 'h> {
         (writers, first)
     }
 
-    /// Whether all reads of a key by a transaction may be of one other that took effect.
+    /// Whether all reads of a key by a transaction may read from one other transaction of the set.
     fn has_one_origin(&self, reader: Txn, key: Key) -> bool {
         let of_key = |op: &OpView| is_item_read(op) && op.key == key;
         let reads: Vec<(OpView, From)> = self
@@ -290,7 +292,8 @@ impl<'a, 'h> Possible<'a, 'h> {
         })
     }
 
-    /// Lists of different lengths end with different appends, as far as there are different ones.
+    /// Whether `node` appended an element often enough to end every list of a different length that ends with
+    /// it. At most as many appends are needed as exist.
     fn ends_all(&self, reader: Txn, reads: &[(OpView, From)], node: Node) -> bool {
         let mut lengths: FxHashMap<Value, FxHashSet<usize>> = FxHashMap::default();
         for (read, _) in reads.iter().filter(|(read, _)| read.kind == OpKind::ReadList) {
@@ -307,14 +310,14 @@ impl<'a, 'h> Possible<'a, 'h> {
     }
 }
 
-/// Whether a read is of one of several transactions, be it right or wrong.
+/// Whether a read, right or wrong, has several possible writers.
 pub(super) fn is_uncertain(facts: &Facts<'_>, read: Op) -> bool {
     origin(facts, facts.history.op(read), facts.history.txn_of(read)) == Candidates::Several
 }
 
 /// Compares the origins of two reads of one key by one transaction.
 pub(super) fn compare(facts: &Facts<'_>, reader: Txn, a: OpView, b: OpView) -> Origins {
-    // Neither value was overwritten by its own writer: if they differ, so do the writers.
+    // Neither value was overwritten by its own writer, so different values have different writers.
     let final_values = [a, b].iter().all(|read| {
         let source = facts.source(read.id);
         source != Source::Wrong || final_writers(facts, *read, reader) != Candidates::None
@@ -333,7 +336,7 @@ pub(super) fn compare(facts: &Facts<'_>, reader: Txn, a: OpView, b: OpView) -> O
     }
 }
 
-/// Whom a read is from, be it right or wrong. One's own values are of nobody.
+/// The transaction that a read, right or wrong, reads from. `None` for the reader's own values.
 fn origin(facts: &Facts<'_>, read: OpView, reader: Txn) -> Candidates {
     match (facts.source(read.id), read.kind) {
         (Source::Nothing | Source::Own, _) => Candidates::None,
@@ -363,7 +366,7 @@ fn if_present(facts: &Facts<'_>, candidates: Candidates) -> Candidates {
     }
 }
 
-/// Who appended the last element of the external part of a wrong list, if it is certain.
+/// The transaction that appended the last element of the external part of a wrong list.
 fn last_appender(facts: &Facts<'_>, read: OpView, reader: Txn) -> Candidates {
     let last = facts.external_part(read, reader).and_then(<[_]>::last);
     let entry = last.and_then(|&element| facts.appends.get(&(read.key, element)));
@@ -376,7 +379,7 @@ fn last_appender(facts: &Facts<'_>, read: OpView, reader: Txn) -> Candidates {
     }
 }
 
-/// Whether the reader itself writes the value that it read, before or after.
+/// Whether the reader itself writes the value that it read, before or after the read.
 fn writes_itself(facts: &Facts<'_>, read: OpView, reader: Txn) -> bool {
     let own = |op: OpView| op.kind.is_write() && (op.key, op.value) == (read.key, read.value);
     facts.history.ops_of(reader).any(own)

@@ -1,10 +1,10 @@
-//! A cycle of edges, checked: is every edge there, and does the level forbid such a cycle?
+//! Checks a cycle: every edge must be justified, and the level must forbid the cycle.
 //!
-//! An edge `from -> to` is justified by operations of the history (see [`Why`]), or by what is assumed in the
-//! case of a proof in which it stands ([`Given`]). Which reasons count depends on the level: Adya's levels
-//! know no sessions, only strict ones real time, and an edge is forced only by what the level's axiom says a
-//! reader must have seen (PHI of Framework 1). What the level forbids, and the name of the anomaly, follow
-//! from the reasons along the cycle (`shape.rs`).
+//! Operations of the history justify an edge `from -> to` (see [`Why`]), or an assumption of the case it
+//! belongs to ([`Given`]). The level determines which reasons count: Adya's levels ignore sessions, only
+//! strict levels use real-time order, and an edge is forced only by what the level's axiom says a reader must
+//! have seen (PHI in docs/levels.md, "Commit orders"). The reasons along the cycle determine which levels
+//! forbid it and which anomaly it is (`shape.rs`).
 
 use isoscope_history::{Key, Op, OpKind, OpView, Txn, Value};
 use isoscope_levels::Level;
@@ -16,7 +16,7 @@ use super::given::Given;
 use super::{Refutation, ensure, realtime, shape};
 use isoscope_certificate::{Edge, Node, Seen, Why};
 
-/// Checks that every edge of a cycle is there, and that the level forbids its shape.
+/// Checks that every edge of a cycle is justified, and that the level forbids its shape.
 pub(super) fn check(given: &Given<'_, '_>, level: Level, edges: &[Edge]) -> Result<(), Refutation> {
     let (Some(first), Some(last)) = (edges.first(), edges.last()) else {
         return Err(Refutation::new("an empty cycle"));
@@ -59,7 +59,7 @@ fn check_edge(given: &Given<'_, '_>, level: Level, edge: &Edge) -> Result<(), Re
     }
     match &edge.why {
         Why::Session => {
-            // Where edges are forced the initial state may be on a cycle, and it is before all others.
+            // A cycle with forced edges may pass through the initial state, which precedes every transaction.
             let is_initial = edge.from == Node::Initial && level.implies(Level::MonotonicAtomicView);
             ensure(level.has_sessions() || is_initial, || format!("{level} knows no sessions"))?;
             check_session(facts, edge.from, edge.to)
@@ -85,7 +85,8 @@ fn check_edge(given: &Given<'_, '_>, level: Level, edge: &Edge) -> Result<(), Re
             check_misses(given, level, edge, *read)
         }
         Why::Forced { read, seen } => {
-            // The weakest level with an axiom of Framework 1 is read committed, be it without sessions.
+            // Monotonic atomic view is the weakest level with such an axiom: it is read committed without
+            // sessions.
             let has_axiom = level.implies(Level::MonotonicAtomicView);
             ensure(has_axiom, || format!("{level} forces no edges"))?;
             check_forced(given, level, edge, *read, seen)
@@ -107,7 +108,7 @@ fn check_real_time(facts: &Facts<'_>, from: Node, to: Node) -> Result<(), Refuta
         (Node::Txn(t), Node::Txn(s)) => realtime::precedes(facts, t, s),
         _ => false,
     };
-    ensure(earlier, || "the one had not returned before the other was invoked".to_owned())
+    ensure(earlier, || "the first had not returned before the second was invoked".to_owned())
 }
 
 /// The read must be an operation of `to`, and its source known or assumed.
@@ -118,8 +119,8 @@ fn check_read_from(given: &Given<'_, '_>, from: Node, to: Node, read: Op) -> Res
     })
 }
 
-/// The list that a read returned, from which versions may be learned. A list that is wrong by itself still
-/// tells in which order it holds what was appended once; to PL-1 it does if committed transactions can have made it.
+/// The list that a read returned, if it shows version order. Even a wrong list shows the order of elements
+/// that were appended once. At PL-1 it does so only if committed transactions can have produced it.
 fn list_of<'h>(given: &Given<'_, 'h>, level: Level, read: Op) -> Result<(Key, &'h [Value]), Refutation> {
     let (facts, (view, _)) = (given.facts, read_of(given, read)?);
     let is_list = view.kind == OpKind::ReadList && facts.is_list(view.key) && view.value != Value::UNKNOWN;
@@ -129,7 +130,7 @@ fn list_of<'h>(given: &Given<'_, 'h>, level: Level, read: Op) -> Result<(Key, &'
     Ok((view.key, facts.history.table().elements(view.value)))
 }
 
-/// Who made an element of a list that was appended once and stands there once.
+/// The transaction that appended an element, if the element was appended once and the list holds it once.
 fn appender(facts: &Facts<'_>, key: Key, part: &[Value], index: usize) -> Option<Node> {
     let initial = facts.initial_elements(key);
     if index < initial.len() {
@@ -181,8 +182,8 @@ fn check_missing(
     ensure(fits, || format!("{} misses no such append", facts.text(read)))
 }
 
-/// The reader `from` read a version of a key that `to` came to overwrite: its writer is before `to`, or it is
-/// a list that does not hold what `to` appended.
+/// Checks an anti-dependency: `from` read a version of a key that `to` overwrote. Either the writer of the
+/// version precedes `to`, or the version is a list without an append of `to`.
 fn check_misses(given: &Given<'_, '_>, level: Level, edge: &Edge, read: Op) -> Result<(), Refutation> {
     let (facts, (view, reader)) = (given.facts, read_of(given, read)?);
     ensure(edge.from == Node::Txn(reader), || format!("{} is another's read", facts.text(read)))?;
@@ -230,8 +231,8 @@ fn follows(given: &Given<'_, '_>, key: Key, version: Txn, writer: Txn) -> bool {
     false
 }
 
-/// Whether a list read does not hold something that a writer of the list appended. A version holds all that a
-/// transaction appended, or nothing.
+/// Whether a list read lacks an append of a transaction. A version holds either all of a transaction's
+/// appends or none.
 fn lacks_append(facts: &Facts<'_>, read: OpView, reader: Txn, writer: Txn) -> bool {
     let is_list = read.kind == OpKind::ReadList && facts.is_list(read.key) && read.value != Value::UNKNOWN;
     let Some(part) = facts.external_part(read, reader).filter(|_| is_list) else { return false };
@@ -241,7 +242,7 @@ fn lacks_append(facts: &Facts<'_>, read: OpView, reader: Txn, writer: Txn) -> bo
     appends.any(|append| !part.contains(&append.value))
 }
 
-/// t3 reads x from `to`; `from` writes x too, and t3 must have seen it.
+/// A third transaction t3 reads x from `to`; `from` also writes x, and t3 must have seen `from`.
 fn check_forced(
     given: &Given<'_, '_>,
     level: Level,
@@ -271,7 +272,7 @@ fn check_seen(
     seen: &Seen,
 ) -> Result<(), Refutation> {
     let (from, to) = (Node::Txn(seen_txn), Node::Txn(reader));
-    // All that is seen without sessions.
+    // From consistent view on, a reader must have seen its causal past, even at levels without sessions.
     let is_consistent = level.implies(Level::ConsistentView);
     match seen {
         Seen::Read(earlier) => {
@@ -285,7 +286,9 @@ fn check_seen(
         }
         Seen::Causal(path) => {
             ensure(level.implies(Level::Causal) || is_consistent, || format!("{level} has no such axiom"))?;
-            ensure(path.iter().all(shape::is_causal), || "a path of other than causal edges".to_owned())?;
+            ensure(path.iter().all(shape::is_causal), || {
+                "a path with edges other than causal ones".to_owned()
+            })?;
             check_path(given, level, path)?;
             let ends = path.first().zip(path.last()).map(|(first, last)| (first.from, last.to));
             ensure(ends == Some((from, to)), || "a path between other transactions".to_owned())

@@ -1,12 +1,12 @@
 //! Read committed and read atomic over a commit order: what a transaction sees directly.
 //!
-//! The axiom of docs/levels.md, "Commit orders": when t3 reads x from t1 and t2 writes x, PHI(t2, t3) implies that t2
-//! is not after t1. Written as one number: *the latest t2 that t3 saw and that writes x is not after t1*. So
-//! it is enough to keep, for each key, the latest position seen ([`Latest`]); the initial state has position
-//! 0.
+//! The axiom (docs/levels.md, "Commit orders"): if t3 reads x from t1 and t2 writes x, then PHI(t2, t3)
+//! implies that t2 is not after t1. As one number: the latest writer of x that t3 has seen is not after t1.
+//! So it is enough to keep, for each key, the latest position seen ([`Latest`]). The initial state has
+//! position 0.
 //!
-//! Cost, with n operations: the smaller of two transactions for every pair that reads from one another, which
-//! is O(n^1.5) at worst and O(n) where transactions are short.
+//! Cost, with n operations: for every pair of transactions that reads from one another, the length of the
+//! shorter one. That is O(n^1.5) at worst, and O(n) if transactions are short.
 
 use isoscope_history::{History, Key, Op, OpView, Txn};
 
@@ -15,10 +15,10 @@ use super::facts::Facts;
 use super::sources::Sources;
 use isoscope_certificate::Node;
 
-/// For each key, the latest position in the commit order of a writer that was seen.
+/// For each key, the latest position in the commit order of a writer that the current reader has seen.
 ///
-/// Whose eyes are meant is a *mark*, a number that grows: entries under an older mark are smaller than any
-/// under the present one, so nothing is ever cleared.
+/// A growing *mark* identifies the current reader. Entries under an older mark are smaller than any under the
+/// current one, so nothing needs to be cleared.
 pub(super) struct Latest {
     mark: u64,
     seen: Vec<u64>,
@@ -29,7 +29,7 @@ impl Latest {
         Latest { mark: 0, seen: vec![0; facts.history.key_count()] }
     }
 
-    /// Forgets everything.
+    /// Starts a new reader, which has seen nothing.
     pub(super) fn reset(&mut self) {
         self.mark += 1 << 32;
     }
@@ -40,20 +40,20 @@ impl Latest {
         *entry = (*entry).max(self.mark | u64::from(position));
     }
 
-    /// Sees all that a transaction writes.
+    /// Records that the reader has seen everything a transaction writes.
     pub(super) fn see_all(&mut self, history: &History, txn: Txn, position: u32) {
         for op in history.ops_of(txn).filter(|op| op.last_write) {
             self.see(op.key, position);
         }
     }
 
-    /// Whether a writer of the key was seen that is later than a position.
+    /// Whether the reader has seen a writer of the key after a position.
     #[inline]
     pub(super) fn is_later(&self, key: Key, position: u32) -> bool {
         self.seen[key.index()] > self.mark | u64::from(position)
     }
 
-    /// The axiom: t3 must not have seen a later writer than the one it reads from.
+    /// The axiom: the reader has not seen a later writer than the one it reads from.
     pub(super) fn check(&self, sources: &Sources<'_, '_>, read: OpView) -> Result<(), Refutation> {
         match sources.of(read.id) {
             Some(from) if self.is_later(read.key, sources.order.position(from)) => {
@@ -67,10 +67,10 @@ impl Latest {
     }
 }
 
-/// The transactions that the one at hand reads from, entered in [`Latest`] once each.
+/// Enters each transaction that the current one reads from into [`Latest`] once.
 struct Reader {
     latest: Latest,
-    /// By which reader each transaction was last seen.
+    /// For each transaction, the last reader that has seen it.
     seen_by: Vec<u32>,
 }
 
@@ -79,7 +79,7 @@ impl Reader {
         Reader { latest: Latest::new(facts), seen_by: vec![u32::MAX; facts.history.txn_count()] }
     }
 
-    /// Sees the transaction that a read is from: by its writes or by the reader's keys, whichever are fewer.
+    /// Records that the reader has seen the writer of a read. It scans the shorter of the two transactions.
     fn see(&mut self, sources: &Sources<'_, '_>, reader: Txn, read: Op) {
         let Some(Node::Txn(writer)) = sources.of(read) else { return };
         if std::mem::replace(&mut self.seen_by[writer.index()], reader.0) == reader.0 {

@@ -1,91 +1,97 @@
-//! What a history says by itself: who is present, and where every read has its value from.
+//! What a history determines without an order: the present transactions, and the source of every read.
 //!
-//! Definitions (docs/levels.md, "Histories"). A *candidate* of an external read is another transaction that did
-//! not abort and whose final write of the key has the value read, or the initial state when it has. One
-//! candidate determines the read; several leave it ambiguous, and nothing follows from it; none makes it
-//! wrong. A list read ends with what its own transaction appended before; the rest is its *external part*,
-//! and it reads from the appender of that part's last element, which is ambiguous when several appended it. A
-//! list is wrong by itself when it holds what nobody but the reader or an aborted transaction appended, or an
-//! element more often than it was appended; or when of some transaction's appends it holds one without those
-//! before it, or out of order, as far as they were appended once.
+//! Definitions (docs/levels.md, "Histories"). A *candidate* of an external read is another transaction that
+//! did not abort and whose final write of the key has the value read, or the initial state if it has that
+//! value. With one candidate the source is known. With several the read is ambiguous, and nothing follows
+//! from it. With none the read is wrong.
 //!
-//! *Present* are the committed transactions, and those of unknown outcome from which a present one reads (or
-//! without whose appends a list it read would hold an element more often than others appended it). The others of unknown outcome may be present or
-//! not: what their reads say counts only where they are.
+//! A list read ends with what its own transaction appended before; the rest is its *external part*. It reads
+//! from the transaction that appended the last element of that part, and is ambiguous if that element was
+//! appended several times. A list is wrong in every order in three cases: it holds an element that only the
+//! reader or an aborted transaction appended; it holds an element more often than it was appended; or it
+//! holds an append of a transaction without the earlier ones, or out of order, as far as these were appended
+//! once.
 //!
-//! Invariant: a source that is a transaction is not the reader, did not abort, and is present when the reader
+//! *Present* are the committed transactions, and those of unknown outcome that must have committed. A
+//! transaction of unknown outcome must have committed if a present one reads from it, or if a list that a
+//! present one read would otherwise hold an element more often than it was appended. The other transactions
+//! of unknown outcome may have taken effect or not, and their reads count only where they are assumed to have
+//! done so.
+//!
+//! Invariant: if a source is a transaction, it is not the reader, did not abort, and is present if the reader
 //! is.
 //!
-//! Cost: a few passes over the operations and one look at every element of every list. Memory: 8 bytes for
-//! each operation and about 25 for each write.
+//! Cost: a few passes over the operations and over the elements of every list. Memory: 8 bytes per operation
+//! and about 25 per write.
 
-use isoscope_history::notation::{OpText, ValueText};
 use std::sync::OnceLock;
 
+use isoscope_history::notation::{OpText, ValueText};
 use isoscope_history::{Datum, History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
 use rustc_hash::FxHashMap;
 
 use super::{Budget, Refutation, ensure, lists};
 use isoscope_certificate::Node;
 
-/// Where a read has its value from.
+/// The source of a read's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
-    /// It means nothing: no read, or of an aborted transaction, without a value, or of an unsupported key.
+    /// No source: not a read, a read of an aborted transaction, a read without a value, or an unsupported
+    /// key.
     Nothing,
-    /// Its own transaction's last write.
+    /// The last write of its own transaction.
     Own,
     /// Another transaction or the initial state.
     From(Node),
     /// Several writers are possible.
     Ambiguous,
-    /// No writer is possible, or it is not what its own transaction wrote.
+    /// No writer is possible, or the reader's own write is not what it returned.
     Wrong,
 }
 
-/// The transactions that wrote a value: two of them by name, since a reader may be one itself, and whether
-/// there are more.
+/// The transactions that wrote a value. It names two, since one may be the reader, and records whether there
+/// are more.
 #[derive(Clone, Copy)]
 pub(super) struct Writers {
     first: u32,
     second: u32,
 }
 
-const NOBODY: u32 = u32::MAX;
+const NO_TXN: u32 = u32::MAX;
 const MANY: u32 = u32::MAX - 1;
 
 impl Writers {
-    pub(super) const NONE: Writers = Writers { first: NOBODY, second: NOBODY };
+    pub(super) const NONE: Writers = Writers { first: NO_TXN, second: NO_TXN };
 
     fn add(&mut self, txn: Txn) {
-        if self.first == NOBODY {
+        if self.first == NO_TXN {
             self.first = txn.0;
-        } else if self.second == NOBODY && self.first != txn.0 {
+        } else if self.second == NO_TXN && self.first != txn.0 {
             self.second = txn.0;
         } else if self.first != txn.0 && self.second != txn.0 {
-            // The reader can be only one of the three, so two are left whoever it is.
+            // At most one of the three is the reader, so at least two others remain.
             self.second = MANY;
         }
     }
 
-    /// The only one besides the reader, or how many there are: none or several.
+    /// The writers other than the reader: none, one, or several.
     pub(super) fn besides(self, reader: Txn) -> Candidates {
         match (self.first, self.second) {
-            (NOBODY, _) => Candidates::None,
+            (NO_TXN, _) => Candidates::None,
             (_, MANY) => Candidates::Several,
-            (a, NOBODY) if a == reader.0 => Candidates::None,
-            (a, b) if b == NOBODY || b == reader.0 => Candidates::One(Node::Txn(Txn(a))),
+            (a, NO_TXN) if a == reader.0 => Candidates::None,
+            (a, b) if b == NO_TXN || b == reader.0 => Candidates::One(Node::Txn(Txn(a))),
             (a, b) if a == reader.0 => Candidates::One(Node::Txn(Txn(b))),
             _ => Candidates::Several,
         }
     }
 
     pub(super) fn is_empty(self) -> bool {
-        self.first == NOBODY
+        self.first == NO_TXN
     }
 }
 
-/// The writers a read may have its value from.
+/// The candidates of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Candidates {
     None,
@@ -103,45 +109,45 @@ impl Candidates {
     }
 }
 
-/// The writes of a value that nobody may read: overwritten by their own transaction, or aborted.
+/// Writes of a value that no other transaction may read: overwritten by their own transaction, or aborted.
 #[derive(Clone, Copy)]
 pub(super) struct Unreadable {
     pub(super) overwritten: Writers,
     pub(super) aborted: bool,
 }
 
-/// Who appended an element to a list.
+/// The appends of an element to a list.
 #[derive(Clone, Copy)]
 pub(super) struct Appended {
-    /// The append of a transaction that did not abort, if there is one.
+    /// The first append of a transaction that did not abort.
     pub(super) live: Option<Op>,
-    /// How many such appends there are.
+    /// How many appends did not abort.
     pub(super) times: u32,
     /// They are all of one transaction.
     pub(super) by_one: bool,
-    /// What that transaction appended to the list just before.
+    /// What the transaction of `live` appended to the list just before.
     pub(super) after: Option<Value>,
     pub(super) aborted: bool,
-    /// The list read that was last found to hold it, which tells a second time in one list.
+    /// The last list read that was found to hold the element. It detects a repeated element in one list.
     met: u32,
 }
 
 impl Appended {
     const NONE: Appended =
-        Appended { live: None, times: 0, by_one: true, after: None, aborted: false, met: NOBODY };
+        Appended { live: None, times: 0, by_one: true, after: None, aborted: false, met: NO_TXN };
 
-    /// The append, if it was appended once.
+    /// The append, if exactly one did not abort.
     pub(super) fn only(self) -> Option<Op> {
         self.live.filter(|_| self.times == 1)
     }
 }
 
-/// What a history says by itself; see the module.
+/// The facts of a history; see the module.
 pub(super) struct Facts<'h> {
     pub(super) history: &'h History,
-    /// Whether the database's timestamps are real time.
+    /// Whether the database's timestamps define real-time order.
     pub(super) trusts_timestamps: bool,
-    /// Says when to give up.
+    /// Reports the limit that has been reached, if any.
     pub(super) budget: Budget<'h>,
     /// How each key is used: [`REGISTER`], [`LIST`] or both.
     uses: Vec<u8>,
@@ -150,7 +156,7 @@ pub(super) struct Facts<'h> {
     pub(super) appends: FxHashMap<(Key, Value), Appended>,
     sources: Vec<Source>,
     present: Vec<bool>,
-    /// Of which lists PL-1 knows the version order (`lists.rs`).
+    /// The keys of which PL-1 knows the order of writes (`lists.rs`).
     pub(super) readable: Vec<bool>,
     /// See [`Facts::before_in_lists`].
     before_in_lists: OnceLock<FxHashMap<(Key, Txn), Vec<Txn>>>,
@@ -160,7 +166,7 @@ const REGISTER: u8 = 1;
 const LIST: u8 = 2;
 
 impl<'h> Facts<'h> {
-    /// The facts of another history, under the same terms.
+    /// The facts of another history, with the same settings.
     pub(super) fn of_same<'o>(&self, history: &'o History) -> Facts<'o>
     where
         'h: 'o,
@@ -198,7 +204,8 @@ impl<'h> Facts<'h> {
         facts
     }
 
-    /// Whether a read shows an order of writes to PL-1: a committed transaction read a list that can be one.
+    /// Whether a read shows PL-1 an order of writes: a committed transaction read it, and the key is
+    /// readable.
     pub(super) fn shows_writes(&self, read: Op) -> bool {
         let (view, reader) = (self.history.op(read), self.history.txn_of(read));
         view.kind == OpKind::ReadList
@@ -232,7 +239,7 @@ impl<'h> Facts<'h> {
         self.appends.get(&(key, element)).map_or(0, |entry| entry.times)
     }
 
-    /// Who appended an element, if it was appended once.
+    /// The append of an element, if exactly one did not abort.
     pub(super) fn only_append(&self, key: Key, element: Value) -> Option<Op> {
         self.appends.get(&(key, element))?.only()
     }
@@ -249,7 +256,7 @@ impl<'h> Facts<'h> {
         op.kind == OpKind::RangeRead || self.uses[op.key.index()] == REGISTER | LIST
     }
 
-    /// What to call a transaction in a message: as the one-line notation does.
+    /// The name of a transaction in a message, as in the one-line notation.
     pub(super) fn name(&self, txn: Txn) -> String {
         let name = self.history.txn_name(txn);
         match self.history.datum(name) {
@@ -258,7 +265,7 @@ impl<'h> Facts<'h> {
         }
     }
 
-    /// What to call an operation in a message.
+    /// The text of an operation in a message.
     pub(super) fn text(&self, op: Op) -> String {
         format!("{} of {}", OpText(self.history, op), self.name(self.history.txn_of(op)))
     }
@@ -267,7 +274,7 @@ impl<'h> Facts<'h> {
         self.history.writers(key).binary_search(&txn).is_ok()
     }
 
-    /// The elements a list holds before any transaction.
+    /// The elements of a list in the initial state.
     pub(super) fn initial_elements(&self, key: Key) -> &'h [Value] {
         self.history.table().elements(self.history.initial(key))
     }
@@ -282,8 +289,8 @@ impl<'h> Facts<'h> {
         initial.or(writers.besides(reader))
     }
 
-    /// What a list read returned without what its own transaction appended before; `None` when the list does
-    /// not end with that.
+    /// A list without the elements that its own transaction appended before the read. `None` if the list does
+    /// not end with these.
     pub(super) fn external_part(&self, read: OpView, reader: Txn) -> Option<&'h [Value]> {
         let mut list = self.history.table().elements(read.value);
         if read.external {
@@ -298,7 +305,7 @@ impl<'h> Facts<'h> {
         Some(list)
     }
 
-    /// What a list shows of the appends of others; all of it where that cannot be told.
+    /// The elements of a list that other transactions appended; the whole list if its end is wrong.
     pub(super) fn shown(&self, read: OpView, reader: Txn) -> &'h [Value] {
         let list = self.history.table().elements(read.value);
         let part = self.external_part(read, reader).unwrap_or(list);
@@ -313,7 +320,7 @@ impl<'h> Facts<'h> {
     fn collect_uses(&mut self) {
         for op in self.ops() {
             self.uses[op.key.index()] |= match op.kind {
-                // What was not learned may be anything.
+                // An unknown written value makes the key unsupported.
                 _ if op.kind.is_write() && op.value == Value::UNKNOWN => REGISTER | LIST,
                 OpKind::ReadList if self.history.table().elements(op.value).contains(&Value::UNKNOWN) => {
                     REGISTER | LIST
@@ -353,7 +360,7 @@ impl<'h> Facts<'h> {
         }
     }
 
-    /// Records an append that did not abort.
+    /// Records an append of a transaction that did not abort.
     fn append(&mut self, append: OpView, after: Option<Value>) {
         let history = self.history;
         let entry = self.appends.entry((append.key, append.value)).or_insert(Appended::NONE);
@@ -423,7 +430,7 @@ impl<'h> Facts<'h> {
                 Some(append) if !again && !mine.contains(&append.index()) => {}
                 _ => return Source::Wrong,
             }
-            // The appends of one transaction stand in its order, and none before this one is left out.
+            // A list holds the appends of one transaction in order, and holds none without the earlier ones.
             if after.is_some_and(|after| self.appends[&(read.key, after)].met != read.id.0) {
                 return Source::Wrong;
             }
@@ -455,8 +462,9 @@ impl<'h> Facts<'h> {
         balance.iter().any(appended)
     }
 
-    /// From whom a transaction must have read: the only candidates of its reads, and those without whom
-    /// elements in the external parts of its lists, be they right or wrong, were not appended often enough.
+    /// The transactions that a reader must have read from: the only candidates of its reads, and those
+    /// without whose appends its lists, right or wrong, would hold an element more often than it was
+    /// appended.
     pub(super) fn known_writers(&self, reader: Txn) -> Vec<Txn> {
         let mut writers = Vec::new();
         for read in self.history.ops_of(reader) {
@@ -477,8 +485,8 @@ impl<'h> Facts<'h> {
         writers
     }
 
-    /// Who must have appended, if a list holds repeated elements as often as it does: all others together, the
-    /// reader included, appended one of them less often.
+    /// The transactions without whose appends a list would hold a repeated element more often than all
+    /// others, the reader included, appended it.
     fn indispensable(&self, read: OpView, reader: Txn) -> Vec<Txn> {
         let shown = self.shown(read, reader);
         let mut elements = shown.to_vec();
@@ -514,19 +522,19 @@ impl<'h> Facts<'h> {
     }
 }
 
-/// What the transaction at hand has written so far. A table over all keys, of which the transaction's number
-/// says which entries are its own, so that nothing is ever cleared.
+/// What the current transaction has written so far. The table covers all keys. An entry counts only if it
+/// carries the number of the current transaction, so nothing needs to be cleared.
 struct OwnWrites {
     txn: u32,
-    /// For each key: of which transaction, and its latest write among `writes`.
+    /// For each key: the transaction, and the index of its latest write in `writes`.
     latest: Vec<(u32, u32)>,
-    /// The values written, and the place of the write of the same key before.
+    /// Each value written, and the index of the previous write of the same key.
     writes: Vec<(Value, u32)>,
 }
 
 impl OwnWrites {
     fn new(keys: usize) -> OwnWrites {
-        OwnWrites { txn: NOBODY, latest: vec![(NOBODY, NOBODY); keys], writes: Vec::new() }
+        OwnWrites { txn: NO_TXN, latest: vec![(NO_TXN, NO_TXN); keys], writes: Vec::new() }
     }
 
     fn begin(&mut self, txn: Txn) {
@@ -537,7 +545,7 @@ impl OwnWrites {
     fn place(&self, key: Key) -> u32 {
         match self.latest[key.index()] {
             (txn, place) if txn == self.txn => place,
-            _ => NOBODY,
+            _ => NO_TXN,
         }
     }
 
@@ -551,7 +559,7 @@ impl OwnWrites {
         self.backwards(key).next()
     }
 
-    /// The values written to a key, the latest first.
+    /// The values written to a key, latest first.
     fn backwards(&self, key: Key) -> impl Iterator<Item = Value> + '_ {
         let mut place = self.place(key);
         std::iter::from_fn(move || {

@@ -1,7 +1,7 @@
-//! *Violated*, checked: is every anomaly that a certificate shows in the history, and does the level forbid
-//! it?
+//! Checks *Violated*: every anomaly that the certificate shows must be in the history, and the level must
+//! forbid it.
 //!
-//! One sound instance proves the verdict; all shown are checked, since people read all of them.
+//! One sound instance proves the verdict. All instances are checked, because people read all of them.
 
 use isoscope_history::{Op, OpKind, OpView, Txn};
 use isoscope_levels::{Anomaly, Level};
@@ -48,13 +48,13 @@ fn check_finding(facts: &Facts<'_>, level: Level, finding: &Finding) -> Result<(
     Ok(())
 }
 
-/// Checks what a cycle is called, the order it contradicts, and what it needs besides reads and writes.
+/// Checks the name of a cycle, the order it contradicts, and what it needs besides reads and writes.
 pub(super) fn check_name(given: &Given<'_, '_>, finding: &Finding, edges: &[Edge]) -> Result<(), Refutation> {
     check_shape(given, finding, edges)?;
     check_through(finding, &[edges])
 }
 
-/// Checks what a cycle is called, and the order it contradicts.
+/// Checks the name of a cycle and the order it contradicts.
 pub(super) fn check_shape(
     given: &Given<'_, '_>,
     finding: &Finding,
@@ -66,10 +66,10 @@ pub(super) fn check_shape(
     })
 }
 
-/// Checks what some cycles need besides reads and writes.
+/// Checks what cycles need besides reads and writes.
 ///
-/// Weak levels count cycles with sessions and without together, and say that they need nothing; so where
-/// cycles are made of what weak levels know, that is let pass.
+/// Weak levels count cycles with and without sessions together, and state that they need nothing. So a
+/// finding may state that if its cycles use only the edges of weak levels.
 pub(super) fn check_through(finding: &Finding, cycles: &[&[Edge]]) -> Result<(), Refutation> {
     let is_strong =
         |edge: &Edge| matches!(edge.why, Why::RealTime | Why::Overwritten { .. } | Why::Misses { .. });
@@ -80,8 +80,8 @@ pub(super) fn check_through(finding: &Finding, cycles: &[&[Edge]]) -> Result<(),
     })
 }
 
-/// Checks that a cycle does not only violate a level, but also every weaker one that forbids what it is called and knows what
-/// that needs besides reads and writes: else the name claims too much.
+/// Checks that the cycle also violates every weaker level that forbids the named anomaly and has the orders
+/// the cycle needs. Otherwise the name claims too much.
 pub(super) fn check_weaker(
     given: &Given<'_, '_>,
     level: Level,
@@ -90,13 +90,13 @@ pub(super) fn check_weaker(
     edges: &[Edge],
 ) -> Result<(), Refutation> {
     if anomaly == Anomaly::LostUpdate && shape::fits(given, anomaly, edges) {
-        // Whichever of the two wrote first, the other missed it: that is one anti-dependency in either case.
+        // In either version order one transaction misses the other's write: one anti-dependency.
         return Ok(());
     }
     let forced = edges.iter().any(|edge| matches!(edge.why, Why::Forced { .. }));
     for weaker in Level::ALL.into_iter().filter(|&weaker| weaker != level && level.implies(weaker)) {
         let knows = match through {
-            // Levels without sessions see what forces an edge in other words.
+            // A level without sessions may lack the axiom that forces the edge, and show the violation otherwise.
             Through::Dependencies => weaker.has_sessions() || !forced,
             Through::Sessions => weaker.has_sessions(),
             Through::RealTime => weaker.has_real_time(),
@@ -110,7 +110,7 @@ pub(super) fn check_weaker(
     Ok(())
 }
 
-/// A read of a present transaction, with its transaction.
+/// A read of a present transaction, and that transaction.
 pub(super) fn read_of(given: &Given<'_, '_>, read: Op) -> Result<(OpView, Txn), Refutation> {
     let facts = given.facts;
     ensure(read.index() < facts.history.op_count(), || format!("{read:?} is no operation"))?;
@@ -164,8 +164,8 @@ fn check_pair(
     }
 }
 
-/// Two reads of one key by one transaction that are certainly of two others. The reader may be one of unknown outcome, if cut
-/// isolation is violated whether it took effect or not.
+/// Two reads of one key by one transaction that certainly read from two other transactions. The reader may
+/// have an unknown outcome if cut isolation is violated whether it took effect or not.
 fn check_unrepeatable(facts: &Facts<'_>, first: Op, second: Op) -> Result<(), Refutation> {
     for read in [first, second] {
         let is_read = read.index() < facts.history.op_count() && facts.history.op(read).kind.is_read();

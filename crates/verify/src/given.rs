@@ -1,11 +1,10 @@
-//! What evidence may lean on: what the history says by itself, and in a proof by cases what is assumed on the
-//! way to the case at hand.
+//! The premises of evidence: the facts of the history, and in a proof by cases the assumptions above the
+//! current case.
 //!
-//! To assume the source of a read is to assume that the writer took effect, and with it everybody from whom
-//! it must have read. Assumptions are taken back in the opposite order, to a mark.
+//! Assuming the source of a read also assumes that the writer took effect, and with it every transaction that
+//! the writer must have read from. Assumptions are taken back to a mark, last first.
 //!
-//! Cost: constant for each fact asked for or assumed, and the operations of a transaction that is newly
-//! present.
+//! Cost: constant per fact or assumption, and the operations of each transaction that becomes present.
 
 use isoscope_history::{Key, Op, Txn};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -18,22 +17,22 @@ pub(super) struct Given<'a, 'h> {
     pub(super) facts: &'a Facts<'h>,
     present: FxHashSet<Txn>,
     sources: FxHashMap<Op, Node>,
-    /// The first wrote the key before the second.
+    /// The first transaction wrote the key before the second.
     versions: FxHashSet<(Key, Txn, Txn)>,
-    /// What was assumed, the last at the end.
+    /// The assumptions, latest last.
     assumed: Vec<Assumed>,
 }
 
-/// An assumption, with what it takes to forget it.
+/// An assumption, with what is needed to undo it.
 enum Assumed {
     Present(Txn),
-    /// The read, and what was assumed of it before.
+    /// The read, and its previously assumed source.
     Source(Op, Option<Node>),
     Versions(Key, Txn, Txn),
 }
 
 impl<'a, 'h> Given<'a, 'h> {
-    /// The facts alone.
+    /// No assumptions.
     pub(super) fn nothing(facts: &'a Facts<'h>) -> Self {
         Given {
             facts,
@@ -48,7 +47,7 @@ impl<'a, 'h> Given<'a, 'h> {
         self.facts.is_present(txn) || self.present.contains(&txn)
     }
 
-    /// Whom a read of a present transaction is from: another one, or the initial state.
+    /// The source of a read of a present transaction: another transaction or the initial state.
     pub(super) fn source(&self, read: Op) -> Option<Node> {
         match (self.sources.get(&read), self.facts.source(read)) {
             (Some(&node), _) | (None, Source::From(node)) => Some(node),
@@ -56,12 +55,12 @@ impl<'a, 'h> Given<'a, 'h> {
         }
     }
 
-    /// Whether it is assumed that one transaction wrote a key before another.
+    /// Whether one transaction is assumed to have written a key before another.
     pub(super) fn is_overwritten(&self, key: Key, earlier: Txn, later: Txn) -> bool {
         self.versions.contains(&(key, earlier, later))
     }
 
-    /// A place to return to.
+    /// The current position, for [`Given::forget`].
     pub(super) fn mark(&self) -> usize {
         self.assumed.len()
     }
@@ -90,7 +89,7 @@ impl<'a, 'h> Given<'a, 'h> {
         }
     }
 
-    /// Forgets what was assumed since a mark.
+    /// Takes back all assumptions since a mark.
     pub(super) fn forget(&mut self, mark: usize) {
         for assumed in self.assumed.drain(mark..).rev() {
             match assumed {

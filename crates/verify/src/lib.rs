@@ -1,22 +1,26 @@
-//! Certificates, checked against the history: believe a verdict only when this says so.
+//! Checks certificates against the history. A verdict is confirmed only if this crate accepts its
+//! certificate.
 //!
-//! [`verify`] asks of *Holds* that its order explains every read, of *Violated* that every piece of evidence
-//! is there, and of *Unknown* that the reason it gives exists. It shares no code with the engines, only the
-//! types of certificates and the columns of the history; so an engine and this must be wrong in the same way
-//! for a wrong verdict to pass.
+//! [`verify`] checks that the witness of *Holds* explains every read, that every piece of evidence of
+//! *Violated* is in the history, and that the stated reason of *Unknown* exists. It shares no code with the
+//! engines, only the types of certificates and the columns of the history. A wrong verdict passes only if an
+//! engine and this crate make the same mistake.
 //!
-//! What it cannot know: whether a violation was missed in a history that is said to be *Unknown*, and whether
-//! more anomalies are there than the shown ones that it checks.
+//! It cannot tell whether an *Unknown* history has a violation, nor whether a history has more anomalies than
+//! the certificate shows.
 //!
-//! `facts.rs` says where every read has its value from, and `classify.rs` what is wrong with one. *Holds*:
-//! `witness.rs`, for an order (`order.rs`) with the writers of reads (`sources.rs`, `lists.rs`: then
-//! `direct.rs`, `causal.rs`, `seen.rs`) or with what each transaction sees (`replay.rs`, `realtime.rs`); cut isolation
-//! has none (`cut.rs`). *Violated*: `findings.rs`, cycles (`cycle.rs`, `shape.rs`), proofs by cases
-//! (`cases.rs`, `given.rs`), and all worlds of what lists leave open (`worlds.rs`). All take about linear time;
-//! their files say exactly.
+//! `facts.rs` finds the source of every read, and `classify.rs` names what is wrong with a read.
 //!
-//! A level that is another one without sessions is checked as that one, of the history in which every transaction is a
-//! session of its own.
+//! - *Holds*: `witness.rs` checks a commit order (`order.rs`), either with the writers of reads
+//!   (`sources.rs`, `lists.rs`, then `direct.rs`, `causal.rs`, `seen.rs`) or with what each transaction sees
+//!   (`replay.rs`, `realtime.rs`). Cut isolation needs no order (`cut.rs`).
+//! - *Violated*: `findings.rs` checks cycles (`cycle.rs`, `shape.rs`), proofs by cases (`cases.rs`,
+//!   `given.rs`), and one history per possible outcome or append (`worlds.rs`).
+//!
+//! All checks take about linear time; each file states its cost.
+//!
+//! Some levels are another level without sessions. They are checked as that level, on the history in which
+//! every transaction is a session of its own.
 
 mod cases;
 mod causal;
@@ -45,15 +49,15 @@ use isoscope_levels::Level;
 use facts::{Facts, Source};
 use isoscope_certificate::{Judgement, Limit, Unknown, Verdict};
 
-/// Says which limit has been reached, if one has. It is asked often and must be cheap.
+/// Reports the limit that has been reached, if any. It is called often and must be cheap.
 pub type Budget<'b> = &'b (dyn Fn() -> Option<Limit> + Sync);
 
-/// Why a certificate does not prove its verdict.
+/// The reason why a certificate does not prove its verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refutation {
     /// What is wrong, as a sentence without a full stop.
     pub message: String,
-    /// The limit that was reached before there was an answer. Then nothing is wrong as far as is known.
+    /// The limit that ended the check early. The certificate may then still be right.
     pub stopped: Option<Limit>,
 }
 
@@ -62,7 +66,7 @@ impl Refutation {
         Refutation { message: message.into(), stopped: None }
     }
 
-    /// The same, with what it is about in front.
+    /// Adds the subject in front of the message.
     fn about(self, what: impl fmt::Display) -> Refutation {
         Refutation { message: format!("{what}: {}", self.message), ..self }
     }
@@ -80,30 +84,30 @@ fn ensure(condition: bool, message: impl FnOnce() -> String) -> Result<(), Refut
     if condition { Ok(()) } else { Err(Refutation::new(message())) }
 }
 
-/// Checks the certificate of a verdict; see the module.
+/// Checks the certificate of a verdict; see the crate documentation.
 pub fn verify(history: &History, judgement: &Judgement) -> Result<(), Refutation> {
     Verifier::new(history).verify(judgement)
 }
 
-/// A history whose reads are looked up, ready to check the certificates of any number of verdicts.
+/// A history with the sources of its reads, ready to check any number of certificates.
 pub struct Verifier<'h> {
     facts: Facts<'h>,
 }
 
 impl<'h> Verifier<'h> {
-    /// Looks up the reads of a history.
+    /// Finds the sources of the reads of a history.
     pub fn new(history: &'h History) -> Self {
         Verifier { facts: Facts::new(history) }
     }
 
-    /// Gives up when a limit is reached: before each piece of evidence, each case and world of a proof, and each transaction that an
-    /// order is replayed for.
+    /// Stops when a limit is reached. The budget is asked before each piece of evidence, each case, each
+    /// world, and each transaction of a replayed order.
     pub fn within(mut self, budget: Budget<'h>) -> Self {
         self.facts.budget = budget;
         self
     }
 
-    /// Takes the database's timestamps for real time, as an engine does that was told to trust them.
+    /// Takes the database's timestamps as real-time order. An engine that trusted them needs this.
     pub fn trusting_timestamps(mut self) -> Self {
         self.facts.trusts_timestamps = true;
         self
@@ -137,7 +141,7 @@ fn check(facts: &Facts<'_>, level: Level, verdict: &Verdict) -> Result<(), Refut
     }
 }
 
-/// There is nothing to check when the transactions that took effect have no read, or no write and only reads of initial
+/// Nothing can be checked if the present transactions have no read, or no write and only reads of initial
 /// values.
 fn check_nothing(facts: &Facts<'_>) -> Result<(), Refutation> {
     let history = facts.history;

@@ -1,15 +1,16 @@
-//! The lists that a commit order makes.
+//! The lists that a commit order produces.
 //!
-//! Lists need no axiom of their own. Replaying all appends in commit order gives for each key one list, and
-//! the version that a transaction makes of it is a beginning that ends with its appends. So a list read says
-//! by its length whose version it is, even where one element was appended twice. A read after own appends returns what
-//! these made: the version just before its transaction, and its appends so far.
+//! Lists need no axiom of their own. Replaying all appends in commit order gives one list per key, and the
+//! version of a transaction is the prefix that ends with its appends. So the length of a list read determines
+//! whose version it is, even if an element was appended twice. A read after own appends returns the version
+//! just before its transaction, followed by its own appends so far.
 //!
-//! PL-1 has no such versions, only an order of writes. Where the lists that committed transactions read can be beginnings of one
-//! order of appends, what they hold of each transaction must stand there together, in whatever order. An append that no list
-//! holds may be lost, and has no place in the order.
+//! PL-1 has no such versions, only an order of writes. A key is *readable* if the lists that committed
+//! transactions read can be prefixes of one order of appends. In these lists the elements of each transaction
+//! must be contiguous, in any order. An append that no list holds may be lost, and needs no place in the
+//! order.
 //!
-//! Cost: one step for each append, and for each read one comparison of every element.
+//! Cost: one step per append, and one comparison per element of every list read.
 
 use isoscope_history::{History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
 use rustc_hash::FxHashMap;
@@ -19,14 +20,15 @@ use super::order::Order;
 use super::{Refutation, ensure};
 use isoscope_certificate::Node;
 
-/// An element of a list that an order makes: of whom, and whether it is the last that this transaction appended.
+/// An element of a list that an order produces: its transaction, and whether it is the last that this
+/// transaction appended.
 struct Element {
     value: Value,
     from: Node,
     is_last: bool,
 }
 
-/// For each key, the elements of its list in the end.
+/// For each key, its final list.
 pub(super) struct Lists(Vec<Vec<Element>>);
 
 impl Lists {
@@ -36,8 +38,8 @@ impl Lists {
         if !history.has_lists() {
             return Lists(Vec::new());
         }
-        let there = |&value: &Value| Element { value, from: Node::Initial, is_last: true };
-        let initial = |key| facts.initial_elements(key).iter().map(there).collect();
+        let initial_element = |&value: &Value| Element { value, from: Node::Initial, is_last: true };
+        let initial = |key| facts.initial_elements(key).iter().map(initial_element).collect();
         let mut lists: Vec<Vec<_>> = history.keys().map(initial).collect();
         for &txn in order.txns {
             for op in history.ops_of(txn).filter(|op| op.kind == OpKind::Append) {
@@ -48,7 +50,7 @@ impl Lists {
         Lists(lists)
     }
 
-    /// Whose version a list is.
+    /// The transaction whose version a list is.
     fn writer(&self, facts: &Facts<'_>, key: Key, part: &[Value]) -> Option<Node> {
         let list = &self.0[key.index()];
         let agrees = part.len() <= list.len() && part.iter().zip(list).all(|(&e, f)| e == f.value);
@@ -62,14 +64,14 @@ impl Lists {
         last.is_last.then_some(last.from)
     }
 
-    /// Whether a read by a transaction that has appended to the list returned what was there when it did.
+    /// Whether a list read after own appends returned the version just before its transaction.
     pub(super) fn extends(&self, facts: &Facts<'_>, read: OpView, reader: Txn) -> bool {
         let length = facts.external_part(read, reader).map_or(usize::MAX, <[Value]>::len);
         let next = self.0[read.key.index()].get(length);
         read.external || next.is_some_and(|element| element.from == Node::Txn(reader))
     }
 
-    /// Whose version a list read returned, without what its own transaction appended.
+    /// The transaction whose version a list read returned, not counting its own appends.
     pub(super) fn source(&self, facts: &Facts<'_>, read: Op) -> Result<Node, Refutation> {
         let (view, reader) = (facts.history.op(read), facts.history.txn_of(read));
         let part = facts.external_part(view, reader).filter(|_| self.extends(facts, view, reader));
@@ -103,7 +105,7 @@ pub(super) fn neighbours(facts: &Facts<'_>) -> FxHashMap<(Key, Txn), Vec<Txn>> {
     before
 }
 
-/// The lists of a key that committed transactions read.
+/// For each key, the lists that committed transactions read.
 fn lists_of_keys(history: &History) -> FxHashMap<Key, Vec<(Op, &[Value])>> {
     let mut lists: FxHashMap<Key, Vec<(Op, &[Value])>> = FxHashMap::default();
     let is_list = |op: &OpView| op.kind == OpKind::ReadList && op.value != Value::UNKNOWN;
@@ -114,7 +116,7 @@ fn lists_of_keys(history: &History) -> FxHashMap<Key, Vec<(Op, &[Value])>> {
     lists
 }
 
-/// Of which keys the lists that committed transactions read can be beginnings of one order of appends.
+/// For each key, whether it is readable; see the module.
 pub(super) fn readable(facts: &Facts<'_>) -> Vec<bool> {
     let mut readable = vec![false; facts.history.key_count()];
     for (key, mut lists) in lists_of_keys(facts.history) {
@@ -123,7 +125,7 @@ pub(super) fn readable(facts: &Facts<'_>) -> Vec<bool> {
         let in_turn = lists.windows(2).all(|pair| pair[1].1.starts_with(pair[0].1));
         let can_be = |list: &[Value]| {
             let appended = list.strip_prefix(facts.initial_elements(key));
-            appended.is_some_and(|appended| holds_no_more(facts, key, appended))
+            appended.is_some_and(|appended| holds_none_too_often(facts, key, appended))
         };
         readable[key.index()] = facts.is_list(key) && in_turn && lists.iter().all(|(_, list)| can_be(list));
     }
@@ -140,11 +142,11 @@ fn counted(elements: &[Value]) -> FxHashMap<Value, u32> {
 }
 
 /// Whether a list holds no element more often than it was appended.
-fn holds_no_more(facts: &Facts<'_>, key: Key, appended: &[Value]) -> bool {
+fn holds_none_too_often(facts: &Facts<'_>, key: Key, appended: &[Value]) -> bool {
     counted(appended).iter().all(|(&element, &times)| times <= facts.times(key, element))
 }
 
-/// PL-1: in every list that shows an order of writes, what it holds of each transaction stands together, in the order given.
+/// PL-1: in every readable list, the elements of each transaction are contiguous and follow the given order.
 pub(super) fn check_writes(facts: &Facts<'_>, order: &Order<'_>) -> Result<(), Refutation> {
     let history = facts.history;
     let mut writers: FxHashMap<Key, Vec<Vec<Value>>> = FxHashMap::default();
@@ -159,19 +161,19 @@ pub(super) fn check_writes(facts: &Facts<'_>, order: &Order<'_>) -> Result<(), R
     }
     for (key, lists) in lists_of_keys(history).into_iter().filter(|(key, _)| facts.readable[key.index()]) {
         let blocks = writers.get(&key).map_or(&[][..], Vec::as_slice);
-        // The others are beginnings of the longest.
+        // The other lists are prefixes of the longest.
         let Some((read, list)) = lists.into_iter().max_by_key(|(_, list)| list.len()) else { continue };
         let appended = list.strip_prefix(facts.initial_elements(key)).unwrap_or(list);
-        ensure(stands_in_blocks(appended, blocks), || {
+        ensure(consists_of_blocks(appended, blocks), || {
             format!("{} is not what the order makes of the list", facts.text(read))
         })?;
     }
     Ok(())
 }
 
-/// Whether a list is made of some elements of each block, one block after the other. Taking as many of a block as follow in
-/// the list leaves the least to the blocks after it.
-fn stands_in_blocks(mut list: &[Value], blocks: &[Vec<Value>]) -> bool {
+/// Whether a list consists of some elements of each block, one block after the other. Taking as many elements
+/// of a block as possible leaves the fewest for the later blocks.
+fn consists_of_blocks(mut list: &[Value], blocks: &[Vec<Value>]) -> bool {
     for block in blocks {
         let mut left = block.clone();
         while let Some((element, rest)) = list.split_first()

@@ -1,8 +1,8 @@
 //! A commit order, and the position of every transaction in it.
 //!
-//! Who is in the order took effect. It must be every transaction that committed, and every one of unknown
-//! outcome that a history shows to have committed; none that aborted; and of the others of unknown outcome
-//! any: the order is a claim about them, too, and their reads are checked like those of all.
+//! The transactions in the order are those that took effect. The order must contain every present
+//! transaction, and no aborted one. It may contain any other transaction of unknown outcome: the order then
+//! claims that it took effect, and its reads are checked like all others.
 
 use isoscope_history::{Outcome, Txn};
 
@@ -13,12 +13,12 @@ use isoscope_certificate::Node;
 /// A commit order; see the module.
 pub(super) struct Order<'a> {
     pub(super) txns: &'a [Txn],
-    /// From 1 on; 0 for the initial state and for absent transactions.
+    /// Counted from 1; 0 for the initial state and for transactions that are not in the order.
     position: Vec<u32>,
 }
 
 impl<'a> Order<'a> {
-    /// Checks who is in the order.
+    /// Checks which transactions are in the order.
     pub(super) fn new(facts: &Facts<'_>, txns: &'a [Txn]) -> Result<Order<'a>, Refutation> {
         let mut position = vec![0; facts.history.txn_count()];
         for (&txn, place) in txns.iter().zip(1..) {
@@ -36,7 +36,7 @@ impl<'a> Order<'a> {
         }
     }
 
-    /// Whether a transaction took effect, or is the initial state.
+    /// Whether the node is the initial state or a transaction of the order.
     pub(super) fn holds(&self, node: Node) -> bool {
         match node {
             Node::Initial => true,
@@ -44,7 +44,7 @@ impl<'a> Order<'a> {
         }
     }
 
-    /// How many transactions come before a transaction, and it; 0 for the initial state.
+    /// The position of a transaction, counted from 1; 0 for the initial state.
     pub(super) fn position(&self, node: Node) -> u32 {
         match node {
             Node::Initial => 0,
@@ -52,12 +52,12 @@ impl<'a> Order<'a> {
         }
     }
 
-    /// The transactions of a session that took effect, in session order.
+    /// The given transactions that are in the order.
     pub(super) fn members(&self, txns: impl Iterator<Item = Txn>) -> impl Iterator<Item = Txn> {
         txns.filter(|&txn| self.holds(Node::Txn(txn)))
     }
 
-    /// The order contains that of every session.
+    /// Checks that the order contains the order of every session.
     pub(super) fn check_sessions(&self, facts: &Facts<'_>) -> Result<(), Refutation> {
         for session in facts.history.sessions() {
             let mut before = 0;

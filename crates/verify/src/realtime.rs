@@ -1,14 +1,14 @@
-//! Real time: who had returned before another was invoked.
+//! Real-time order: T1 precedes T2 if T1 returned before T2 was invoked.
 //!
-//! Definition. A transaction that is known to have committed precedes another when it returned before that
-//! one was invoked, by the places of these events in the recording where there are any, and else by the
-//! client's clock. Intervals are closed: who returns at the moment another is invoked is concurrent with it.
-//! What was not recorded is not known: who never returned precedes nobody, and who was never invoked follows
-//! nobody; and when one of unknown outcome took effect, if ever, nobody knows, so it precedes nobody either.
+//! Only a transaction that is known to have committed precedes another. The positions of the two events in
+//! the recording decide, or the client's clock if the recording has no events. Intervals that touch are
+//! concurrent. A transaction whose return was not recorded precedes none, and one whose invocation was not
+//! recorded follows none. A transaction of unknown outcome precedes none, since it may take effect at any
+//! later time.
 //!
-//! Who trusts the database's timestamps takes them instead of what clients saw.
+//! With trusted database timestamps, these replace what the clients observed.
 //!
-//! Cost: the transactions are sorted once by when they returned.
+//! Cost: one sort of the transactions by the time they returned.
 
 use isoscope_history::{NO_EVENT, NO_TIME, Outcome, Txn};
 
@@ -17,7 +17,7 @@ use super::order::Order;
 use super::{Refutation, ensure};
 use isoscope_certificate::Node;
 
-/// When a transaction was invoked, if that is known.
+/// When a transaction was invoked, if recorded.
 fn invoked(facts: &Facts<'_>, txn: Txn) -> Option<i64> {
     let history = facts.history;
     match (history.events(), history.times()) {
@@ -28,7 +28,7 @@ fn invoked(facts: &Facts<'_>, txn: Txn) -> Option<i64> {
     }
 }
 
-/// When a transaction that committed returned, if that is known.
+/// When a committed transaction returned, if recorded.
 fn returned(facts: &Facts<'_>, txn: Txn) -> Option<i64> {
     let history = facts.history;
     match (history.events(), history.times()) {
@@ -48,20 +48,21 @@ fn time(moment: i64) -> Option<i64> {
     (moment != NO_TIME).then_some(moment)
 }
 
-/// Whether one transaction precedes another in real time.
+/// Whether one transaction precedes another in real-time order.
 pub(super) fn precedes(facts: &Facts<'_>, earlier: Txn, later: Txn) -> bool {
     let (end, start) = (returned(facts, earlier), invoked(facts, later));
     earlier != later && end.zip(start).is_some_and(|(end, start)| end < start)
 }
 
-/// Checks that each transaction of an order sees all that precede it: that they are among so many at the
-/// beginning of the order as `sees` says.
+/// Checks that each transaction sees all transactions that precede it in real time. A transaction sees the
+/// first `sees[i]` transactions of the order.
 pub(super) fn check(facts: &Facts<'_>, order: &Order<'_>, sees: &[u32]) -> Result<(), Refutation> {
     let mut ends: Vec<(i64, Txn)> =
         order.txns.iter().filter_map(|&txn| Some((returned(facts, txn)?, txn))).collect();
     ends.sort_unstable();
-    // For so many of the first to return, the two that are latest in the order: one of them may be the
-    // transaction itself, where the recording says that it returned before it was invoked.
+    // `latest[n]` holds the two highest positions in the order among the first n transactions to return. The
+    // second is needed because the highest may be the transaction itself, if it was recorded to return before
+    // it was invoked.
     let mut latest = vec![[0; 2]];
     for &(_, txn) in &ends {
         let [first, second] = latest[latest.len() - 1];

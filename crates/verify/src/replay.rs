@@ -1,18 +1,22 @@
-//! Levels at which each transaction sees a beginning of the commit order: prefix consistency, snapshot
+//! Levels at which each transaction sees a prefix of the commit order: prefix consistency, snapshot
 //! isolation, serializability, their strict forms, and PL-2.99.
 //!
-//! Definition (docs/levels.md, "Visibility and arbitration", where PREFIX makes what is visible a beginning of the order). How
-//! many transactions each one sees is its *snapshot*; where the level is serializability or PL-2.99, it is
-//! all before it. PL-2.99 asks of what a range read found only that a writer of it comes before. Then
+//! Definition (docs/levels.md, "Visibility and arbitration", where PREFIX makes the visible transactions a
+//! prefix of the order). The *snapshot* of a transaction is the number of transactions it sees. At
+//! serializability and PL-2.99 it is all transactions before it. At PL-2.99 a read in a range only needs a
+//! possible writer before its reader. Otherwise:
 //!
-//! - every external read returns what the last of these that wrote the key wrote, or a list of all they
-//!   appended; where a transaction has appended to the list itself, it holds the appends of all transactions before it;
-//! - SESSION: the snapshot holds the earlier transactions of the session (PL-2.99 knows no sessions);
-//! - NOCONFLICT (snapshot isolation): it holds every earlier writer of a key that the transaction writes;
-//! - real time (strict levels): it holds all that had returned before the transaction was invoked.
+//! - Every external read returns the last value that the snapshot wrote to the key, or the list of all its
+//!   appends. If the transaction has appended to the list itself, the list holds the appends of all
+//!   transactions before it.
+//! - SESSION: the snapshot contains the earlier transactions of the session. PL-2.99 has no sessions.
+//! - NOCONFLICT (snapshot isolation): it contains every earlier writer of a key that the transaction writes.
+//! - Real-time order (strict levels): it contains every transaction that returned before this one was
+//!   invoked.
 //!
-//! Cost, with n operations and t transactions: the order is replayed once, and the readers of a state are
-//! asked when it is reached; O(n + t log t) steps, and one look at every element of every list that was read.
+//! Cost, with n operations and t transactions: the order is replayed once, and each reader is checked when
+//! the replay reaches its snapshot. That is O(n + t log t) steps, and one comparison per element of every
+//! list read.
 
 use isoscope_history::{OpKind, OpView, Txn, Value};
 use isoscope_levels::Level;
@@ -23,12 +27,12 @@ use super::order::Order;
 use super::{Refutation, ensure, realtime};
 use isoscope_certificate::Node;
 
-/// For each transaction of an order, that it sees all before it.
+/// Snapshots in which each transaction sees all transactions before it.
 pub(super) fn everything(order: &Order<'_>) -> Vec<u32> {
     (0..order.txns.len() as u32).collect()
 }
 
-/// An order, and how many transactions at its beginning each one sees.
+/// An order, and for each of its transactions how many of the first transactions it sees.
 pub(super) struct View<'a, 'h> {
     facts: &'a Facts<'h>,
     order: &'a Order<'a>,
@@ -36,7 +40,7 @@ pub(super) struct View<'a, 'h> {
 }
 
 impl<'a, 'h> View<'a, 'h> {
-    /// Snapshots are of the past.
+    /// Fails if a snapshot contains its own transaction or a later one.
     pub(super) fn new(
         facts: &'a Facts<'h>,
         order: &'a Order<'a>,
@@ -53,7 +57,7 @@ impl<'a, 'h> View<'a, 'h> {
         }
     }
 
-    /// Checks all that a level asks for.
+    /// Checks all conditions of a level.
     pub(super) fn check(&self, level: Level) -> Result<(), Refutation> {
         if level.has_sessions() {
             self.check_sessions()?;
@@ -67,12 +71,12 @@ impl<'a, 'h> View<'a, 'h> {
         self.check_reads(level)
     }
 
-    /// How many transactions one of the order sees.
+    /// The snapshot of a transaction of the order.
     fn sees(&self, txn: Txn) -> u32 {
         self.sees[self.order.position(Node::Txn(txn)) as usize - 1]
     }
 
-    /// The last transaction of the session is enough: it comes after those before it.
+    /// Seeing the previous transaction of the session is enough, since the order contains the session order.
     fn check_sessions(&self) -> Result<(), Refutation> {
         let history = self.facts.history;
         for session in history.sessions() {
@@ -87,7 +91,7 @@ impl<'a, 'h> View<'a, 'h> {
         Ok(())
     }
 
-    /// The last earlier writer of a key is enough.
+    /// Seeing the previous writer of each key is enough.
     fn check_conflicts(&self) -> Result<(), Refutation> {
         let mut last = vec![0; self.facts.history.key_count()];
         for ((&txn, &sees), place) in self.order.txns.iter().zip(self.sees).zip(1..) {
@@ -132,7 +136,8 @@ impl<'a, 'h> View<'a, 'h> {
 }
 
 impl View<'_, '_> {
-    /// A read in a range, where others may come between: one of its possible writers is before its reader.
+    /// A read in a range at PL-2.99, where other writers may come in between: one of its possible writers
+    /// must precede its reader.
     fn check_ranged(&self, read: OpView, reader: Txn) -> Result<(), Refutation> {
         let facts = self.facts;
         let place = self.order.position(Node::Txn(reader));
@@ -155,10 +160,10 @@ impl View<'_, '_> {
     }
 }
 
-/// What every key holds after some transactions.
+/// The state after some transactions of the order.
 struct State<'a, 'h> {
     facts: &'a Facts<'h>,
-    /// `None` as long as nobody has written the key.
+    /// `None` until a transaction writes the key.
     registers: Vec<Option<Value>>,
     lists: Vec<Vec<Value>>,
 }
@@ -183,7 +188,7 @@ impl<'a, 'h> State<'a, 'h> {
         }
     }
 
-    /// Checks that a transaction that sees this state may have read what it read.
+    /// Checks that a transaction whose snapshot is this state may have returned this read.
     fn check(&self, read: OpView, reader: Txn) -> Result<(), Refutation> {
         let facts = self.facts;
         let right = match facts.source(read.id) {

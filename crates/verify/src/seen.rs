@@ -1,16 +1,20 @@
-//! Cursor stability, update atomic, monotonic view and update serializability over a commit order, which says the
-//! order `ww` of the writers of each key.
+//! Cursor stability, update atomic, monotonic view and update serializability over a commit order. The order
+//! determines `ww`, the order of the writers of each key.
 //!
-//! - Cursor stability: who reads a key and writes it is the next writer after the one it read from.
-//! - Update atomic, besides read atomic: who writes a key has seen the earlier writers of it, and misses nothing
-//!   they wrote.
-//! - Monotonic view: a read does not miss whom an earlier operation of its transaction read from or overwrote, nor
-//!   what leads there along `wr` and `ww`.
-//! - Update serializability: `wr`, `ww` and `rw` have no cycle over the transactions that write, and none with one
-//!   more: a read of one that only reads does not miss anybody from whom they lead to one that it reads from.
+//! A read *misses* the transactions that overwrote the version it returned.
 //!
-//! What leads somewhere is looked for backwards, from those transactions that miss anything, and no further than the
-//! first that they miss. Cost: a look at the writers of its key for every read, and such a walk for each
+//! - Cursor stability: a transaction that reads and writes a key is the next writer after the one it read
+//!   from.
+//! - Update atomic: read atomic, and a transaction that writes a key misses no write of an earlier writer of
+//!   that key.
+//! - Monotonic view: a read misses no transaction that an earlier operation of its transaction read from or
+//!   overwrote, and none from which `wr` and `ww` lead there.
+//! - Update serializability: `wr`, `ww` and `rw` have no cycle over the transactions that write, and none
+//!   with one read-only transaction. So a read-only transaction misses none from which these edges lead to a
+//!   transaction it reads from.
+//!
+//! The search goes backwards along the edges, only for transactions that miss something, and no further than
+//! the first transaction they miss. Cost: the writers of the key for every read, and one search for each
 //! transaction that misses something.
 
 use isoscope_history::{Key, OpView, Txn};
@@ -20,7 +24,7 @@ use super::sources::Sources;
 use super::{Refutation, ensure};
 use isoscope_certificate::Node;
 
-/// See the module.
+/// Cursor stability; see the module.
 pub(super) fn check_cursors(sources: &Sources<'_, '_>) -> Result<(), Refutation> {
     let (facts, history) = (sources.facts, sources.facts.history);
     let mut last = vec![0; history.key_count()];
@@ -28,7 +32,10 @@ pub(super) fn check_cursors(sources: &Sources<'_, '_>) -> Result<(), Refutation>
         for read in history.ops_of(txn).filter(|op| !op.in_range && facts.writes(txn, op.key)) {
             if let Some(from) = sources.of(read.id) {
                 ensure(sources.order.position(from) == last[read.key.index()], || {
-                    format!("another wrote the key between {} and its own write", facts.text(read.id))
+                    format!(
+                        "another transaction wrote the key between {} and its own write",
+                        facts.text(read.id)
+                    )
                 })?;
             }
         }
@@ -37,7 +44,7 @@ pub(super) fn check_cursors(sources: &Sources<'_, '_>) -> Result<(), Refutation>
     Ok(())
 }
 
-/// See the module.
+/// What update atomic adds to read atomic; see the module.
 pub(super) fn check_conflicts(sources: &Sources<'_, '_>) -> Result<(), Refutation> {
     let (facts, history) = (sources.facts, sources.facts.history);
     for &txn in sources.order.txns {
@@ -61,7 +68,7 @@ fn is_before(sources: &Sources<'_, '_>, one: Txn, other: Txn) -> bool {
     sources.order.position(Node::Txn(one)) < sources.order.position(Node::Txn(other))
 }
 
-/// The others that overwrote what a read returned, in the order.
+/// The other transactions that overwrote the version a read returned.
 fn missed(sources: &Sources<'_, '_>, reader: Txn, read: OpView) -> Vec<Txn> {
     let Some(from) = sources.of(read.id) else { return Vec::new() };
     let after =
@@ -69,11 +76,11 @@ fn missed(sources: &Sources<'_, '_>, reader: Txn, read: OpView) -> Vec<Txn> {
     sources.facts.history.writers(read.key).iter().copied().filter(after).collect()
 }
 
-/// For each transaction, those directly before it.
+/// For each transaction, its direct predecessors.
 struct Before(Vec<Vec<Txn>>);
 
 impl Before {
-    /// By `wr` and `ww`.
+    /// The predecessors by `wr` and `ww`.
     fn new(sources: &Sources<'_, '_>) -> Before {
         let history = sources.facts.history;
         let mut before = vec![Vec::new(); history.txn_count()];
@@ -91,7 +98,7 @@ impl Before {
         Before(before)
     }
 
-    /// Adds the `rw` of those that write: to the next writer after what they read.
+    /// Adds the `rw` edges of the transactions that write: to the next writer after the version they read.
     fn add_missed(&mut self, sources: &Sources<'_, '_>) {
         let history = sources.facts.history;
         let mut next: FxHashMap<(Key, Node), Txn> = FxHashMap::default();
@@ -114,7 +121,7 @@ impl Before {
         }
     }
 
-    /// The place of each transaction in an order of all these, if there is one.
+    /// The position of each transaction in a topological order, if the edges have no cycle.
     fn places(&self, txns: &[Txn]) -> Option<Vec<u32>> {
         let mut open: Vec<usize> = self.0.iter().map(Vec::len).collect();
         let mut after: Vec<Vec<Txn>> = vec![Vec::new(); self.0.len()];
@@ -137,7 +144,7 @@ impl Before {
         (placed as usize == txns.len()).then_some(places)
     }
 
-    /// Adds a transaction and all that lead to it, as far as they count.
+    /// Adds to `seen` a transaction and all its predecessors for which `counts` is true.
     fn walk(&self, from: Txn, counts: &dyn Fn(Txn) -> bool, seen: &mut FxHashSet<Txn>) {
         let mut todo = vec![from];
         while let Some(txn) = todo.pop() {
@@ -152,7 +159,7 @@ fn writes(sources: &Sources<'_, '_>, txn: Txn) -> bool {
     sources.facts.history.ops_of(txn).any(|op| op.kind.is_write())
 }
 
-/// See the module.
+/// Monotonic view; see the module.
 pub(super) fn check_monotonic(sources: &Sources<'_, '_>) -> Result<(), Refutation> {
     let history = sources.facts.history;
     let before = Before::new(sources);
@@ -196,13 +203,13 @@ fn refuse_seen(
     }
 }
 
-/// See the module.
+/// Update serializability; see the module.
 pub(super) fn check_updates(sources: &Sources<'_, '_>) -> Result<(), Refutation> {
     let history = sources.facts.history;
     let mut before = Before::new(sources);
     before.add_missed(sources);
     let Some(places) = before.places(sources.order.txns) else {
-        return Err(Refutation::new("those that write have no serial order with these versions"));
+        return Err(Refutation::new("the transactions that write have no serial order with these versions"));
     };
     let place = |txn: &Txn| places[txn.index()];
     for &txn in sources.order.txns.iter().filter(|&&txn| !writes(sources, txn)) {

@@ -1,23 +1,23 @@
-//! The shape of a cycle: whether a level forbids it, and what it is called.
+//! The shape of a cycle: which levels forbid it, and which anomaly it is.
 //!
-//! Every edge is of one of four kinds. `so`: the order of a session, or real time, which counts like it.
-//! `wr`: a read. `ww`: one version after another, be it seen in a list, assumed, or forced by an axiom (which
-//! forces nothing but the order of two writers of a key). `rw`: a read of what was overwritten. The first
-//! three are in every commit order, so without an `rw` a cycle is one at every level that knows its edges.
-//! With some, a level forbids (docs/levels.md, "Dependency graphs", read along the cycle):
+//! Every edge has one of four kinds. `so`: session order, or real-time order, which counts the same. `wr`: a
+//! read. `ww`: one version after another, seen in a list, assumed, or forced by an axiom (an axiom only
+//! orders two writers of a key). `rw`: a read of a version that was overwritten. Every commit order contains
+//! the first three, so a cycle without `rw` violates every level that has its edges. Cycles with `rw` are
+//! forbidden as follows (docs/levels.md, "Dependency graphs"):
 //!
-//! | level | cycles |
+//! | level | forbidden cycles |
 //! |---|---|
 //! | read committed, monotonic atomic view | one `rw` and one `wr`, of an earlier read |
 //! | cursor stability | one `rw` and otherwise `ww`, all on one key |
-//! | monotonic view | one `rw`, after a `wr` or `ww` that the reader has by an earlier operation |
+//! | monotonic view | one `rw`, after a `wr` or `ww` that comes from an earlier operation of the reader |
 //! | read atomic | one `rw` and one `so` or `wr` |
 //! | update atomic | one `rw` and one other, or as cursor stability |
 //! | causal | one `rw`, and no `ww` |
 //! | prefix | every `rw` follows a `so` or `wr` |
 //! | consistent view, parallel snapshot isolation | one `rw` |
-//! | PL-SI, snapshot isolation | no two `rw` are neighbours |
-//! | update serializability | at most one transaction only reads |
+//! | PL-SI, snapshot isolation | no two `rw` are adjacent |
+//! | update serializability | at most one transaction is read-only |
 //! | PL-2.99, PL-3, serializable | all |
 
 use isoscope_history::{Key, Op, Txn};
@@ -53,7 +53,7 @@ fn before_rw(edges: &[Edge]) -> impl Iterator<Item = Kind> {
     edges.iter().zip(before).filter(|(edge, _)| kind(edge) == Kind::Rw).map(|(_, before)| kind(before))
 }
 
-/// Whether a level forbids a cycle all of whose edges it knows.
+/// Whether a level forbids a cycle, given that it has all its edges.
 pub(super) fn is_forbidden(given: &Given<'_, '_>, level: Level, edges: &[Edge]) -> bool {
     let single = count(edges, Kind::Rw) == 1;
     match level {
@@ -70,7 +70,7 @@ pub(super) fn is_forbidden(given: &Given<'_, '_>, level: Level, edges: &[Edge]) 
         }
         Level::CursorStability => single && is_on_one_key(given, edges),
         Level::MonotonicView => is_monotonic(given, edges),
-        // Overwrites of one key are one.
+        // Several `ww` of one key in a row are one `ww`.
         Level::UpdateAtomic => single && (edges.len() == 2 || is_on_one_key(given, edges)),
         Level::UpdateSerializable => readers(given, edges) <= 1,
         Level::ReadAtomic => single && edges.len() == 2 && count(edges, Kind::Ww) == 0,
@@ -84,7 +84,7 @@ pub(super) fn is_forbidden(given: &Given<'_, '_>, level: Level, edges: &[Edge]) 
     }
 }
 
-/// The key on which an edge is, if it is a `ww` or an `rw`. A forced edge is on the key that was read.
+/// The key of a `ww` or an `rw`. The key of a forced edge is the one that was read.
 fn key(given: &Given<'_, '_>, edge: &Edge) -> Option<Key> {
     match edge.why {
         Why::Overwritten { key } => Some(key),
@@ -101,8 +101,8 @@ fn is_on_one_key(given: &Given<'_, '_>, edges: &[Edge]) -> bool {
     on.is_some() && edges.iter().all(|edge| key(given, edge) == on)
 }
 
-/// One `rw`, and the edge before it is one that the reader has by an operation before the read: it read from another, or made
-/// its version of a key.
+/// Whether the cycle has one `rw`, and an operation of the reader before the read gives the edge before it:
+/// the reader read from another transaction, or wrote its version of a key.
 fn is_monotonic(given: &Given<'_, '_>, edges: &[Edge]) -> bool {
     let history = given.facts.history;
     let Some(place) = edges.iter().position(|edge| kind(edge) == Kind::Rw) else { return false };
@@ -120,7 +120,7 @@ fn is_monotonic(given: &Given<'_, '_>, edges: &[Edge]) -> bool {
     count(edges, Kind::Rw) == 1 && is_earlier
 }
 
-/// How many transactions of a cycle only read.
+/// How many transactions of a cycle are read-only.
 fn readers(given: &Given<'_, '_>, edges: &[Edge]) -> usize {
     let only_reads = |txn: &Txn| !given.facts.history.ops_of(*txn).any(|op| op.kind.is_write());
     let nodes = edges.iter().filter_map(|edge| match edge.from {
@@ -133,7 +133,7 @@ fn readers(given: &Given<'_, '_>, edges: &[Edge]) -> usize {
     readers.len()
 }
 
-/// A session or a read: what makes the causal order.
+/// Whether an edge belongs to the causal order: session order or read-from.
 pub(super) fn is_causal(edge: &Edge) -> bool {
     matches!(edge.why, Why::Session | Why::ReadFrom { .. })
 }
@@ -142,8 +142,8 @@ fn is_forced(edge: &Edge) -> bool {
     matches!(edge.why, Why::Forced { .. })
 }
 
-/// Whether a cycle is what it is called. The most special name is asked for of nobody: a lost update is a
-/// read skew.
+/// Whether a cycle shows the anomaly. A more general name is accepted, too: a lost update is also a read
+/// skew.
 pub(super) fn fits(given: &Given<'_, '_>, anomaly: Anomaly, edges: &[Edge]) -> bool {
     let (ww, rw) = (count(edges, Kind::Ww), count(edges, Kind::Rw));
     let adjacent = before_rw(edges).any(|kind| kind == Kind::Rw);
@@ -178,10 +178,11 @@ pub(super) fn fits(given: &Given<'_, '_>, anomaly: Anomaly, edges: &[Edge]) -> b
         Anomaly::StaleRead => matches!(skewed_pair(edges), Some((Why::RealTime, _))),
         Anomaly::LostUpdate => is_lost_update(given, edges),
         Anomaly::ReadSkew => rw == 1,
-        // With one anti-dependency, the other observer is whoever saw the versions in their order.
+        // With one `rw`, the `ww` is the second observer: some read saw the versions in this order.
         Anomaly::LongFork => follows_reads && (rw >= 2 || rw == 1 && ww > 0),
         Anomaly::SnapshotSkew => rw >= 2 && !adjacent && !follows_reads,
-        // Where at most one only reads, it is not the snapshots of two readers that contradict each other.
+        // If at most one transaction is read-only, the anomaly is not a contradiction between two readers'
+        // snapshots.
         Anomaly::WriteSkew => rw >= 2 && (adjacent || readers(given, edges) <= 1),
         Anomaly::Phantom => edges
             .iter()
@@ -190,7 +191,8 @@ pub(super) fn fits(given: &Given<'_, '_>, anomaly: Anomaly, edges: &[Edge]) -> b
     }
 }
 
-/// Whether all lists that a cycle stands on show the order of writes to PL-1, to which what they lack says nothing.
+/// Whether PL-1 accepts every list read of the cycle as an order of writes. At PL-1 a list shows nothing by
+/// what it lacks.
 fn all_show_writes(given: &Given<'_, '_>, edges: &[Edge]) -> bool {
     edges.iter().all(|edge| match edge.why {
         Why::Versions { read, .. } => given.facts.shows_writes(read),
@@ -199,7 +201,7 @@ fn all_show_writes(given: &Given<'_, '_>, edges: &[Edge]) -> bool {
     })
 }
 
-/// Of a cycle of two edges of which one is an `rw`: why the other one is there, and the read of the `rw`.
+/// For a cycle of two edges, one of them an `rw`: the reason of the other edge, and the read of the `rw`.
 fn skewed_pair(edges: &[Edge]) -> Option<(&Why, Op)> {
     match edges {
         [one, Edge { why: Why::Misses { read }, .. }] | [Edge { why: Why::Misses { read }, .. }, one] => {
@@ -209,14 +211,14 @@ fn skewed_pair(edges: &[Edge]) -> Option<(&Why, Op)> {
     }
 }
 
-/// Whether nothing but sessions and reads is needed besides what is forced or missed.
+/// Whether the cycle needs only session order and reads, besides its forced edge and its `rw`.
 fn rest_is_causal(edges: &[Edge]) -> bool {
     let rest = if is_forced(&edges[0]) { &edges[1..] } else { edges };
     rest.iter().all(|edge| is_causal(edge) || kind(edge) == Kind::Rw)
 }
 
-/// Two transactions write a key, and one overwrites the other there although it missed the other's write, or each
-/// missed the other's.
+/// Two transactions write a key. One of them overwrites the other although it missed the other's write, or
+/// each missed the other's write.
 fn is_lost_update(given: &Given<'_, '_>, edges: &[Edge]) -> bool {
     let Some((other, read)) = skewed_pair(edges) else { return false };
     let history = given.facts.history;
@@ -241,7 +243,8 @@ pub(super) fn against(edges: &[Edge]) -> Against {
     if rest_is_causal(edges) { Against::Causal } else { Against::Commit }
 }
 
-/// What a cycle needs besides reads and writes. The initial state is before all others in every session.
+/// What a cycle needs besides reads and writes. The initial state precedes all transactions without any
+/// session.
 pub(super) fn through(edges: &[Edge]) -> Through {
     let in_session = |edge: &Edge| edge.why == Why::Session && edge.from != Node::Initial;
     if edges.iter().any(|edge| edge.why == Why::RealTime) {

@@ -1,10 +1,10 @@
-//! Whom every read in a commit order is from.
+//! The source of every read in a commit order.
 //!
-//! A register read with one candidate says it by itself, a list read by its length (`lists.rs`). For the
-//! others a certificate names the writer, which must be a candidate: it took effect, and its final write of
-//! the key has the value read. Every writer must come before its reader.
+//! A register read with one candidate has a known source. The length of a list read determines its source
+//! (`lists.rs`). For the other reads the certificate names the writer. It must be a candidate: it took
+//! effect, and its final write of the key has the value read. Every writer must precede its reader.
 //!
-//! Cost: one look at every read, and one at every write of the writers that are named.
+//! Cost: one step per read, and one per write of each named writer.
 
 use isoscope_history::{Key, Op, OpKind, Txn, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -19,7 +19,7 @@ use isoscope_certificate::Node;
 pub(super) struct Sources<'a, 'h> {
     pub(super) facts: &'a Facts<'h>,
     pub(super) order: &'a Order<'a>,
-    /// Those that the facts leave open.
+    /// The sources of ambiguous reads.
     chosen: FxHashMap<Op, Node>,
 }
 
@@ -46,7 +46,7 @@ impl<'a, 'h> Sources<'a, 'h> {
         Ok(sources)
     }
 
-    /// Whom a read is from, if it is from another transaction or the initial state.
+    /// The source of a read, if it is another transaction or the initial state.
     #[inline]
     pub(super) fn of(&self, read: Op) -> Option<Node> {
         match self.facts.source(read) {
@@ -70,7 +70,7 @@ impl<'a, 'h> Sources<'a, 'h> {
             format!("the writer named for {} is not in the order", facts.text(read))
         })?;
         let possible = match writer {
-            // The length of a list tells.
+            // `settle` determines it from the length of the list.
             _ if view.kind == OpKind::ReadList => true,
             Node::Initial => history.is_initial(view.key, view.value),
             Node::Txn(writer) => writer != reader && finals.of(facts, writer, view.key) == Some(view.value),
@@ -78,7 +78,7 @@ impl<'a, 'h> Sources<'a, 'h> {
         ensure(possible, || format!("{} is not from the writer named", facts.text(read)))
     }
 
-    /// Checks the source of one read, and finds that of a list.
+    /// Checks the source of one read, and determines the source of a list read.
     fn settle(&mut self, lists: &Lists, reader: Txn, read: Op, kind: OpKind) -> Result<(), Refutation> {
         let facts = self.facts;
         let known = match facts.source(read) {
@@ -112,7 +112,7 @@ impl<'a, 'h> Sources<'a, 'h> {
     }
 }
 
-/// The final writes of the transactions that were asked about.
+/// The final writes of the transactions looked up so far.
 #[derive(Default)]
 struct FinalWrites {
     known: FxHashSet<Txn>,

@@ -1,15 +1,16 @@
-//! *Holds*, checked: does what a certificate claims explain every read?
+//! Checks *Holds*: the witness must explain every read.
 //!
-//! A witness claims who took effect and in which commit order (`order.rs`), and as far as a level leaves it
-//! open, what each transaction saw. There are two kinds of levels:
+//! A witness claims which transactions took effect and in which commit order (`order.rs`). If the level
+//! leaves it open, the witness also claims what each transaction saw. There are two kinds of levels:
 //!
-//! - A transaction sees all before it, or the snapshot that the witness names: the state at that place of the
-//!   order must hold what was read (`replay.rs`). Values may repeat, and nobody asks whose they are.
-//! - It is known only whom a transaction must have seen: then it matters whom its reads are from
-//!   (`sources.rs`), and the axiom says which later writes it must not have missed (`direct.rs`,
-//!   `causal.rs`, `seen.rs`).
+//! - A transaction sees all transactions before it, or the snapshot that the witness gives. The state at that
+//!   position of the order must contain what was read (`replay.rs`). Values may repeat; the writers do not
+//!   matter.
+//! - The level only states which transactions must have been seen. Then the writers of the reads matter
+//!   (`sources.rs`), and the axiom states which later writes a read must not miss (`direct.rs`, `causal.rs`,
+//!   `seen.rs`).
 //!
-//! What a level does not ask for is not looked at.
+//! Parts of a witness that the level does not need are not checked.
 
 use isoscope_history::Txn;
 use isoscope_levels::Level;
@@ -50,7 +51,7 @@ pub(super) fn check(facts: &Facts<'_>, level: Level, witness: &Witness) -> Resul
     }
 }
 
-/// The levels that ask whom a read is from.
+/// Checks the levels at which the writers of reads matter.
 fn check_sources(sources: &Sources<'_, '_>, level: Level) -> Result<(), Refutation> {
     check_clock(sources.facts, sources.order, level)?;
     match level {
@@ -70,7 +71,7 @@ fn check_sources(sources: &Sources<'_, '_>, level: Level) -> Result<(), Refutati
     }
 }
 
-/// The order agrees with sessions and with real time, where the level asks for it.
+/// Checks that the order agrees with session order and real-time order, if the level has them.
 fn check_clock(facts: &Facts<'_>, order: &Order<'_>, level: Level) -> Result<(), Refutation> {
     if level.has_sessions() {
         order.check_sessions(facts)?;
@@ -81,7 +82,7 @@ fn check_clock(facts: &Facts<'_>, order: &Order<'_>, level: Level) -> Result<(),
     Ok(())
 }
 
-/// Nothing holds where operations are that no axiom covers.
+/// Fails if an operation is not covered by any axiom: then *Holds* cannot be proved.
 fn check_supported(facts: &Facts<'_>, txns: impl Iterator<Item = Txn>) -> Result<(), Refutation> {
     let mut ops = txns.flat_map(|txn| facts.history.ops_of(txn));
     match ops.find(|&op| facts.is_unsupported(op)) {

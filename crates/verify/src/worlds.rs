@@ -1,17 +1,20 @@
-//! A violation in all worlds, checked: is every answer to every question gone through, and is the level violated in the
-//! history that the answers make?
+//! Checks a violation in all worlds: every answer to every question must be covered, and the level must be
+//! violated in the history that the answers produce.
 //!
-//! An element of a list that a present transaction read, beyond those that were there initially, is one
-//! of the appends of this value to the key that did not abort. Every explanation of the history has one there, and the same
-//! one in all lists of the key that begin alike. Of equal elements that one transaction appended, it is the first that does not
-//! stand earlier in the list: appends of one transaction keep their order, and to PL-1 they are all the same. So when the append and these elements get a value of their own, the
-//! explanation is one of the new history too. A transaction of unknown outcome took effect, or it did not; one that did may
-//! have done so at any time after its invocation.
+//! *Element of a list.* A present transaction read a list. Each element beyond the initial ones is one of the
+//! appends of this value to the key that did not abort. Every explanation of the history has one append
+//! there, and the same one in all lists of the key with the same prefix. Among equal elements that one
+//! transaction appended, it is the first that is not earlier in the list: appends of one transaction keep
+//! their order, and PL-1 does not distinguish them. So if this append and these elements get a value of their
+//! own, every explanation also explains the new history.
 //!
-//! The new histories are made here, anew; ids stay what they are, and what a leaf says about them is checked against the
-//! history that was made for it.
+//! *Outcome.* A transaction of unknown outcome took effect, or it did not. If it did, it may have done so at
+//! any time after its invocation.
 //!
-//! Cost: a copy of the history for each node.
+//! The new histories are produced here, independently of the engines. Ids do not change, and each leaf is
+//! checked against the history produced for it.
+//!
+//! Cost: a copy of the history per node.
 
 use isoscope_history::{History, Op, OpKind, OpView, Outcome, Value};
 use isoscope_levels::Level;
@@ -20,7 +23,7 @@ use super::facts::Facts;
 use super::{Refutation, ensure, findings};
 use isoscope_certificate::{Finding, Question, World, Worlds};
 
-/// Checks a proof, and that it is named after its main leaf.
+/// Checks a proof, and that it has the name of its main leaf.
 pub(super) fn check(
     facts: &Facts<'_>,
     level: Level,
@@ -36,12 +39,12 @@ pub(super) fn check(
         *root = Some(facts.history.clone());
     }
     for (number, case) in worlds.cases.iter().enumerate() {
-        // Every node but the first is made by one before it.
+        // An earlier node produces the history of every node but the root.
         let history =
             made[number].take().ok_or_else(|| Refutation::new(format!("world {number} is not reached")))?;
         facts.go_on()?;
         let mut here = facts.of_same(&history);
-        // Of which keys PL-1 reads the lists does not depend on what is open.
+        // Which keys are readable at PL-1 does not depend on the answers.
         here.readable.clone_from(&facts.readable);
         let about = |refutation: Refutation| refutation.about(format!("world {number}"));
         match case {
@@ -67,7 +70,7 @@ fn check_leaf(facts: &Facts<'_>, level: Level, finding: &Finding) -> Result<(), 
     findings::check(facts, level, std::slice::from_ref(finding))
 }
 
-/// The histories that the answers to a question make.
+/// The histories that the answers to a question produce.
 fn answers(facts: &Facts<'_>, level: Level, question: &Question) -> Result<Vec<History>, Refutation> {
     let history = facts.history;
     match question {
@@ -84,13 +87,14 @@ fn answers(facts: &Facts<'_>, level: Level, question: &Question) -> Result<Vec<H
         Question::Element { read, index, appends } => {
             let until = check_element(facts, *read, *index as usize, appends)?;
             let counts = level.implies(Level::AdyaPl2) || facts.shows_writes(*read);
-            ensure(counts, || format!("{} says nothing to {level}", facts.text(*read)))?;
+            ensure(counts, || format!("{level} does not use {}", facts.text(*read)))?;
             Ok(appends.iter().map(|&append| with_element(facts, *read, &until, append)).collect())
         }
     }
 }
 
-/// The list up to an element, of which all appends that it may be must be named: of each transaction the first.
+/// The list up to an element. Checks that the proof names all appends the element may be: the first of each
+/// transaction.
 fn check_element(
     facts: &Facts<'_>,
     read: Op,
@@ -119,7 +123,8 @@ fn check_element(
     Ok(list[..=index].to_vec())
 }
 
-/// A history in which an append is the last of the elements with which lists of its key begin, and no other.
+/// A history in which the append, and the last element of `until` in every list that starts with `until`,
+/// have a value of their own.
 fn with_element(facts: &Facts<'_>, read: Op, until: &[Value], append: Op) -> History {
     let history = facts.history;
     let key = history.key_of(read);

@@ -1,5 +1,5 @@
-//! Certificates as files: what is written is read again and confirmed; what was tampered with, cut off or belongs to another
-//! history is refused with a reason, and never accepted for a verdict that is wrong.
+//! Certificates as files: a written certificate is read back and confirmed. A file that was tampered with,
+//! truncated or made for another history is refused with a reason, and is never accepted for a wrong verdict.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
 
 use isoscope_certificate::{Certificate, CertificateError, Conditions, Judgement, Verdict};
@@ -9,7 +9,7 @@ use isoscope_levels::Level;
 use isoscope_verify::verify;
 use serde_json::Value as Json;
 
-/// Histories whose certificates have, together, every kind of witness and evidence.
+/// Histories whose certificates together contain every kind of witness and evidence.
 const HISTORIES: [&str; 13] = [
     "T1: w(x,1) w(y,1)  T2: r(x,1) r(y,1) w(x,2) ; T3: r(x,2)",
     "T1: w(x,1)  T2: w(x,1)  T3: r(x,1) r(y,0)  T4: w(y,1) r(x,1)",
@@ -38,7 +38,7 @@ fn file(history: &History, judgement: &Judgement) -> Option<Vec<u8>> {
     Some(text)
 }
 
-/// Every file of every level, with the history and all right verdicts on it.
+/// Calls `with` for every file of every level, with the history and all correct verdicts on it.
 fn each_file(mut with: impl FnMut(&History, &[Judgement], &Judgement, Vec<u8>)) {
     let mut files = 0;
     for text in HISTORIES {
@@ -55,7 +55,7 @@ fn each_file(mut with: impl FnMut(&History, &[Judgement], &Judgement, Vec<u8>)) 
 }
 
 #[test]
-fn what_is_written_is_read_and_confirmed() {
+fn a_written_certificate_is_read_back_and_confirmed() {
     each_file(|history, _, judgement, file| {
         let certificate = Certificate::read(&file[..]).unwrap();
         assert_eq!(certificate.judgement, *judgement);
@@ -64,7 +64,7 @@ fn what_is_written_is_read_and_confirmed() {
     });
 }
 
-/// Whether a file is accepted; if it is, what it says must be right.
+/// Whether a file is accepted. An accepted file must state the correct verdict.
 fn accepts(history: &History, right: &[Judgement], file: &[u8]) -> bool {
     let Ok(certificate) = Certificate::read(file) else { return false };
     if certificate.check_subject(history).is_err() || verify(history, &certificate.judgement).is_err() {
@@ -73,11 +73,11 @@ fn accepts(history: &History, right: &[Judgement], file: &[u8]) -> bool {
     let Judgement { level, verdict, .. } = &certificate.judgement;
     let truth = right.iter().find(|judgement| judgement.level == *level).unwrap();
     let same = std::mem::discriminant(&truth.verdict) == std::mem::discriminant(verdict);
-    assert!(same, "a wrong verdict is accepted for {level}:\n{}", String::from_utf8_lossy(file));
+    assert!(same, "a wrong verdict was accepted for {level}:\n{}", String::from_utf8_lossy(file));
     true
 }
 
-/// All values of a document that hold no others, as paths.
+/// The paths of all values of a document that contain no other values.
 fn leaves(json: &Json, path: &mut Vec<String>, found: &mut Vec<Vec<String>>) {
     match json {
         Json::Array(items) if !items.is_empty() => {
@@ -98,7 +98,7 @@ fn leaves(json: &Json, path: &mut Vec<String>, found: &mut Vec<Vec<String>>) {
     }
 }
 
-/// What may stand in the place of a value.
+/// The replacements to try for a value.
 fn changes(value: &Json) -> Vec<Json> {
     let others = [
         Json::Null,
@@ -147,7 +147,7 @@ fn a_changed_value_is_refused_or_harmless() {
             }
         }
     });
-    assert!(refused > tried * 3 / 4, "{refused} of {tried} are refused");
+    assert!(refused > tried * 3 / 4, "only {refused} of {tried} changed files were refused");
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn a_removed_or_added_field_is_refused_or_harmless() {
 }
 
 #[test]
-fn a_file_that_is_cut_off_is_refused() {
+fn a_truncated_file_is_refused() {
     each_file(|_, _, _, file| {
         for end in 0..file.len() - 1 {
             assert!(Certificate::read(&file[..end]).is_err());
@@ -187,7 +187,7 @@ fn a_certificate_of_another_history_is_refused_with_the_reason() {
 }
 
 #[test]
-fn what_is_no_certificate_is_named() {
+fn other_files_are_refused_with_the_reason() {
     let error = |text: &str| Certificate::read(text.as_bytes()).unwrap_err().to_string();
     assert_eq!(error("{}"), "this is no certificate: the field `isoscope` is not \"certificate\"");
     assert_eq!(
@@ -207,7 +207,7 @@ fn what_is_no_certificate_is_named() {
     assert!(error(&nested).starts_with("malformed certificate at 1:"), "{}", error(&nested));
 }
 
-/// An unknown verdict proves nothing, and there is no file for it.
+/// An unknown verdict has no proof, and so no file.
 #[test]
 fn an_unknown_verdict_has_no_certificate() {
     let history = notation::parse("T1: w(x,1)").unwrap();

@@ -1,4 +1,4 @@
-//! What a check by a fresh process takes: wall time, CPU time, memory at most.
+//! The cost of a check in a fresh process: wall time, CPU time, peak memory.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -7,20 +7,20 @@ use std::time::{Duration, Instant};
 pub(crate) const ISOSCOPE: &str = env!("CARGO_BIN_EXE_isoscope");
 pub(crate) const RUNS: usize = 9;
 
-/// What a check took.
+/// The cost of one check.
 pub(crate) struct Measured {
     pub(crate) wall: f64,
     pub(crate) cpu: f64,
     pub(crate) peak_mb: f64,
 }
 
-/// What a check of a file that satisfies the level takes: wall time as a run does that nobody looks at, in the median, and
-/// what else there is from one more run.
+/// The cost of a check of a file that satisfies the level: the median wall time of unobserved runs, and the
+/// other figures from one more run.
 pub(crate) fn typical(file: &Path, level: &str, threads: Option<u32>) -> Measured {
     ending(0, file, level, threads)
 }
 
-/// The same of a check that ends with this code; without the name of a level, of all levels.
+/// The same for a check that exits with `code`; an empty level means all levels.
 pub(crate) fn ending(code: i32, file: &Path, level: &str, threads: Option<u32>) -> Measured {
     let wall = median(|| {
         let started = Instant::now();
@@ -63,8 +63,8 @@ fn watch(child: &Child, measured: &mut Measured) {
     let peak = read("status").lines().find_map(|line| line.strip_prefix("VmHWM:").map(str::to_owned));
     let kb: Option<f64> = peak.and_then(|line| line.split_whitespace().next()?.parse().ok());
     measured.peak_mb = measured.peak_mb.max(kb.unwrap_or(0.0) / 1e3);
-    // The 14th and 15th field are user and system time, in hundredths of a second; the name in front may
-    // hold anything, but ends with the last parenthesis.
+    // Fields 14 and 15 are user and system time in hundredths of a second. The process name before them may
+    // contain anything, and ends with the last parenthesis.
     let stat = read("stat");
     let fields: Vec<f64> = stat
         .rsplit(')')

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_file_is_known_by_all_its_names() {
+    fn a_file_is_identified_under_all_its_names() {
         let directory = tempfile::TempDir::new().unwrap();
         let at = |name: &str| directory.path().join(name);
         fs::create_dir(at("d")).unwrap();

@@ -231,14 +231,14 @@ impl TestResult<'_> {
         let report = self.report;
         let verdicts = concise::verdicts(report, &Ansi).replace("; ", "\n  ");
         let mut text = format!("\n  {verdicts}\n");
-        let mut told: Vec<Anomaly> = Vec::new();
+        let mut shown: Vec<Anomaly> = Vec::new();
         for (level, findings) in report.findings() {
             for finding in &findings {
                 let anomaly = finding.anomaly;
-                if told.contains(&anomaly) {
+                if shown.contains(&anomaly) {
                     continue;
                 }
-                told.push(anomaly);
+                shown.push(anomaly);
                 let same = || findings.iter().filter(|finding| finding.anomaly == anomaly);
                 let count = same().map(|finding| finding.count).sum();
                 let at_least = same().any(|finding| finding.at_least);

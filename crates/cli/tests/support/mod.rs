@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// What a run printed and how it ended.
+/// The output and exit code of a run.
 #[derive(Debug)]
 pub struct Run {
     /// The exit code.
@@ -20,7 +20,7 @@ pub fn isoscope(directory: &Path, args: &str) -> Run {
     finish(command(directory).args(args.split_whitespace()).stdin(Stdio::null()).output().unwrap())
 }
 
-/// Runs `isoscope` with something on standard input.
+/// Runs `isoscope` with the given standard input.
 pub fn isoscope_with_input(directory: &Path, args: &str, input: &[u8]) -> Run {
     use std::io::Write as _;
     let mut child = command(directory)
@@ -32,7 +32,7 @@ pub fn isoscope_with_input(directory: &Path, args: &str, input: &[u8]) -> Run {
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_vec();
-    // A run that stops reading early closes the pipe, which is its right.
+    // The program may stop reading early and close the pipe.
     let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();

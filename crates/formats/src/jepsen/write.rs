@@ -21,6 +21,8 @@ use crate::{Losses, WriteError};
 pub(crate) trait Script {
     /// The format's name.
     const FORMAT: &'static str;
+    /// The separator between a key of a map and its value.
+    const COLON: &'static [u8];
     /// The separator between the fields of a map.
     const COMMA: &'static [u8];
     /// The separator between the elements of a sequence.
@@ -31,7 +33,10 @@ pub(crate) trait Script {
     const MAPS: bool;
 
     /// Writes the key of a map, with the separator between it and its value.
-    fn push_key(out: &mut Vec<u8>, name: &str);
+    fn push_key(out: &mut Vec<u8>, name: &str) {
+        Self::push_name(out, name);
+        out.extend_from_slice(Self::COLON);
+    }
     /// Writes a keyword, or its substitute.
     fn push_name(out: &mut Vec<u8>, name: &str);
     /// Writes a value that is not a list.

@@ -43,6 +43,16 @@ pub fn failure(format: Format, bytes: impl AsRef<[u8]>) -> String {
     }
 }
 
+/// Asserts that every line has exactly one problem, at this column and with a message that starts like this. `first` is the
+/// number of the first line.
+pub fn assert_line_errors(failure: &str, first: usize, lines: &[(&str, usize, &str)]) {
+    for ((i, (line, column, message)), found) in lines.iter().enumerate().zip(failure.lines()) {
+        let expected = format!("t:{}:{column}: {message}", first + i);
+        assert!(found.starts_with(&expected), "{line}\nfound    {found}\nexpected {expected}");
+    }
+    assert_eq!(failure.lines().count(), lines.len());
+}
+
 /// A history in the notation, as read from bytes in a format.
 pub fn notation_of(format: Format, bytes: impl AsRef<[u8]>) -> String {
     isoscope_history::notation::print(&reading(format, bytes).history)

@@ -39,12 +39,12 @@ impl MySql {
         options: &Options,
     ) -> Result<MySql, OpenError> {
         let mut conn = connect(address, options, Vec::new())?;
-        let told = |error: Error| failure(&error);
-        let version: String = conn.query_first("SELECT VERSION()").map_err(told)?.unwrap_or_default();
+        let classified = |error: Error| failure(&error);
+        let version: String = conn.query_first("SELECT VERSION()").map_err(classified)?.unwrap_or_default();
         let vendor = if version.contains("MariaDB") { Vendor::MariaDb } else { Vendor::MySql };
         let mut isolation = target::chosen(vendor, isolation)?;
         let snapshot: Option<(String, String)> =
-            conn.query_first("SHOW VARIABLES LIKE 'innodb_snapshot_isolation'").map_err(told)?;
+            conn.query_first("SHOW VARIABLES LIKE 'innodb_snapshot_isolation'").map_err(classified)?;
         if snapshot.is_some_and(|(_, value)| value.eq_ignore_ascii_case("on")) {
             isolation = isolation::under_setting(isolation, SNAPSHOT_ISOLATION);
         }

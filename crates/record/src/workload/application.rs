@@ -291,6 +291,13 @@ pub struct Hotspot {
     pub draws: f64,
 }
 
+impl Default for Hotspot {
+    /// Half of the accesses go to a fifth of the rows.
+    fn default() -> Hotspot {
+        Hotspot { part: 0.2, draws: 0.5 }
+    }
+}
+
 impl Hotspot {
     /// No hot spot.
     pub const NONE: Hotspot = Hotspot { part: 1.0, draws: 0.0 };
@@ -328,6 +335,17 @@ pub(super) fn draw_weighted(weights: &[u32], dice: &mut Dice) -> usize {
         lot -= weight;
     }
     0
+}
+
+/// The maximum initial balance and the maximum amount. With these, no run overflows 64 bits.
+const MOST_MONEY: i64 = 1_000_000_000;
+
+/// Refuses an initial balance or a maximum amount that is out of bounds.
+pub(super) fn check_money(initial: i64, most: u32) -> Result<(), SpecError> {
+    if (0..=MOST_MONEY).contains(&initial) && (1..=MOST_MONEY).contains(&i64::from(most)) {
+        return Ok(());
+    }
+    Err(SpecError(format!("amounts must be at least 0 and at most {MOST_MONEY}")))
 }
 
 /// Refuses weights whose sum is 0 or too large.

@@ -19,16 +19,13 @@
 use isoscope_workload::Dice;
 
 use super::application::{
-    Application, Cells, Hotspot, Ledger, SpecError, Table, Transaction, check_weights, draw_weighted, other,
-    pairs,
+    Application, Cells, Hotspot, Ledger, SpecError, Table, Transaction, check_money, check_weights,
+    draw_weighted, other, pairs,
 };
 use crate::database::{Connection, Failure, Scalar};
 
 /// The maximum number of accounts.
 const MOST_ACCOUNTS: u32 = 100_000;
-
-/// The maximum initial balance and the maximum amount. With these, no run overflows 64 bits.
-const MOST_MONEY: i64 = 1_000_000_000;
 
 const ACCOUNT: Cells = Cells {
     prefix: "account",
@@ -55,8 +52,8 @@ pub struct BankSpec {
 
 impl Default for BankSpec {
     fn default() -> BankSpec {
-        let hotspot = Hotspot { part: 0.2, draws: 0.5 };
-        BankSpec { accounts: 40, initial: 100, most: 100, mix: [3, 4, 2, 4, 2], hotspot }
+        let (mix, hotspot) = ([3, 4, 2, 4, 2], Hotspot::default());
+        BankSpec { accounts: 40, initial: 100, most: 100, mix, hotspot }
     }
 }
 
@@ -70,15 +67,12 @@ pub struct Bank {
 impl Bank {
     /// Checks the parameters and creates the bank.
     pub fn new(spec: BankSpec) -> Result<Bank, SpecError> {
-        let refuse = |message: String| Err(SpecError(message));
         if !spec.accounts.is_multiple_of(4) || !(4..=MOST_ACCOUNTS).contains(&spec.accounts) {
-            return refuse(format!(
+            return Err(SpecError(format!(
                 "the number of accounts must be a multiple of 4, at least 4 and at most {MOST_ACCOUNTS}"
-            ));
+            )));
         }
-        if !(0..=MOST_MONEY).contains(&spec.initial) || !(1..=MOST_MONEY).contains(&i64::from(spec.most)) {
-            return refuse(format!("amounts must be at least 0 and at most {MOST_MONEY}"));
-        }
+        check_money(spec.initial, spec.most)?;
         check_weights(&spec.mix)?;
         spec.hotspot.check()?;
         Ok(Bank { spec, ledger: Ledger::default() })

@@ -27,16 +27,13 @@
 use isoscope_workload::Dice;
 
 use super::application::{
-    Application, Cells, Hotspot, Ledger, SpecError, Table, Transaction, check_weights, draw_weighted, other,
-    pairs,
+    Application, Cells, Hotspot, Ledger, SpecError, Table, Transaction, check_money, check_weights,
+    draw_weighted, other, pairs,
 };
 use crate::database::{Connection, Failure, Scalar};
 
 /// The maximum number of customers.
 const MOST_CUSTOMERS: u32 = 100_000;
-
-/// The maximum initial balance and the maximum amount. With these, no run overflows 64 bits.
-const MOST_MONEY: i64 = 1_000_000_000;
 
 const SAVINGS: Cells = Cells {
     prefix: "savings",
@@ -69,8 +66,8 @@ pub struct SmallBankSpec {
 
 impl Default for SmallBankSpec {
     fn default() -> SmallBankSpec {
-        let hotspot = Hotspot { part: 0.2, draws: 0.5 };
-        SmallBankSpec { customers: 20, initial: 1000, most: 500, mix: [1; 6], hotspot }
+        let (mix, hotspot) = ([1; 6], Hotspot::default());
+        SmallBankSpec { customers: 20, initial: 1000, most: 500, mix, hotspot }
     }
 }
 
@@ -89,9 +86,7 @@ impl SmallBank {
                 "the number of customers must be at least 2 and at most {MOST_CUSTOMERS}"
             )));
         }
-        if !(0..=MOST_MONEY).contains(&spec.initial) || !(1..=MOST_MONEY).contains(&i64::from(spec.most)) {
-            return Err(SpecError(format!("amounts must be at least 0 and at most {MOST_MONEY}")));
-        }
+        check_money(spec.initial, spec.most)?;
         check_weights(&spec.mix)?;
         spec.hotspot.check()?;
         Ok(SmallBank { spec, ledger: Ledger::default() })

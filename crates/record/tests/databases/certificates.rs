@@ -1,4 +1,5 @@
-//! Certificates to test encryption with: a root, a server's signed by it for `localhost`, and a root that signed nothing.
+//! Certificates for tests of encryption: a root, a server certificate for `localhost` signed by it, and a
+//! root that signed nothing.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +11,7 @@ pub(crate) struct Certificates {
 }
 
 impl Certificates {
-    /// Makes them, the key for a user's eyes only: servers insist on that.
+    /// Creates them. The key is readable by `user` only, as servers require.
     pub(crate) fn make(user: &str) -> Certificates {
         let directory = TempDir::with_prefix("isoscope-certificates-").expect("a directory");
         let certificates = Certificates { directory };
@@ -42,7 +43,8 @@ impl Certificates {
         let sign =
             ["x509", "-req", "-in", "server.csr", "-CA", "root.crt", "-CAkey", "root.key", "-CAcreateserial"];
         openssl(at, &[&sign[..], &["-days", "2", "-extfile", "names", "-out", "server.crt"]].concat());
-        // As root the server is another user; otherwise this fails, and the files are its own already.
+        // As root, the server runs as another user. Otherwise this fails, and the files already belong to the
+        // server's user.
         let _ = Command::new("chown").arg("-R").arg(user).arg(at).output();
         certificates
     }
@@ -51,7 +53,7 @@ impl Certificates {
         self.directory.path().join(name)
     }
 
-    /// Where they are; the server has the directory for its sockets as well.
+    /// The directory of the files. The server also uses it for its sockets.
     pub(crate) fn directory(&self) -> &Path {
         self.directory.path()
     }

@@ -1,7 +1,8 @@
-//! The conformance suite: what every driver must do, whichever database it speaks to.
+//! The conformance suite: the required behaviour of every driver.
 //!
-//! A [`Driver`] holds what differs between databases: SQL dialect, error codes, URL parameters. [`Driver::conform`] runs
-//! every test of the suite on it. Tests of behaviour that only one database has are in the file of that database.
+//! A [`Driver`] holds what differs between databases: SQL dialect, error codes, URL parameters.
+//! [`Driver::conform`] runs every test of the suite on it. Tests of behaviour that only one database has are
+//! in the file of that database.
 
 use std::thread;
 use std::time::Duration;
@@ -46,21 +47,21 @@ pub(crate) struct Values {
 pub(crate) struct Remote<'a> {
     /// The scheme of its URLs.
     pub(crate) scheme: &'static str,
-    /// The user of the URL, who needs a password.
+    /// The user of the URL. It needs a password.
     pub(crate) user: &'static str,
-    /// Statements that create a user `guest` with password `g`, who may connect but not read tables.
+    /// Statements that create a user `guest` with password `g`, which may connect but not read tables.
     pub(crate) create_guest: &'static [&'static str],
     pub(crate) deadlock: &'static str,
     pub(crate) wrong_password: &'static str,
     pub(crate) unknown_database: &'static str,
     /// A statement that sleeps for 20 s.
     pub(crate) sleep: &'static str,
-    /// A statement that the limit on statements stops, and the code of that.
+    /// A statement that the statement timeout stops, and its error code.
     pub(crate) slow: (&'static str, &'static str),
     pub(crate) encryption: Encryption<'a>,
 }
 
-/// URL parameters for encryption, by what they lead to. The server's certificate is valid for `localhost` only.
+/// URL parameters for encryption, by their effect. The server's certificate is valid for `localhost` only.
 pub(crate) struct Encryption<'a> {
     /// Whether a connection is encrypted.
     pub(crate) is_encrypted: fn(&mut Conn) -> bool,

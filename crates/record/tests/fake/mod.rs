@@ -1,17 +1,17 @@
-//! A database that exists only in tests: named values, locks on those that are written, and statements that misbehave
-//! on order. It has no clock: whoever waits is woken by what happens.
+//! A database for tests: named values, locks on written values, and statements that misbehave on request. It
+//! has no clock: a waiting connection is woken by the event it waits for.
 //!
 //! ```text
-//! CREATE TABLE x, DROP TABLE x    so that one can see what is left
-//! read x                          answers with the last value that was committed, or one's own
-//! write x 5                       waits until nobody else has written x; deadlocks are found at once
+//! CREATE TABLE x, DROP TABLE x    recorded, so that a test can see which tables are left
+//! read x                          returns the last committed value, or the connection's own
+//! write x 5                       waits until no other connection has written x; deadlocks are found at once
 //! fail deadlock                   fails with that class
-//! next COMMIT fails with other    makes the next COMMIT or ROLLBACK of the connection fail with that class: not done
-//! next COMMIT loses other         the same, but it is done all the same
-//! slow 3                          is answered when it was looked at three times
-//! hang                            is never answered and waits for nothing, until it is killed
-//! stall                           waits for a lock that nobody has, until it is killed
-//! panic                           does that
+//! next COMMIT fails with other    the next COMMIT or ROLLBACK of the connection fails with that class and has no effect
+//! next COMMIT loses other         the same, but it takes effect
+//! slow 3                          returns after it was polled three times
+//! hang                            never returns and waits for nothing, until it is killed
+//! stall                           waits for a lock that no connection holds, until it is killed
+//! panic                           panics
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,12 +26,12 @@ pub(crate) struct State {
     pub(crate) tables: BTreeSet<String>,
     /// Every statement, and every connection that was killed.
     pub(crate) log: Vec<String>,
-    /// Statements that are done without a question.
+    /// Statements that succeed without any effect.
     pub(crate) anything: BTreeSet<String>,
-    /// Connections that are open.
+    /// The open connections.
     pub(crate) open: BTreeSet<i64>,
     values: BTreeMap<String, i64>,
-    /// What connections wrote and did not commit.
+    /// Uncommitted writes.
     written: BTreeMap<String, (i64, i64)>,
     waiting: BTreeMap<i64, String>,
     looks: BTreeMap<i64, u32>,
@@ -42,9 +42,9 @@ pub(crate) struct State {
 #[derive(Clone, Default)]
 pub(crate) struct Fake {
     pub(crate) shared: Arc<(Mutex<State>, Condvar)>,
-    /// The most connections there may be at once; 0 for any number.
+    /// The maximum number of connections; 0 for no limit.
     pub(crate) limit: usize,
-    /// Whether it fails at once instead of waiting, and cannot be watched.
+    /// Whether it fails at once instead of waiting, and cannot be monitored.
     pub(crate) never_waits: bool,
 }
 
@@ -129,7 +129,7 @@ impl Drop for Session {
 }
 
 impl Session {
-    /// COMMIT or ROLLBACK, as ordered.
+    /// COMMIT or ROLLBACK, which may have been ordered to fail.
     fn finish(&mut self, sql: &str) -> Result<(), Failure> {
         let ordered = self.ends.iter().position(|end| end.sql == sql).map(|place| self.ends.remove(place));
         if ordered.as_ref().is_none_or(|end| end.is_done) {
@@ -148,7 +148,7 @@ impl Session {
             }
         }
         self.is_open = false;
-        // Who waits no longer is known before anyone can look, as in the lock tables of real databases.
+        // The waits end here, before another connection can look, as in the lock tables of real databases.
         let free: Vec<i64> = state
             .waiting
             .iter()
@@ -161,7 +161,7 @@ impl Session {
         self.fake.shared.1.notify_all();
     }
 
-    /// Sleeps until `ready`, or fails when the connection is killed.
+    /// Waits until `ready`; fails if the connection is killed.
     fn until(&self, mut ready: impl FnMut(&mut State) -> bool) -> Result<(), Failure> {
         let mut state = self.fake.state();
         while !ready(&mut state) {
@@ -230,7 +230,7 @@ impl Connection for Session {
         Some(ConnectionId(self.id))
     }
 
-    /// As in MySQL: what is still open is committed.
+    /// As in MySQL, an open transaction is committed.
     fn begin(&mut self) -> Result<(), Failure> {
         self.end(true);
         self.is_open = true;

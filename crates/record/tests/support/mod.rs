@@ -1,4 +1,4 @@
-//! What the tests of applications share: running one without files, and what the history of it is.
+//! Shared by the tests of applications: running an application without files, and its history.
 #![allow(
     dead_code,
     clippy::unwrap_used,
@@ -25,7 +25,7 @@ pub(crate) struct Ended {
     pub(crate) failure: Option<Failure>,
 }
 
-/// Runs the transactions of one session; what fails is not tried again.
+/// Runs the transactions of one session without retries.
 pub(crate) fn run_session(client: &mut dyn Client, session: u32, txns: u64) -> Vec<Ended> {
     (0..txns)
         .map(|number| {
@@ -61,7 +61,7 @@ fn attempt(client: &mut dyn Client, number: u64, record: &mut Record) -> (Ending
     (ended(Outcome::Aborted, stamps), failure)
 }
 
-/// Loads an application and runs its sessions side by side.
+/// Loads an application and runs its sessions concurrently.
 pub(crate) fn run(
     application: &Arc<dyn Application>,
     database: &Arc<dyn Database>,
@@ -80,7 +80,7 @@ pub(crate) fn run(
     })
 }
 
-/// Makes the tables; what was noted about it.
+/// Creates the tables, and returns what was recorded of it.
 pub(crate) fn load(application: &Arc<dyn Application>, database: &Arc<dyn Database>) -> Record {
     let mut record = Record::new(true);
     let mut connection = database.connect().unwrap();
@@ -115,7 +115,7 @@ fn text(key: &Scalar) -> &str {
     }
 }
 
-/// The verdict of a level, verified; `None` when it is unknown.
+/// The verdict of a level, verified; `None` if it is unknown.
 pub(crate) fn holds(history: &History, level: Level) -> Option<bool> {
     match check(history, level) {
         Verdict::Holds(_) => Some(true),
@@ -124,7 +124,7 @@ pub(crate) fn holds(history: &History, level: Level) -> Option<bool> {
     }
 }
 
-/// What breaks a level.
+/// The anomalies that violate a level.
 pub(crate) fn anomalies(history: &History, level: Level) -> Vec<Anomaly> {
     match check(history, level) {
         Verdict::Violated(findings) => findings.iter().map(|finding| finding.anomaly).collect(),

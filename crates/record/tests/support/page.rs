@@ -27,7 +27,7 @@ impl Write for Page {
 }
 
 impl Page {
-    /// A recording that begins with a header, and has a mark as often as this.
+    /// A sink with this header, and with a mark once per period.
     pub(crate) fn sink(&self, header: &Header, period: Duration) -> Sink {
         let sink = Sink::with_period(Some(Box::new(self.clone())), None, period);
         sink.begin(|lines| write_header(&mut lines.history, header));

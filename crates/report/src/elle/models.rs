@@ -1,15 +1,17 @@
-//! Which of Elle's consistency models are violated.
+//! The consistency models of Elle that are violated.
 //!
-//! Elle has most models in three forms: plain, *strong session* and *strong*. The plain form knows reads and writes
-//! alone, the second also the order of each session, the third also real time. So a model is a level of the catalogue and
-//! the orders that count, an [`Ordered`] level; [`MODELS`] gives them their names. A level of the catalogue is such a pair too
-//! ([`ordered`]): Adya's levels leave sessions out, the others have them, strict ones have real time.
+//! Elle has most models in three forms: plain, *strong session* and *strong*. The plain form uses only reads
+//! and writes, the second also session order, the third also real-time order. So a model is a level of the
+//! catalogue with the orders that count, an [`Ordered`] level; [`MODELS`] gives their names. A level of the
+//! catalogue is such a pair, too ([`ordered`]): Adya's levels ignore sessions, the others use them, and
+//! strict ones also use real-time order.
 //!
-//! A verdict refutes the pair that the level is, with no more orders than the proof takes ([`orders`]). A refuted pair
-//! refutes all pairs that imply it, and these are the models listed. No model is listed that a verdict says to hold:
-//! verdicts are by the axiom, and what is inferred from the name of an anomaly counts only where no verdict contradicts it.
+//! A violated verdict refutes the pair of its level, restricted to the orders that its proof needs
+//! ([`orders`]). A refuted pair refutes all pairs that imply it, and these are the models listed. A model
+//! that holds by some verdict is never listed: verdicts follow the axiom, and a violation inferred from the
+//! name of an anomaly counts only if no verdict contradicts it.
 //!
-//! To add a level: its row in [`ordered`], which the compiler asks for, and its names in [`MODELS`].
+//! To add a level, add its row in [`ordered`], which the compiler requires, and its names in [`MODELS`].
 
 use std::collections::BTreeSet;
 
@@ -19,7 +21,7 @@ use isoscope_levels::{Anomaly, Level};
 
 use crate::checked::Checked;
 
-/// A level in which no orders count but these. `Through::Dependencies` is none.
+/// A level in which only these orders count. `Through::Dependencies` means none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ordered {
     level: Level,
@@ -27,7 +29,7 @@ pub(super) struct Ordered {
 }
 
 impl Ordered {
-    /// Whether every history that satisfies this satisfies the other.
+    /// Whether every history that satisfies `self` satisfies `other`.
     fn implies(self, other: Ordered) -> bool {
         self.orders >= other.orders
             && (self.level.implies(other.level)
@@ -39,7 +41,7 @@ const PLAIN: Through = Through::Dependencies;
 const SESSION: Through = Through::Sessions;
 const STRONG: Through = Through::RealTime;
 
-/// Elle's names, those it prints, with what each means.
+/// The names that Elle prints, with their meaning.
 static MODELS: [(&str, Level, Through); 23] = [
     ("read-uncommitted", Level::AdyaPl1, PLAIN),
     ("strong-session-read-uncommitted", Level::AdyaPl1, SESSION),
@@ -64,12 +66,12 @@ static MODELS: [(&str, Level, Through); 23] = [
     ("strong-snapshot-isolation", Level::Snapshot, STRONG),
     ("serializable", Level::Serializable, PLAIN),
     ("strong-session-serializable", Level::Serializable, SESSION),
-    // Of its two names for this, Elle prints the one that is not `strict-serializable`.
+    // Elle has two names for this and prints the one that is not `strict-serializable`.
     ("strong-serializable", Level::Serializable, STRONG),
 ];
 
-/// Models above one that is decided, which clients alone cannot tell from it: they speak of when snapshots were taken. They
-/// are violated where that one is, and are never the weakest.
+/// Models above a decided one that clients cannot distinguish from it, because they concern the time of
+/// snapshots. They are violated if the model below is, and are never the weakest.
 static ABOVE: [(&str, Level, Through); 2] = [
     ("monotonic-snapshot-read", Level::AdyaPl2, PLAIN),
     ("forward-consistent-view", Level::ParallelSnapshot, PLAIN),
@@ -79,7 +81,7 @@ fn models() -> impl Iterator<Item = (&'static str, Ordered)> {
     MODELS.iter().map(|&(name, level, orders)| (name, Ordered { level, orders }))
 }
 
-/// What a level of the catalogue is: which level, and which orders count in it.
+/// A level of the catalogue as a pair: the level, and the orders that count.
 pub(super) fn ordered(level: Level) -> Ordered {
     let (level, orders) = match level {
         Level::AdyaPl1
@@ -111,7 +113,7 @@ pub(super) fn ordered(level: Level) -> Ordered {
     Ordered { level, orders }
 }
 
-/// The level of the catalogue that is another one without sessions, if there is one.
+/// The level of the catalogue that is this one without sessions, or this one if there is none.
 fn apart(level: Level) -> Level {
     Level::ALL.into_iter().find(|apart| apart.with_sessions() == Some(level)).unwrap_or(level)
 }
@@ -134,8 +136,8 @@ pub(super) fn violated(report: &Checked<'_>) -> (BTreeSet<&'static str>, BTreeSe
     (names(not).collect(), names(also_not).chain(above.map(|&(name, ..)| name)).collect())
 }
 
-/// Whether a model is above another. Elle puts repeatable read above monotonic atomic view; the catalogue cannot, as its
-/// read committed has sessions.
+/// Whether a model is above another. Elle places repeatable read above monotonic atomic view. The catalogue
+/// cannot, because its read committed has sessions.
 fn is_stronger(model: Ordered, other: Ordered) -> bool {
     let repeatable = Ordered { level: Level::AdyaPl299, orders: PLAIN };
     let monotonic = Ordered { level: Level::ReadCommitted, orders: PLAIN };
@@ -144,8 +146,8 @@ fn is_stronger(model: Ordered, other: Ordered) -> bool {
     implies(model, other) && !implies(other, model)
 }
 
-/// The levels that are violated in a form with sessions, while it is open whether sessions are to blame: no proof at hand
-/// does without them.
+/// The levels that are violated in a form with sessions and may hold without them: every proof in the report
+/// needs sessions.
 pub fn open_without_sessions(report: &Checked<'_>) -> Vec<Level> {
     let refuted = refuted(report);
     let holds: Vec<Ordered> = report.holding().into_iter().map(ordered).collect();
@@ -162,7 +164,7 @@ pub fn open_without_sessions(report: &Checked<'_>) -> Vec<Level> {
     open.collect()
 }
 
-/// All that the verdicts refute.
+/// All pairs that the verdicts refute.
 fn refuted(report: &Checked<'_>) -> Vec<Ordered> {
     let mut refuted = Vec::new();
     let mut inferred = Vec::new();
@@ -197,9 +199,10 @@ fn all_orders(finding: &Finding) -> impl Iterator<Item = Through> + '_ {
     finding.instances.iter().map(|instance| orders(&instance.evidence))
 }
 
-/// What an anomaly violates by itself: the levels that forbid it in all its forms, with the orders that it takes. A proof by
-/// cases is named after one of its cases and shows no more than its verdict; only a lost update is one in every case. What a
-/// range read missed violates no level that lets ranges change.
+/// The pairs that an anomaly violates by its name: the levels that forbid it in all its forms, with the
+/// orders it needs. A proof by cases is named after one case and proves only its verdict, except that a lost
+/// update is one in every case. A write that a range read missed does not violate levels that let ranges
+/// change.
 fn forbidden<'a>(history: &'a History, finding: &'a Finding) -> impl Iterator<Item = Ordered> + 'a {
     let by_cases = |evidence: &Evidence| matches!(evidence, Evidence::Cases(_) | Evidence::Worlds(_));
     let shown = finding.instances.iter().map(|instance| &instance.evidence);
@@ -216,7 +219,7 @@ fn forbidden<'a>(history: &'a History, finding: &'a Finding) -> impl Iterator<It
     })
 }
 
-/// Whether evidence stands on what a range read missed.
+/// Whether the evidence uses a write that a range read missed.
 fn misses_range(history: &History, evidence: &Evidence) -> bool {
     let in_range = |read: Op| history.op(read).in_range;
     let misses = |edges: &[Edge]| {
@@ -241,7 +244,7 @@ fn misses_range(history: &History, evidence: &Evidence) -> bool {
     }
 }
 
-/// The orders that a proof takes beside reads and writes, in any of its cases.
+/// The orders that a proof needs besides reads and writes, in any of its cases.
 pub(super) fn orders(evidence: &Evidence) -> Through {
     match evidence {
         Evidence::Read { .. } | Evidence::Pair { .. } => PLAIN,
@@ -263,7 +266,7 @@ pub(super) fn orders(evidence: &Evidence) -> Through {
     }
 }
 
-/// The orders that a path takes. That everything follows the initial state is no session's order.
+/// The orders that a path needs. Edges from the initial state need no session order.
 pub(super) fn along(edges: &[Edge]) -> Through {
     let each = edges.iter().map(|edge| match &edge.why {
         Why::Session if edge.from != Node::Initial => SESSION,
@@ -279,9 +282,9 @@ pub(super) fn along(edges: &[Edge]) -> Through {
 mod tests {
     use super::*;
 
-    /// Elle's own order of its models, as far as both sides have them: an edge leads to the weaker one.
+    /// Elle's own order of its models, as far as both have them. An edge leads to the weaker model.
     #[test]
-    fn the_models_imply_each_other_as_elle_says() {
+    fn models_imply_each_other_as_in_elle() {
         let find = |name| models().find(|&(other, _)| other == name).map(|(_, model)| model).unwrap();
         for (stronger, weaker) in [
             ("strong-serializable", "strong-session-serializable"),
@@ -332,9 +335,9 @@ mod tests {
         }
     }
 
-    /// Every level has a name of Elle's but cut isolation, and those that Elle has only without sessions.
+    /// Elle has a name for every level except cut isolation and the levels it has only without sessions.
     #[test]
-    fn every_level_has_its_model() {
+    fn every_level_has_a_model() {
         for level in Level::ALL {
             let own = ordered(level);
             let named = models().any(|(_, model)| model.level == own.level);

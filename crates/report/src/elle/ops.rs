@@ -1,7 +1,8 @@
-//! Operations, micro-operations and values as EDN, the way Jepsen has them.
+//! Operations, micro-operations and values as EDN, in the form Jepsen uses.
 //!
-//! A transaction is written as the map of its completion: `:index`, `:time`, `:type`, `:process`, `:f` and `:value`, as far as the
-//! input has them. `:txn` is ours: what isoscope calls the transaction, where that is not the index.
+//! A transaction is written as the map of its completion: `:index`, `:time`, `:type`, `:process`, `:f` and
+//! `:value`, as far as the input has them. `:txn` is an addition of isoscope: the name of the transaction, if
+//! it is not the index.
 
 use isoscope_history::{Datum, History, NO_TIME, Op, OpKind, OpView, Outcome, Txn, Value};
 
@@ -17,7 +18,7 @@ pub(super) fn completion(history: &History, txn: Txn) -> String {
     map(history, txn, index, history.times().map(|times| times.end[txn.index()]), kind, &mops)
 }
 
-/// The invocation of a transaction: nothing is read yet.
+/// The invocation of a transaction, in which reads have no value yet.
 pub(super) fn invocation(history: &History, txn: Txn) -> String {
     let mops = history.ops_of(txn).map(|op| match op.kind {
         OpKind::Read | OpKind::ReadList => format!("[:r {} nil]", value(history, history.key_name(op.key))),
@@ -82,7 +83,7 @@ pub(super) fn mop(history: &History, op: OpView) -> String {
     format!("[{function} {key} {}]", value(history, op.value))
 }
 
-/// What a range read asked for: `:true` is every key there is.
+/// The range of a range read. `:true` means every key.
 fn predicate(history: &History, op: Op) -> String {
     let Some(row) = history.range(op) else { return ":true".to_owned() };
     if history.keys().all(|key| row.covers(history.table(), history.key_name(key))) {

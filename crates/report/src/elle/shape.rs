@@ -1,8 +1,9 @@
 //! Anomalies under Elle's keywords, each in the shape that Elle's checkers give it.
 //!
-//! A cycle is `{:cycle :steps :type}`, a wrong read `{:op :mop ...}`, and a lost update one map for all transactions that
-//! read the same version of a key. Elle's own keyword is taken where Elle means the same, and ours otherwise: a cycle has
-//! the name of its steps, unless a proof by cases has a name of Elle's itself. `:explanation` is ours.
+//! A cycle is `{:cycle :steps :type}`, a wrong read `{:op :mop ...}`, and a lost update one map for all
+//! transactions that read the same version of a key. The keyword is Elle's if Elle has the same anomaly, and
+//! isoscope's otherwise. A cycle is named after its steps, unless a proof by cases has an Elle name itself.
+//! `:explanation` is an addition of isoscope.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,12 +22,12 @@ use crate::evidence::cycle;
 #[derive(Default)]
 pub(super) struct Anomalies {
     pub(super) by_kind: BTreeMap<String, Vec<String>>,
-    /// How many there are of those of which there may be more.
+    /// By keyword, the lower bound of a count that is not exact.
     pub(super) at_least: BTreeMap<String, u64>,
 }
 
 impl Anomalies {
-    /// What a report found. A finding that several levels share is listed once.
+    /// All findings of a report. A finding that several levels share is listed once.
     pub(super) fn of(report: &Checked<'_>) -> Anomalies {
         let mut anomalies = Anomalies::default();
         if report.distinct().next().is_none() {
@@ -57,7 +58,7 @@ impl Anomalies {
         anomalies
     }
 
-    /// Notes that there are at least so many of a kind.
+    /// Adds to the lower bound of a kind.
     fn count(&mut self, kind: &str, at_least: u64) {
         if at_least > 0 {
             *self.at_least.entry(kind.to_owned()).or_default() += at_least;
@@ -89,7 +90,7 @@ fn occurrence(
         (anomaly, Evidence::Read { read, write }) => wrong_read(history, anomaly, *read, *write),
         (_, Evidence::Cycle(_) | Evidence::Cases(_) | Evidence::Worlds(_)) => {
             let drawn = Drawn::of(history, shown(&instance.evidence));
-            // The steps of a proof by cases rest on assumptions, so there the finding's name comes first.
+            // The steps of a proof by cases depend on assumptions, so the finding's name takes precedence.
             let by_steps =
                 matches!(instance.evidence, Evidence::Cycle(_)) || finding.anomaly.elle().is_none();
             let own = by_steps.then(|| drawn.name()).flatten();
@@ -103,8 +104,8 @@ fn occurrence(
     (keyword, format!("{{{}}}", fields.join(", ")))
 }
 
-/// The cycle to show. Of a proof by cases it is the main one, unless only another one takes the orders that the keyword
-/// speaks of.
+/// The cycle to show. For a proof by cases it is the main one, unless only another cycle needs the orders
+/// that the keyword names.
 fn shown(evidence: &Evidence) -> &[Edge] {
     let main = cycle(evidence);
     let Evidence::Cases(proof) = evidence.main() else { return main };
@@ -116,13 +117,13 @@ fn shown(evidence: &Evidence) -> &[Edge] {
     std::iter::once(main).chain(cycles).find(|cycle| along(cycle) == orders).unwrap_or(main)
 }
 
-/// The keyword of a finding that takes the orders that its evidence takes.
+/// The keyword of a finding, with the orders that its evidence needs.
 fn keyword(finding: &Finding, evidence: &Evidence) -> String {
     let name = elle_name(finding, orders(evidence));
     format!(":{}", name.unwrap_or_else(|| finding.anomaly.name().to_owned()))
 }
 
-/// A read that is wrong by itself: the operation, the read, and what makes it wrong.
+/// A wrong read: the operation, the read, and the reason.
 fn wrong_read(history: &History, anomaly: Anomaly, read: Op, write: Option<Op>) -> Vec<String> {
     let view = history.op(read);
     let txn = history.txn_of(read);
@@ -148,8 +149,8 @@ fn wrong_read(history: &History, anomaly: Anomaly, read: Op, write: Option<Op>) 
     fields
 }
 
-/// What a transaction's own reads and writes make of a key before a read: a value, a list, or the end of a list whose
-/// beginning is not known, which Elle spells `[... 3]`.
+/// The value of a key that the transaction's own reads and writes determine before a read: a value, a list,
+/// or the end of a list whose start is unknown, which Elle writes as `[... 3]`.
 fn expected(history: &History, read: OpView) -> Option<String> {
     let mut known: Option<OpView> = None;
     let mut appended: Vec<Value> = Vec::new();
@@ -172,7 +173,7 @@ fn expected(history: &History, read: OpView) -> Option<String> {
     }
 }
 
-/// The elements that a list holds more than once, with how often.
+/// The elements that a list holds more than once, with their counts.
 fn duplicates(history: &History, read: Value) -> String {
     let mut counts: BTreeMap<Value, usize> = BTreeMap::new();
     for &element in history.table().elements(read) {
@@ -183,7 +184,7 @@ fn duplicates(history: &History, read: Value) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// Two lists of a key, the shorter one first.
+/// Two lists of a key, the shorter first.
 fn incompatible(history: &History, first: Op, second: Op) -> Vec<String> {
     let mut lists = [first, second].map(|read| history.table().elements(history.op(read).value));
     lists.sort_by_key(|list| list.len());
@@ -193,7 +194,7 @@ fn incompatible(history: &History, first: Op, second: Op) -> Vec<String> {
 }
 
 /// A committed append on top of an aborted one: in a list that was read, an element of an aborted transaction
-/// comes before one of a committed transaction. Elle shows it beside the aborted read.
+/// precedes one of a committed transaction. Elle shows it in addition to the aborted read.
 fn dirty_update(history: &History, anomaly: Anomaly, evidence: &Evidence) -> Option<String> {
     let Evidence::Read { read, write: Some(write) } = evidence.main() else { return None };
     let view = history.op(*read);
@@ -217,12 +218,12 @@ fn dirty_update(history: &History, anomaly: Anomaly, evidence: &Evidence) -> Opt
     Some(format!("{{:key {key}, :values {values}, :txns [{txns}]}}"))
 }
 
-/// Lost updates: by key and version, who read it and wrote the key.
+/// Lost updates: for each key and version, the transactions that read it and wrote the key.
 #[derive(Default)]
 struct Lost(BTreeMap<(Key, String), BTreeSet<Txn>>);
 
 impl Lost {
-    /// Takes in a lost update. False when its cycle does not show two transactions that read one version.
+    /// Adds a lost update. Returns `false` if its cycle does not show two transactions that read one version.
     fn add(&mut self, history: &History, evidence: &Evidence) -> bool {
         let missed = cycle(evidence).iter().find_map(|edge: &Edge| match edge.why {
             Why::Misses { read } => Some(read),

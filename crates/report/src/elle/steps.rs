@@ -1,8 +1,10 @@
-//! A cycle the way Elle draws it: operations, and between them steps with the micro-operations they rest on.
+//! A cycle in the form Elle draws it: operations, and between them steps with the micro-operations that prove
+//! them.
 //!
-//! Ours goes through the writers: the newer one is forced before the older one, and the rest shows it to be
-//! later. Elle's goes through the reader, which saw the newer one and read what that had overwritten. The two
-//! say the same unless the rest is forced too: then no single reader shows the cycle, and it stays ours.
+//! A forced edge of a certificate connects two writers: the newer one is forced before the older one, and the
+//! rest of the cycle shows that it is later. Elle's cycle passes through the reader, which saw the newer
+//! writer and read what that one had overwritten. Both say the same unless the rest of the cycle has forced
+//! edges, too. Then no single reader shows the cycle, and the certificate's cycle is drawn.
 
 use isoscope_certificate::{Edge, Node, Seen, Why};
 use isoscope_history::{Datum, History, Key, Op, OpKind, OpView, RangeRow, Txn, Value};
@@ -10,7 +12,7 @@ use isoscope_levels::{ELLE_PROCESS, ELLE_REALTIME};
 
 use super::ops::{completion, invocation, join, mop, mop_index, value};
 
-/// What a step is.
+/// The kind of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     WriteWrite,
@@ -20,7 +22,8 @@ enum Kind {
     RangeWrite,
     Process,
     Realtime,
-    /// An order of writers that only the other readers force, or that a proof by cases assumes: no dependency of Elle's.
+    /// An order of two writers that other reads force or a proof by cases assumes. Elle has no such
+    /// dependency.
     Forced,
 }
 
@@ -30,7 +33,7 @@ struct Step {
     text: String,
 }
 
-/// A cycle, drawn.
+/// A drawn cycle.
 pub(super) struct Drawn {
     steps: Vec<Step>,
     nodes: String,
@@ -53,8 +56,8 @@ impl Drawn {
         [format!(":cycle [{}]", self.nodes), format!(":steps ({steps})")]
     }
 
-    /// What Elle calls a cycle of such steps, where all of them are dependencies of Elle's. It counts the
-    /// anti-dependencies and looks whether two of them touch.
+    /// Elle's name for the cycle, if all its steps are dependencies of Elle's. It depends on the number of
+    /// anti-dependencies and on whether two of them are adjacent.
     pub(super) fn name(&self) -> Option<String> {
         let kinds: Vec<Kind> = self.steps.iter().map(|step| step.kind).collect();
         let has = |kind| kinds.contains(&kind);
@@ -135,7 +138,7 @@ fn process(history: &History, from: Node) -> Step {
     Step { from, kind: Kind::Process, text: format!("{{:type :process{process}}}") }
 }
 
-/// The one had completed, `:a'`, before the other was invoked, `:b`.
+/// One transaction completed, `:a'`, before the other was invoked, `:b`.
 fn realtime(history: &History, edge: &Edge) -> Step {
     let side = |name: &str, node: Node, of: fn(&History, Txn) -> String| match node {
         Node::Initial => String::new(),
@@ -147,7 +150,7 @@ fn realtime(history: &History, edge: &Edge) -> Step {
 
 fn write_read(history: &History, from: Node, read: Op) -> Step {
     let view = history.op(read);
-    // Of a list, the last element that the writer appended; of a range, a row that it wrote or removed.
+    // For a list, the last element that the writer appended; for a range, a row that it wrote or removed.
     let elements = history.table().elements(view.value);
     let seen = elements.iter().rev().find_map(|&element| write_of(history, from, view.key, Some(element)));
     let wrote = match history.range(read) {
@@ -168,7 +171,7 @@ fn read_write(history: &History, read: Op, to: Node) -> Step {
     let view = history.op(read);
     let from = Node::Txn(history.txn_of(read));
     let elements = history.table().elements(view.value);
-    // Of a list, the first element that is not in it yet; of a range, a row that is not as it was found.
+    // For a list, the first element that it lacks; for a range, a row that has changed since.
     let new = match history.range(read) {
         Some(row) => ranged_write(history, row, to, false),
         None => first_write(history, to, view.key, |write| !elements.contains(&write.value))
@@ -190,7 +193,8 @@ fn read_write(history: &History, read: Op, to: Node) -> Step {
     dependency(history, from, kind, ":rw", key, &rest)
 }
 
-/// The last write of a key in a range that left what the range read found, or something else. What was not found is nil.
+/// The last write of a key in a range, either with the value that the range read found or with another one
+/// (`found`). A key that was not found has the value nil.
 fn ranged_write(history: &History, row: &RangeRow, node: Node, found: bool) -> Option<OpView> {
     let Node::Txn(txn) = node else { return None };
     history.ops_of(txn).rfind(|op| {
@@ -202,12 +206,12 @@ fn ranged_write(history: &History, row: &RangeRow, node: Node, found: bool) -> O
     })
 }
 
-/// What a range read found of a key.
+/// The value that a range read found for a key.
 fn row_value(row: &RangeRow, key: Value) -> Value {
     row.live.iter().find(|&&(name, _)| name == key).map_or(Value::NIL, |&(_, value)| value)
 }
 
-/// The read itself, where it is by a predicate.
+/// The read itself, if it is a range read.
 fn predicate(history: &History, read: OpView) -> String {
     match read.kind {
         OpKind::RangeRead => format!(", :predicate-read {}", mop(history, read)),
@@ -230,7 +234,7 @@ fn write_write(history: &History, edge: &Edge, key: Key, old: Option<Value>, new
     dependency(history, edge.from, Kind::WriteWrite, ":ww", key, &rest)
 }
 
-/// One writer of a key after another, by what each left of it.
+/// One writer of a key after another, with the value each left.
 fn overwritten(history: &History, edge: &Edge, key: Key) -> Step {
     let left = |node| last_write(history, node, key).map(|write| write.value);
     write_write(history, edge, key, left(edge.from), left(edge.to))
@@ -241,7 +245,7 @@ fn dependency(history: &History, from: Node, kind: Kind, word: &str, key: Key, r
     Step { from, kind, text: format!("{{:type {word}, :key {key}{rest}}}") }
 }
 
-/// Where the two micro-operations stand in their transactions.
+/// The indices of the two micro-operations in their transactions.
 fn places(history: &History, a: Option<Op>, b: Option<Op>) -> String {
     let place = |name: &str, op: Option<Op>| {
         op.map_or_else(String::new, |op| format!(", :{name} {}", mop_index(history, op)))
@@ -249,7 +253,8 @@ fn places(history: &History, a: Option<Op>, b: Option<Op>) -> String {
     place("a-mop-index", a) + &place("b-mop-index", b)
 }
 
-/// The version of a key that a read returned: the last element of a list, Elle's word for the empty one, or the value.
+/// The version of a key that a read returned: the last element of a list, Elle's word for the empty list, or
+/// the value.
 fn version(history: &History, read: OpView, key: Key) -> String {
     if let Some(row) = history.range(read.id) {
         return value(history, row_value(row, history.key_name(key)));
@@ -267,12 +272,12 @@ fn first_write(history: &History, node: Node, key: Key, wanted: impl Fn(&OpView)
     history.ops_of(txn).find(|op| op.kind.is_write() && op.key == key && wanted(op))
 }
 
-/// The write of a value, where it is known.
+/// The write of a value, if the value is known.
 fn write_of(history: &History, node: Node, key: Key, wrote: Option<Value>) -> Option<OpView> {
     first_write(history, node, key, |write| Some(write.value) == wrote)
 }
 
-/// What a transaction left of a key.
+/// The last write of a key by a transaction.
 fn last_write(history: &History, node: Node, key: Key) -> Option<OpView> {
     let Node::Txn(txn) = node else { return None };
     history.ops_of(txn).rfind(|op| op.kind.is_write() && op.key == key)

@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Seconds this process was on a processor; where the system does not report it, seconds of the clock.
+/// The CPU time of this process in seconds; the wall-clock time if the system does not report it.
 pub(crate) fn seconds() -> f64 {
     let report = std::fs::read_to_string("/proc/self/schedstat").ok();
     let nanoseconds = report.and_then(|text| text.split(' ').next()?.parse::<f64>().ok());

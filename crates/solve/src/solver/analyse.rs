@@ -1,13 +1,16 @@
-//! What a conflict teaches: a clause with one literal of the conflict's level (first unique implication point).
+//! Learns from a conflict a clause with one literal of the conflict's level (first unique implication point).
 //!
-//! The conflict is a false clause. Its literals of the highest level are resolved with their reasons, last assigned first,
-//! until one is left. The resulting clause is false now and implies that literal once the search has gone back to the
-//! second highest level in it. `minimise.rs` then removes the literals that follow from the others.
+//! The conflict is a false clause. Its literals of the highest level are resolved with their reasons, last
+//! assigned first, until one is left. The resulting clause is false now and implies that literal once the
+//! search has gone back to the second highest level in it. `minimise.rs` then removes the literals that
+//! follow from the others.
 //!
-//! A lemma with a single literal of the highest level already is such a clause. It teaches nothing about
-//! activity: counting such lemmas as conflicts slowed another solver down by a factor of a hundred.
+//! A lemma with a single literal of the highest level already is such a clause. It does not change the
+//! activity of variables: counting such lemmas as conflicts slowed another solver down by a factor of a
+//! hundred.
 //!
-//! The same walk back along the reasons finds the assumptions that make another assumption false: the core.
+//! The same walk back along the reasons finds the assumptions that make another assumption false: the UNSAT
+//! core.
 //!
 //! Invariant: between analyses no variable has a mark.
 
@@ -20,7 +23,8 @@ use crate::lit::Lit;
 use crate::theory::Theory;
 
 impl<T: Theory> Solver<T> {
-    /// Learns a clause that excludes a conflict, and goes back to where it is none.
+    /// Learns a clause that excludes a conflict, and backtracks to the level where the clause implies a
+    /// literal.
     pub(super) fn learn_from(&mut self, conflict: Conflict) {
         if let Conflict::Clause(clause) = conflict {
             self.learned.clear();

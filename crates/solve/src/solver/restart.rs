@@ -1,12 +1,13 @@
-//! When to restart: when the clauses learned recently link more levels than usual (Audemard and Simon 2012, with the moving
-//! averages of Biere and Fröhlich 2015).
+//! Restarts the search when the clauses learned recently link more levels than usual (Audemard and Simon
+//! 2012, with the moving averages of Biere and Fröhlich 2015).
 //!
-//! A clause that links few levels is likely to be useful. A run of clauses that link many says that the search is in
-//! the wrong place. Two averages of the number of levels are kept, one that follows the last few dozen conflicts and one
-//! that follows thousands. A restart keeps phases and activities, so the search soon returns to a similar place by a
-//! better path.
+//! A clause that links few levels is likely to be useful. A run of clauses that link many levels means that
+//! the search is in the wrong place. Two averages of the number of levels are kept, one that follows the last
+//! few dozen conflicts and one that follows thousands. A restart keeps phases and activities, so the search
+//! soon returns to a similar place by a better path.
 //!
-//! Invariant: both averages start as plain means, so that the first conflicts do not weigh more than later ones.
+//! Invariant: both averages start as plain means, so that the first conflicts do not weigh more than later
+//! ones.
 
 #[derive(Default)]
 pub(super) struct Restarts {

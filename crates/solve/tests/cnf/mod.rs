@@ -248,8 +248,8 @@ impl Histories {
         self.relation(|h, a, b| h.formulas.or(&[first[a][b], second[a][b]]))
     }
 
-    /// If `t3` reads `x` from `t1`, every other writer `t2` of `x` that `t3` knows of comes before `t1`. Levels differ in
-    /// what a transaction knows of.
+    /// If `t3` reads `x` from `t1`, every other writer `t2` of `x` that `t3` has seen comes before `t1`.
+    /// Levels differ in what a transaction has seen.
     fn axiom(&mut self, level: Level, wr_of: &[Relation], known: &Relation, order: &Relation) -> Formula {
         let knows = match level {
             Level::ReadAtomic => known.clone(),

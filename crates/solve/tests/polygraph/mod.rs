@@ -1,4 +1,4 @@
-//! Polygraphs (Papadimitriou 1979): edges, and choices of which one of two edges must hold.
+//! Polygraphs (Papadimitriou 1979): edges, and choices between two edges of which one must hold.
 
 // Each test and benchmark uses a part of this.
 #![allow(dead_code)]
@@ -12,27 +12,27 @@ use crate::random::Random;
 pub(crate) struct Polygraph {
     pub(crate) nodes: u32,
     pub(crate) edges: Vec<(u32, u32)>,
-    /// Of each two edges, one must be in the order.
+    /// One edge of each choice must be in the order.
     pub(crate) choices: Vec<[(u32, u32); 2]>,
 }
 
-/// Writers and readers: nodes that take turns at cells, each reading what was written last.
+/// Nodes that read and write cells one after the other; each read returns what was written last.
 #[derive(Clone, Copy)]
 pub(crate) struct Turns {
     pub(crate) nodes: u32,
-    /// Nodes belong to chains, whose order is known.
+    /// Nodes belong to chains, and the order of each chain is known.
     pub(crate) chains: u32,
     pub(crate) cells: u32,
-    /// Reads and writes of each node.
+    /// The number of reads per node; `writes` likewise.
     pub(crate) reads: u32,
     pub(crate) writes: u32,
-    /// One in so many reads is of what was written last but one; 0 for none.
+    /// One read in `stale` returns the last value but one; 0 for none.
     pub(crate) stale: u32,
 }
 
 impl Polygraph {
-    /// What is known of an order when everybody says whose writing he read: the writer is before the reader, and
-    /// every other writer of the cell is before the writer or after the reader.
+    /// The constraints on an order when the writer of every read is known: the writer precedes the reader,
+    /// and every other writer of the cell precedes the writer or follows the reader.
     pub(crate) fn of_turns(turns: Turns, seed: u64) -> Polygraph {
         let random = &mut Random::new(seed);
         let Turns { nodes, chains, cells, .. } = turns;
@@ -70,8 +70,8 @@ impl Polygraph {
         Polygraph { nodes, edges, choices }
     }
 
-    /// Choices between random edges along random known edges. With an order to hide, one edge of each choice
-    /// agrees with it; else there may be no order at all.
+    /// Choices between random edges, along random known edges. With `hide`, one edge of each choice agrees
+    /// with a hidden order; otherwise there may be no order.
     pub(crate) fn of_choices(nodes: u32, edges: u32, choices: u32, hide: bool, seed: u64) -> Polygraph {
         let random = &mut Random::new(seed);
         let place = random.shuffled(nodes);
@@ -115,7 +115,7 @@ impl Polygraph {
         order
     }
 
-    /// A solver that knows the edges and none of the choices.
+    /// A solver with the edges and without the choices.
     pub(crate) fn solver(&self) -> OrderSolver {
         OrderSolver::new(self.nodes as usize, &self.edges, &self.start())
     }
@@ -126,7 +126,7 @@ impl Polygraph {
         solver.add_clause(&lits);
     }
 
-    /// The choices that an order leaves open, after seeing that it contains the edges.
+    /// The choices that an order violates. Panics if the order does not contain the edges.
     pub(crate) fn violated(&self, order: &[u32]) -> Vec<usize> {
         let mut places = vec![u32::MAX; self.nodes as usize];
         order.iter().zip(0..).for_each(|(&node, place)| places[node as usize] = place);

@@ -1,4 +1,4 @@
-//! Random choices that are the same everywhere: a seed is an instance.
+//! Reproducible random choices: a seed determines an instance.
 
 // Each test and benchmark uses a part of this.
 #![allow(dead_code)]

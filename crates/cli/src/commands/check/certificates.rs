@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn inputs_of_one_name_get_directories_of_their_own() {
+    fn inputs_with_the_same_name_get_separate_directories() {
         let paths = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
         let all = directories(&paths(&["a/h.edn", "b/h.edn", "h.edn-2", "."]), Path::new("d"));
         assert_eq!(all, paths(&["d/h.edn", "d/h.edn-2", "d/h.edn-2-2", "d/history"]));

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_takes_long_is_named_with_its_limit() {
+    fn the_note_names_the_slow_level_and_its_limit() {
         let hint = |time, level| hint(level, Duration::from_secs(5), time);
         assert_eq!(
             hint(Some(TimeLimit::DEFAULT), Some(Level::Serializable)),
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stage_is_said_with_its_figures() {
+    fn a_stage_is_printed_with_its_figures() {
         let figures = vec![("edges", 1234), ("rounds", 3)];
         let stage = Staged { level: Level::Snapshot, name: "saturate", seconds: 0.12, figures };
         assert_eq!(said(&stage), "snapshot-isolation: saturate in 0.120 s: 1,234 edges, 3 rounds");

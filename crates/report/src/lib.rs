@@ -50,8 +50,6 @@ mod model;
 mod problem;
 mod snippet;
 mod style;
-#[cfg(test)]
-mod tests;
 pub mod words;
 
 pub use checked::{Certified, Checked, Figures, Judged, Limits, Settings, Staged, TimeLimit};

@@ -3,8 +3,9 @@
 mod axioms;
 mod certificates;
 mod compare;
+mod draw;
 mod exhaustive;
+mod explanations;
 mod formulations;
-mod pl1;
 mod plan;
 mod random;

@@ -1,11 +1,15 @@
-//! Histories as plain data, which tests enumerate, draw at random and make smaller.
+//! Histories as plain data: tests enumerate them, draw them at random and make them smaller.
+//!
+//! A history is what its keys hold initially ([`Initial`]) and a list of transactions ([`Plan`]). Two functions say what
+//! the options of a check do to such data ([`as_late`], [`as_trusted`]), without the code that does it to a [`History`].
 
-use isoscope_history::{Builder, History, Outcome};
+use isoscope_certificate::{Conditions, UnknownOrder};
+use isoscope_history::{Builder, History, NO_TIME, Outcome};
 
 /// An operation on the key of that number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Reads a register; `None` when nobody learned what.
+    /// Reads a register; `None` if the result was not learned.
     Read(usize, Option<u32>),
     Write(usize, u32),
     Insert(usize, u32),
@@ -14,14 +18,14 @@ pub(crate) enum Step {
     ReadNil(usize),
     Append(usize, u32),
     ReadList(usize, Vec<u32>),
-    /// Reads a list, and nobody learned what.
+    /// Reads a list; the result was not learned.
     ReadListUnlearned(usize),
-    /// Reads the registers from one to another: what it found of each, nothing where it was absent.
+    /// Reads the registers from one to another, with what it found of each: `None` if it was absent.
     Range(usize, usize, Vec<Option<u32>>),
 }
 
 /// A transaction of the session of that number.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Plan {
     pub(crate) session: usize,
     pub(crate) outcome: Outcome,
@@ -30,21 +34,46 @@ pub(crate) struct Plan {
     pub(crate) events: Option<(u32, u32)>,
     /// The same by the client's clock.
     pub(crate) times: Option<(i64, i64)>,
+    /// When it began and committed by the database's clock.
+    pub(crate) timestamps: Option<(i64, i64)>,
 }
 
+/// What each register holds before any transaction: a value or nil. Registers beyond the end hold 0; lists are empty.
+pub(crate) type Initials = [Option<u32>];
+
 const KEYS: [&str; 4] = ["x", "y", "z", "u"];
-const SESSIONS: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
+
+/// The history of a plan whose keys are initially 0, with range reads expanded.
+pub(crate) fn build(plan: &[Plan]) -> History {
+    build_from(&[], plan)
+}
+
+/// The history of a plan, with range reads expanded.
+pub(crate) fn build_from(initials: &Initials, plan: &[Plan]) -> History {
+    let history = build_unexpanded(initials, plan);
+    match history.expand_ranges().expect("few operations") {
+        Some(expanded) => {
+            check_expanded(initials, plan, &expanded);
+            expanded
+        }
+        None => history,
+    }
+}
 
 /// The history of a plan. Sessions come in the order in which they are first used.
-pub(crate) fn build(plan: &[Plan]) -> History {
+pub(crate) fn build_unexpanded(initials: &Initials, plan: &[Plan]) -> History {
     let mut b = Builder::new();
-    for Plan { session, outcome, steps, events, times } in plan {
-        let mut txn = b.session(SESSIONS[*session]).txn();
+    set_initials(&mut b, initials);
+    for Plan { session, outcome, steps, events, times, timestamps } in plan {
+        let mut txn = b.session(*session as u32).txn();
         if let Some((invoke, complete)) = *events {
             txn = txn.events(invoke, complete);
         }
         if let Some((invoke, complete)) = *times {
             txn = txn.times(invoke, complete);
+        }
+        if let Some((begin, commit)) = *timestamps {
+            txn = txn.timestamps(begin, commit);
         }
         for step in steps {
             txn = match step {
@@ -66,34 +95,91 @@ pub(crate) fn build(plan: &[Plan]) -> History {
         }
         txn.outcome(*outcome);
     }
-    let history = b.finish();
-    match history.expand_ranges().expect("few operations") {
-        Some(expanded) => {
-            check_expanded(plan, &expanded);
-            expanded
-        }
-        None => history,
+    b.finish()
+}
+
+/// Sets one initial value for all keys if they have the same, which is another part of the data model, and else one a key.
+fn set_initials(b: &mut Builder, initials: &Initials) {
+    if !initials.is_empty() && initials.iter().all(Option::is_none) {
+        b.initial(None);
+        return;
+    }
+    for (key, initial) in KEYS.iter().zip(initials).filter(|(_, initial)| **initial != Some(0)) {
+        match initial {
+            Some(value) => b.initial_of(*key, *value),
+            None => b.initial_of(*key, None),
+        };
     }
 }
 
-/// Checks that range reads have become reads of all keys in the range that the history knows.
-fn check_expanded(plan: &[Plan], expanded: &History) {
+/// The plan that a check judges under some conditions, in the order of transactions that the history has: docs/levels.md,
+/// Unknown outcomes, and docs/checking.md, Timestamps.
+pub(crate) fn judged_under(conditions: Conditions, plan: &[Plan]) -> Vec<Plan> {
+    let mut plan = plan.to_vec();
+    if conditions.unknown == UnknownOrder::Late {
+        plan = as_late(&plan);
+    }
+    if conditions.trust_timestamps {
+        as_trusted(&mut plan);
+    }
+    plan
+}
+
+/// Gives each transaction of unknown outcome a session of its own, unless it is the last of its session.
+fn as_late(plan: &[Plan]) -> Vec<Plan> {
+    let mut sessions: Vec<usize> = Vec::new();
+    for txn in plan {
+        if !sessions.contains(&txn.session) {
+            sessions.push(txn.session);
+        }
+    }
+    let (mut in_order, mut late) = (Vec::new(), Vec::new());
+    for session in sessions {
+        let mut txns = plan.iter().filter(|txn| txn.session == session).peekable();
+        while let Some(txn) = txns.next() {
+            let is_late = txn.outcome == Outcome::Unknown && txns.peek().is_some();
+            if is_late { &mut late } else { &mut in_order }.push(txn.clone());
+        }
+    }
+    late.iter_mut().zip(100..).for_each(|(txn, session)| txn.session = session);
+    in_order.extend(late);
+    in_order
+}
+
+/// Makes the database's timestamps the times of the client, and forgets the events.
+fn as_trusted(plan: &mut [Plan]) {
+    for txn in plan {
+        txn.events = None;
+        txn.times = Some(txn.timestamps.unwrap_or((NO_TIME, NO_TIME)));
+    }
+}
+
+/// Checks that range reads have become reads of all keys in the range that the history knows: those that are written, and
+/// those that are not absent initially or that a range read found.
+fn check_expanded(initials: &Initials, plan: &[Plan], expanded: &History) {
     let steps = || plan.iter().flat_map(|txn| &txn.steps);
-    let is_known = |key: usize| {
+    let is_named = |key: usize| {
         steps().any(|step| match step {
-            Step::Range(low, high, found) => (*low..=*high).contains(&key) && found[key - low].is_some(),
+            Step::Range(low, high, found) => {
+                *low == key || (*low..=*high).contains(&key) && found[key - low].is_some()
+            }
             Step::Read(k, _) | Step::ReadNil(k) | Step::Write(k, _) | Step::Insert(k, _) => *k == key,
             Step::Delete(k) | Step::Append(k, _) | Step::ReadList(k, _) | Step::ReadListUnlearned(k) => {
                 *k == key
             }
-        }) || steps().any(|step| matches!(step, Step::Range(low, ..) if *low == key))
+        }) || initials.get(key).is_some_and(|&initial| initial != Some(0))
     };
+    let is_written = |key: usize| steps().any(|step| key_written(step) == Some(key));
+    let is_known = |key: usize| is_named(key) && (is_written(key) || initials.get(key) != Some(&None));
     let mut expected: Vec<String> = Vec::new();
     for step in steps() {
         if let Step::Range(low, high, found) = step {
-            for key in (*low..=*high).filter(|&key| is_known(key)) {
-                let value = found[key - low].map_or("nil".to_owned(), |value| value.to_string());
-                expected.push(format!("r({},{value})", KEYS[key]));
+            for key in *low..=*high {
+                let found = found[key - low];
+                if found.is_some() || is_known(key) {
+                    let value = found.map_or("nil".to_owned(), |value| value.to_string());
+                    expected.push(format!("r({},{value})", KEYS[key]));
+                }
             }
         }
     }
@@ -102,7 +188,15 @@ fn check_expanded(plan: &[Plan], expanded: &History) {
         ops.map(|op| isoscope_history::notation::OpText(expanded, op.id).to_string()).collect();
     expected.sort();
     found.sort();
-    assert_eq!(found, expected);
+    assert_eq!(found, expected, "{}", isoscope_history::notation::print(expanded));
+}
+
+/// The key that a step writes, if any.
+pub(crate) fn key_written(step: &Step) -> Option<usize> {
+    match *step {
+        Step::Write(key, _) | Step::Insert(key, _) | Step::Delete(key) | Step::Append(key, _) => Some(key),
+        _ => None,
+    }
 }
 
 /// Takes away transactions, then operations, then what the clock says, as long as the complaint stays; gives the last complaint.
@@ -123,10 +217,11 @@ pub(crate) fn shrink(
             smaller[i].steps.remove(j);
             smaller
         });
-        let timed = (0..plan.len()).filter(|&i| plan[i].events.is_some() || plan[i].times.is_some());
+        let timed = (0..plan.len())
+            .filter(|&i| plan[i] != Plan { events: None, times: None, timestamps: None, ..plan[i].clone() });
         let without_clock = timed.map(|i| {
             let mut smaller = plan.clone();
-            (smaller[i].events, smaller[i].times) = (None, None);
+            (smaller[i].events, smaller[i].times, smaller[i].timestamps) = (None, None, None);
             smaller
         });
         let mut smaller = without_txn.chain(without_step).chain(without_clock);

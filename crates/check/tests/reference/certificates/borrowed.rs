@@ -15,8 +15,8 @@ use super::claims::{draw_any, holds_by_definition};
 use super::prover::{PROVABLE, Prover};
 use super::{finding, violated};
 use crate::axioms::{self, WEAK};
+use crate::draw::{Dice, draw_small};
 use crate::plan::{Plan, Step, build};
-use crate::random::{Dice, draw_small};
 
 /// A small history of which no list repeats an element.
 fn draw_provable(dice: &mut Dice) -> History {

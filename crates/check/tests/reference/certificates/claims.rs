@@ -11,8 +11,8 @@ use isoscope_levels::Level;
 use isoscope_verify::Verifier;
 
 use crate::axioms::{self, WEAK};
+use crate::draw::{Dice, draw_small};
 use crate::plan::{Plan, Step, build};
-use crate::random::{Dice, draw_small};
 
 /// The definitions of the levels with an order, read out for one claim: too simple to be wrong.
 pub(super) struct Claim<'a> {
@@ -172,7 +172,7 @@ fn draw_dense(dice: &mut Dice) -> Vec<Plan> {
         });
         let steps = steps.collect();
         let outcome = if dice.below(8) == 0 { Outcome::Unknown } else { Outcome::Committed };
-        Plan { session, outcome, steps, events: None, times: None }
+        Plan { session, outcome, steps, events: None, times: None, timestamps: None }
     };
     [0, 1, 2, 3].map(|i| draw_txn(if i == 3 { 2 } else { i })).into()
 }

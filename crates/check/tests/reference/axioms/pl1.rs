@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 use isoscope_history::{History, Key, OpKind, OpView, Outcome, Txn, Value};
 
-use crate::axioms::presences_of_writers;
+use super::presence::presences_of_writers;
 
 /// Pairs of transactions, the first of which writes a key before the second.
 type Edges = Vec<(Txn, Txn)>;

@@ -17,7 +17,9 @@
 mod attempt;
 mod broken;
 mod cases;
+mod constraint;
 mod direct;
+mod encode;
 mod events;
 mod facts;
 mod index;
@@ -31,6 +33,7 @@ mod others;
 mod problem;
 mod ranges;
 mod reach;
+mod refine;
 mod refute;
 mod saturate;
 mod search;

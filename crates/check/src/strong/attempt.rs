@@ -8,6 +8,7 @@ use isoscope_history::History;
 use isoscope_levels::Level;
 
 use super::cases::Cases;
+use super::constraint::Constraint;
 use super::direct::Direct;
 use super::events::{Events, Rules};
 use super::lost::Lost;
@@ -15,8 +16,7 @@ use super::others::{self, Patience};
 use super::problem::Problem;
 use super::refute::Prover;
 use super::saturate::{self, Known, Outcome};
-use super::search::{self, Axiom};
-use super::{Answer, Scenario, Violation, linearise, memo, ranges, visible, witness};
+use super::{Answer, Scenario, Violation, linearise, memo, ranges, search, visible, witness};
 use crate::certificate::{Limit, Proof, Witness};
 use crate::resolve::Resolved;
 use crate::semantics::Semantics;
@@ -272,7 +272,7 @@ impl Search<'_> {
     }
 
     /// The proof that no order satisfies some axioms.
-    fn prove(&self, original: &Problem<'_>, axioms: &[Axiom], watch: &dyn Watch) -> Answer {
+    fn prove(&self, original: &Problem<'_>, axioms: &[Constraint], watch: &dyn Watch) -> Answer {
         let prover = Prover::new(original, &self.events, &self.known, watch);
         let source = |read: u32| self.problem.reads[read as usize].source;
         let tree = Cases::new(&prover, &source, axioms, &self.known.edges, &self.order).prove();

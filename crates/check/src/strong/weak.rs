@@ -10,11 +10,11 @@ use isoscope_levels::{Anomaly, Level};
 use rustc_hash::FxHashMap;
 
 use super::attempt::proved;
+use super::constraint::Constraint;
 use super::events::{Events, Rules};
 use super::problem::{INITIAL, OPEN, Problem};
 use super::refute::Prover;
 use super::saturate::{self, Known};
-use super::search::Axiom;
 use super::{Answer, Violation, broken, linearise, visible, witness};
 use crate::certificate::{Against, Case, Edge, Limit, Proof};
 use crate::options::Options;
@@ -96,7 +96,7 @@ fn prove(
     problem: &Problem<'_>,
     level: Level,
     options: Options,
-    axioms: &[Axiom],
+    axioms: &[Constraint],
     watch: &dyn Watch,
 ) -> Answer {
     match proof(problem, level, options, axioms, watch) {
@@ -110,13 +110,13 @@ fn proof(
     problem: &Problem<'_>,
     level: Level,
     options: Options,
-    axioms: &[Axiom],
+    axioms: &[Constraint],
     watch: &dyn Watch,
 ) -> Result<(Proof, Vec<LeafName>), Limit> {
     let mut leaves = Vec::new();
     let mut often: FxHashMap<u32, usize> = FxHashMap::default();
     for axiom in axioms {
-        if let Axiom::Sources { read } | Axiom::Between { read, .. } = axiom {
+        if let Constraint::Sources { read } | Constraint::Between { read, .. } = axiom {
             *often.entry(*read).or_default() += 1;
         }
     }

@@ -7,8 +7,10 @@
 //! all this, and shares no code with the engines.
 
 mod file;
+mod shape;
 
 pub use file::{Certificate, CertificateError, Conditions, Subject, UnknownOrder, Word};
+pub use shape::Dependency;
 
 use std::sync::Arc;
 

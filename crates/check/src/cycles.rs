@@ -84,8 +84,8 @@ pub(crate) fn find(history: &History, resolved: &Resolved, relations: Relations)
             .iter()
             .take(TRIES)
             .filter_map(|(_, edge)| close(&tracer, edge, relations, within, &mut trail));
-        let cycle = cycles.min_by_key(|cycle| (through(cycle), cycle.len()))?;
-        let (anomaly, through) = (name(history, resolved, &cycle), through(&cycle));
+        let cycle = cycles.min_by_key(|cycle| (Through::of(cycle), cycle.len()))?;
+        let (anomaly, through) = (name(history, resolved, &cycle), Through::of(&cycle));
         Some(Cycle {
             anomaly,
             through,
@@ -137,12 +137,6 @@ fn close(
     let mut cycle = vec![edge.clone()];
     cycle.extend(tracer.path(to, from, relations, within, trail)?);
     Some(cycle)
-}
-
-/// What a cycle needs besides reads and writes.
-fn through(cycle: &[Edge]) -> Through {
-    let sessions = cycle.iter().any(|edge| edge.why == Why::Session);
-    if sessions { Through::Sessions } else { Through::Dependencies }
 }
 
 /// What a cycle without forced edges is called.

@@ -32,6 +32,9 @@ mod checker;
 mod cut;
 mod cycles;
 mod decide;
+mod findings;
+mod options;
+mod plain;
 mod repair;
 mod resolve;
 mod schedule;
@@ -42,6 +45,7 @@ mod trace;
 mod watch;
 mod worlds;
 
-pub use checker::{Checker, Options};
+pub use checker::Checker;
 pub use isoscope_certificate::*;
+pub use options::Options;
 pub use watch::{Stage, Watch};

@@ -140,7 +140,7 @@ pub(crate) struct Resolved {
 impl Resolved {
     #[cfg(test)]
     pub(crate) fn new(history: &History) -> Resolved {
-        Resolved::watched(history, &crate::watch::Nobody).unwrap_or_default()
+        Resolved::watched(history, &crate::watch::NoLimits).unwrap_or_default()
     }
 
     pub(crate) fn watched(history: &History, watch: &dyn Watch) -> Result<Resolved, Limit> {

@@ -79,9 +79,9 @@ pub struct Stage {
 }
 
 /// Nobody in particular.
-pub(crate) struct Nobody;
+pub(crate) struct NoLimits;
 
-impl Watch for Nobody {}
+impl Watch for NoLimits {}
 
 /// Fails when a limit has been reached.
 pub(crate) fn go_on(watch: &dyn Watch) -> Result<(), Limit> {

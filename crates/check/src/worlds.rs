@@ -16,6 +16,8 @@ use isoscope_levels::Level;
 use rustc_hash::FxHashMap;
 
 use crate::certificate::{Finding, Limit, Node, Question, Unknown, Verdict, Witness, World, Worlds};
+use crate::checker::judge_world;
+use crate::options::Options;
 use crate::resolve::Resolved;
 use crate::semantics::{Method, Semantics};
 use crate::strong::{names_sources, optional_lists};
@@ -65,18 +67,15 @@ fn seems_appended(history: &History, append: Op) -> (i64, u32, Op) {
     (returned, txn.0 - history.txn_range(history.session_of(txn)).start, append)
 }
 
-/// How the engines judge a history when they ignore what is open in it.
-pub(crate) type Judge<'a> = &'a dyn Fn(&History, &Resolved) -> Verdict;
-
 /// Searches the worlds of a history, of which the engines know no violation.
 pub(crate) fn search(
     history: &History,
     resolved: &Resolved,
     level: Level,
+    options: Options,
     watch: &dyn Watch,
-    judge: Judge<'_>,
 ) -> Found {
-    let mut search = Search { history, resolved, level, watch, judge, looked_at: 0 };
+    let mut search = Search { history, resolved, level, options, watch, looked_at: 0 };
     match search.guess() {
         Ok(None) => search.go_through(),
         Ok(Some(witness)) => Found::Holds(witness),
@@ -88,8 +87,8 @@ struct Search<'a> {
     history: &'a History,
     resolved: &'a Resolved,
     level: Level,
+    options: Options,
     watch: &'a dyn Watch,
-    judge: Judge<'a>,
     looked_at: usize,
 }
 
@@ -124,7 +123,7 @@ impl Search<'_> {
             return Err(Found::Open);
         }
         let resolved = self.resolved.in_world(&history, self.watch).map_err(Found::Stopped)?;
-        let looked = match (self.judge)(&history, &resolved) {
+        let looked = match judge_world(&history, &resolved, self.level, self.options, self.watch) {
             Verdict::Violated(findings) => match shortest(findings) {
                 Some(finding) => Looked::Refuted(World::Violated(finding)),
                 None => return Err(Found::Open),

@@ -4,7 +4,7 @@
 //! after what it missed (read skew). With several misses that are not adjacent, readers observed writes in opposite orders (long
 //! fork, snapshot skew). With adjacent misses, each transaction read what another overwrote (write skew).
 
-use isoscope_certificate::{Edge, Node, Why};
+use isoscope_certificate::{Dependency, Edge, Node, Why};
 use isoscope_history::{Op, OpKind, OpView, Txn};
 use isoscope_levels::Anomaly;
 
@@ -126,13 +126,13 @@ impl Teller<'_> {
         let (reader, by) = (words.node(miss.reader), words.node(miss.by));
         let missed = self.missed(miss.read, miss.by);
         match miss.way.as_slice() {
-            [edge] => match edge.why {
-                Why::RealTime => format!("{}, and yet {reader} {missed}", self.fact(edge)),
-                Why::Overwritten { .. } | Why::Versions { .. } | Why::Missing { .. } | Why::Forced { .. } => {
-                    format!("{reader} wrote after {by}, and yet it {missed}")
-                }
-                _ => format!("{}, and yet it {missed}", self.fact(edge)),
-            },
+            [edge] if edge.why == Why::RealTime => {
+                format!("{}, and yet {reader} {missed}", self.fact(edge))
+            }
+            [edge] if edge.dependency() == Dependency::Overwritten => {
+                format!("{reader} wrote after {by}, and yet it {missed}")
+            }
+            [edge] => format!("{}, and yet it {missed}", self.fact(edge)),
             way if way.iter().all(|edge| is_causal(edge)) => {
                 format!("{reader} had seen {by}{} and yet it {missed}", self.by_way_of(way))
             }
@@ -191,7 +191,7 @@ impl Teller<'_> {
 
 /// Whether an edge is an anti-dependency.
 fn is_miss(edge: &Edge) -> bool {
-    matches!(edge.why, Why::Misses { .. })
+    edge.dependency() == Dependency::Missed
 }
 
 /// Whether an edge shows that its later transaction saw the earlier one.

@@ -4,7 +4,7 @@ use isoscope_certificate::{Edge, Evidence, Node, Seen, Why};
 use isoscope_history::{Datum, Op, OpKind, OpView, Txn, Value};
 use isoscope_levels::Anomaly;
 
-use crate::story::{Teller, main_cycle};
+use crate::story::Teller;
 use crate::words::{enumerate, participle, sentence};
 
 /// The parts of a forced edge: the reader read a version of `older` although it had seen `newer`, and the
@@ -23,7 +23,7 @@ impl Teller<'_> {
             Evidence::Read { read, write } => self.wrong_read(anomaly, *read, *write),
             Evidence::Pair { first, second } => self.contradiction(anomaly, *first, *second),
             Evidence::Cycle(edges) => self.impossible(anomaly, edges),
-            Evidence::Cases(proof) => self.impossible(anomaly, main_cycle(proof)),
+            Evidence::Cases(proof) => self.impossible(anomaly, proof.main_cycle()),
             Evidence::Worlds(worlds) => self.world_headline(worlds),
         };
         sentence(&text)

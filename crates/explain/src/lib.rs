@@ -27,5 +27,5 @@ mod words;
 mod worlds;
 
 pub use cases::{Line, Outline, Passed};
-pub use story::{Clause, Pointer, Story, Teller, main_cycle};
+pub use story::{Clause, Pointer, Story, Teller};
 pub use words::visible;

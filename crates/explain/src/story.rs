@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use isoscope_certificate::{Case, Edge, Evidence, Instance, Node, Proof, Seen, Why};
+use isoscope_certificate::{Case, Edge, Evidence, Instance, Node, Seen, Why};
 use isoscope_history::{History, Op, Txn};
 use isoscope_levels::Anomaly;
 
@@ -87,8 +87,8 @@ impl<'h> Teller<'h> {
             Evidence::Worlds(worlds) => return once(self.world_operations(worlds).into_iter()),
             Evidence::Cycle(edges) => self.all_steps(edges).collect(),
             Evidence::Cases(proof) => {
-                let main = main_cycle(proof);
-                let others = proof.cases.iter().filter_map(cycle_of);
+                let main = proof.main_cycle();
+                let others = proof.cycles().map(|(_, cycle)| cycle);
                 let steps = std::iter::once(main).chain(others).flat_map(|edges| self.all_steps(edges));
                 steps.chain(proof.cases.iter().flat_map(|case| self.alternatives(case))).collect()
             }
@@ -142,25 +142,13 @@ fn focus(evidence: &Evidence) -> Option<Op> {
         Evidence::Read { read, .. } => return Some(*read),
         Evidence::Pair { second, .. } => return Some(*second),
         Evidence::Cycle(edges) => edges,
-        Evidence::Cases(proof) => main_cycle(proof),
+        Evidence::Cases(proof) => proof.main_cycle(),
         Evidence::Worlds(_) => return None,
     };
     if let Why::Forced { read, .. } = edges.first()?.why {
         return Some(read);
     }
     edges.iter().find_map(|edge| if let Why::Misses { read } = edge.why { Some(read) } else { None })
-}
-
-/// The main cycle of a proof by cases: the last leaf that is a cycle.
-pub fn main_cycle(proof: &Proof) -> &[Edge] {
-    proof.cases.iter().rev().find_map(cycle_of).unwrap_or_default()
-}
-
-fn cycle_of(case: &Case) -> Option<&[Edge]> {
-    match case {
-        Case::Cycle(edges) => Some(edges),
-        Case::Split { .. } => None,
-    }
 }
 
 /// Each operation once, at its first occurrence.

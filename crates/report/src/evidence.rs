@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use isoscope_certificate as certificate;
 use isoscope_certificate::{Choice, Evidence, Instance, Node};
-use isoscope_explain::{Outline, Passed, Story, Teller, main_cycle};
+use isoscope_explain::{Outline, Passed, Story, Teller};
 use isoscope_formats::Place;
 use isoscope_history::{History, Key, NO_TIME, Op, OpKind, OpView, Txn};
 
@@ -292,7 +292,7 @@ fn transactions(history: &History, edges: &[certificate::Edge], ops: &[Op]) -> V
 pub(crate) fn cycle(evidence: &Evidence) -> &[certificate::Edge] {
     match evidence.main() {
         Evidence::Cycle(edges) => edges,
-        Evidence::Cases(proof) => main_cycle(proof),
+        Evidence::Cases(proof) => proof.main_cycle(),
         Evidence::Read { .. } | Evidence::Pair { .. } | Evidence::Worlds(_) => &[],
     }
 }
@@ -301,15 +301,15 @@ pub(crate) fn cycle(evidence: &Evidence) -> &[certificate::Edge] {
 /// for cycles of two edges in which the initial version was read, two transactions missed each other, or one
 /// missed a transaction that it had seen.
 fn headline_suffices(evidence: &Evidence) -> bool {
-    use certificate::{Edge, Seen, Why};
+    use certificate::{Dependency, Edge, Seen, Why};
     let edges = match evidence {
         Evidence::Cycle(edges) => edges,
         Evidence::Cases(_) | Evidence::Worlds(_) => return false,
         Evidence::Read { .. } | Evidence::Pair { .. } => return true,
     };
     let direct = |edge: &Edge| matches!(&edge.why, Why::Forced { seen: Seen::Read(_) | Seen::Session, .. });
-    let fact = |edge: &Edge| matches!(edge.why, Why::Session | Why::RealTime | Why::ReadFrom { .. });
-    let misses = |edge: &Edge| matches!(edge.why, Why::Misses { .. });
+    let fact = |edge: &Edge| edge.dependency() == Dependency::Seen;
+    let misses = |edge: &Edge| edge.dependency() == Dependency::Missed;
     matches!(edges.as_slice(), [first, second]
         if direct(first) && second.from == Node::Initial && second.why == Why::Session
             || misses(first) && (misses(second) || fact(second))

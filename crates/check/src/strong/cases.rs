@@ -1,22 +1,23 @@
 //! A proof by cases, for what saturation alone does not refute.
 //!
-//! The search ended with a set of axioms that no order satisfies. A solver of the plainest kind goes through them once more: an
-//! axiom of which one alternative closes a cycle decides for the other; one of which both do is a contradiction; and when no
-//! axiom decides anything, one is split and both alternatives are gone through. What it did is the proof.
+//! The search ended with constraints that no order satisfies. The simplest solver there is goes through them again: a constraint of
+//! which one alternative closes a cycle decides for the other; one of which both do is a contradiction; and when no constraint
+//! decides anything, one is split and each alternative becomes a case. The steps of this solver are the proof.
 //!
-//! Before that, the axioms that are not needed are left out: the search is repeated with each of them as an assumption, and the
-//! solver tells which of those fail together.
+//! Before that, constraints that are not needed are left out: the search is repeated with each of them as an assumption, and the
+//! solver returns an UNSAT core.
 
 use isoscope_history::{Key, Txn};
-use isoscope_solve::{Budget, Lit, OrderSolver};
+use isoscope_solve::{Budget, Lit};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::constraint::Constraint;
+use super::encode::Encoder;
 use super::problem::{INITIAL, OPEN};
 use super::refute::{By, Hop, Prover, Tree};
-use super::search::Axiom;
 use crate::semantics::Sight;
 
-/// More cases than this are not gone through.
+/// The most cases that are tried.
 const MOST_CASES: usize = 200_000;
 
 /// What is assumed in a case.
@@ -31,6 +32,57 @@ struct Assumed {
     missed: FxHashSet<(u32, u32)>,
     /// Optional transactions that are there.
     there: FxHashSet<u32>,
+}
+
+/// A case after everything in it is settled.
+enum Case {
+    Refuted(Tree),
+    Split(Box<Split>),
+}
+
+/// What a split distinguishes.
+#[derive(Clone, Copy)]
+enum Choice {
+    Source {
+        read: u32,
+    },
+    /// Which of two writers of a key is first.
+    Versions {
+        key: Key,
+        first: u32,
+        second: u32,
+    },
+}
+
+/// A split some of whose cases are not refuted yet.
+struct Split {
+    choice: Choice,
+    /// The alternatives that were not tried yet, the next one last: sources, or the first of two writers.
+    left: Vec<u32>,
+    /// The sources that were tried.
+    sources: Vec<u32>,
+    /// For each alternative that was tried, why it cannot be.
+    refuted: Vec<Tree>,
+    /// What is assumed in all cases.
+    assumed: Assumed,
+    /// What was settled before the split.
+    settled: Vec<Settled>,
+}
+
+impl Split {
+    /// The whole once all cases are refuted.
+    fn into_tree(self) -> Option<Tree> {
+        let tree = match self.choice {
+            Choice::Source { read } => {
+                Tree::Source { read, cases: self.sources.into_iter().zip(self.refuted).collect() }
+            }
+            Choice::Versions { key, first, second } => {
+                let cases: [Tree; 2] = self.refuted.try_into().ok()?;
+                Tree::Versions { key, first, second, cases: Box::new(cases) }
+            }
+        };
+        Some(with_settled(self.settled, tree))
+    }
 }
 
 /// A split whose other alternatives are refuted.
@@ -49,12 +101,25 @@ enum Outcome {
     Contradiction(Tree),
 }
 
+/// Puts what was settled before a tree, each with its refuted alternatives.
+fn with_settled(settled: Vec<Settled>, tree: Tree) -> Tree {
+    settled.into_iter().rev().fold(tree, |tree, settled| match settled {
+        Settled::Versions { key, first, second, refuted } => {
+            Tree::Versions { key, first, second, cases: Box::new([refuted, tree]) }
+        }
+        Settled::Source { read, source, mut refuted } => {
+            refuted.push((source, tree));
+            Tree::Source { read, cases: refuted }
+        }
+    })
+}
+
 pub(super) struct Cases<'p, 'a> {
     prover: &'p Prover<'a>,
     /// The sources that reads have without assumption, as far as saturation knows.
     known: &'p dyn Fn(u32) -> u32,
-    axioms: Vec<Axiom>,
-    /// How many were gone through.
+    constraints: Vec<Constraint>,
+    /// How many were tried.
     count: usize,
 }
 
@@ -63,85 +128,47 @@ impl<'p, 'a> Cases<'p, 'a> {
     pub(super) fn new(
         prover: &'p Prover<'a>,
         known: &'p dyn Fn(u32) -> u32,
-        axioms: &[Axiom],
+        constraints: &[Constraint],
         edges: &[(u32, u32)],
         order: &[u32],
     ) -> Self {
-        let mut cases = Cases { prover, known, axioms: axioms.to_vec(), count: 0 };
+        let mut cases = Cases { prover, known, constraints: constraints.to_vec(), count: 0 };
         let mut before = usize::MAX;
-        while prover.events.rules.says_sources() && cases.axioms.len() < before {
-            before = cases.axioms.len();
-            cases.axioms = cases.core(edges, order);
+        while prover.events.rules.says_sources() && cases.constraints.len() < before {
+            before = cases.constraints.len();
+            cases.constraints = cases.core(edges, order);
         }
         cases
     }
 
-    /// The axioms without those that are not needed.
-    fn core(&self, edges: &[(u32, u32)], order: &[u32]) -> Vec<Axiom> {
-        let rules = self.prover.events.rules;
-        let mut solver = OrderSolver::new(self.prover.events.nodes as usize, edges, order);
-        let mut sources: FxHashMap<(u32, u32), Lit> = FxHashMap::default();
-        let mut there: FxHashMap<u32, Lit> = FxHashMap::default();
-        let problem = self.prover.problem;
+    /// The constraints without those that the solver does not need.
+    fn core(&self, edges: &[(u32, u32)], order: &[u32]) -> Vec<Constraint> {
+        let mut encoder = Encoder::new(self.prover.problem, self.prover.events, edges, order);
         let mut needed: Vec<Lit> = Vec::new();
-        for axiom in &self.axioms {
-            let chosen = solver.variable(true);
+        for constraint in &self.constraints {
+            let chosen = encoder.solver.variable(true);
             needed.push(chosen);
-            let mut absent = |solver: &mut OrderSolver, txn: u32| {
-                problem.is_optional(txn).then(|| !*there.entry(txn).or_insert_with(|| solver.variable(false)))
+            let mut clause = match *constraint {
+                Constraint::Between { read, source, writer } => {
+                    encoder.between(read, source, writer, (self.known)(read) == OPEN)
+                }
+                Constraint::Conflict { first, second, .. } => encoder.conflict(first, second),
+                Constraint::Sources { read } => {
+                    encoder.sources(read, self.sources_of(read).into_iter(), None, Some(!chosen))
+                }
             };
-            let mut source_is = |solver: &mut OrderSolver, read: u32, source: u32| {
-                *sources.entry((read, source)).or_insert_with(|| solver.variable(false))
-            };
-            let mut clause = vec![!chosen];
-            match *axiom {
-                Axiom::Between { read, source, writer } => {
-                    let txn = problem.reads[read as usize].txn;
-                    if (self.known)(read) == OPEN {
-                        clause.push(!source_is(&mut solver, read, source));
-                    }
-                    clause.extend([txn, writer].iter().filter_map(|&txn| absent(&mut solver, txn)));
-                    clause.push(solver.before(rules.begin(txn), rules.commit(writer)));
-                    if source != INITIAL {
-                        clause.push(solver.before(rules.commit(writer), rules.overwrite(source)));
-                    }
-                }
-                Axiom::Conflict { first, second, .. } => {
-                    clause.extend([first, second].iter().filter_map(|&txn| absent(&mut solver, txn)));
-                    clause.push(solver.before(rules.commit(first), rules.overwrite(second)));
-                    clause.push(solver.before(rules.commit(second), rules.overwrite(first)));
-                }
-                Axiom::Sources { read } => {
-                    let txn = problem.reads[read as usize].txn;
-                    let reader_absent = absent(&mut solver, txn);
-                    clause.extend(reader_absent);
-                    for source in self.sources_of(read) {
-                        let lit = source_is(&mut solver, read, source);
-                        clause.push(lit);
-                        if source != INITIAL {
-                            let before = solver.before(rules.commit(source), rules.begin(txn));
-                            let mut implied = vec![!chosen, !lit, before];
-                            implied.extend(reader_absent);
-                            solver.add_clause(&implied);
-                            if let Some(absent) = absent(&mut solver, source) {
-                                let mut implied = vec![!chosen, !lit, !absent];
-                                implied.extend(reader_absent);
-                                solver.add_clause(&implied);
-                            }
-                        }
-                    }
-                }
-            }
-            solver.add_clause(&clause);
+            clause.push(!chosen);
+            encoder.solver.add_clause(&clause);
         }
         let turnstile = &self.prover.turnstile;
         let mut stop = || turnstile.ask().is_some();
-        if solver.solve_within(&needed, Budget::stopped_by(&mut stop)) != isoscope_solve::Outcome::Unsat {
-            return self.axioms.clone();
+        let outcome = encoder.solver.solve_within(&needed, Budget::stopped_by(&mut stop));
+        if outcome != isoscope_solve::Outcome::Unsat {
+            return self.constraints.clone();
         }
-        let failed: FxHashSet<Lit> = solver.failed().iter().copied().collect();
-        let kept = self.axioms.iter().zip(&needed).filter(|(_, lit)| failed.contains(lit));
-        kept.map(|(axiom, _)| *axiom).collect()
+        let failed: FxHashSet<Lit> = encoder.solver.failed().iter().copied().collect();
+        let kept = self.constraints.iter().zip(&needed).filter(|(_, lit)| failed.contains(lit));
+        kept.map(|(constraint, _)| *constraint).collect()
     }
 
     /// All sources of a read in the original problem.
@@ -153,80 +180,101 @@ impl<'p, 'a> Cases<'p, 'a> {
         }
     }
 
-    /// The proof, unless it has too many cases.
+    /// The proof, unless it has too many cases or a limit is reached. Depth first, with a stack of splits.
     pub(super) fn prove(&mut self) -> Option<Tree> {
-        self.refute(Assumed::default())
+        let mut splits: Vec<Box<Split>> = Vec::new();
+        let mut case = Assumed::default();
+        loop {
+            self.count += 1;
+            if self.count > MOST_CASES || self.prover.turnstile.ask().is_some() {
+                return None;
+            }
+            match self.settle(case)? {
+                Case::Refuted(tree) => match splits.last_mut() {
+                    Some(split) => split.refuted.push(tree),
+                    None => return Some(tree),
+                },
+                Case::Split(split) => splits.push(split),
+            }
+            // The next case is one of the innermost split that has any left. Splits whose cases are all refuted are refuted.
+            case = loop {
+                let split = splits.last_mut()?;
+                if let Some(case) = self.next_case(split) {
+                    break case;
+                }
+                let tree = splits.pop()?.into_tree()?;
+                match splits.last_mut() {
+                    Some(outer) => outer.refuted.push(tree),
+                    None => return Some(tree),
+                }
+            };
+        }
     }
 
-    fn refute(&mut self, mut assumed: Assumed) -> Option<Tree> {
-        self.count += 1;
-        if self.count > MOST_CASES || self.prover.turnstile.ask().is_some() {
-            return None;
-        }
+    /// Settles what a case decides: it ends in a contradiction, or with a constraint to split.
+    fn settle(&self, mut assumed: Assumed) -> Option<Case> {
         let mut settled: Vec<Settled> = Vec::new();
-        let tree = loop {
+        loop {
             let mut progress = false;
-            let mut open: Option<Axiom> = None;
-            let mut contradiction = None;
-            for axiom in self.axioms.clone() {
-                match self.look(&axiom, &mut assumed) {
+            let mut open: Option<Constraint> = None;
+            for constraint in &self.constraints {
+                match self.look(constraint, &mut assumed) {
                     Outcome::Open(splits) => {
                         if splits && open.is_none() {
-                            open = Some(axiom);
+                            open = Some(*constraint);
                         }
                     }
                     Outcome::Settled(what) => {
                         progress = true;
                         settled.extend(what);
                     }
-                    Outcome::Contradiction(tree) => {
-                        contradiction = Some(tree);
-                        break;
-                    }
+                    Outcome::Contradiction(tree) => return Some(Case::Refuted(with_settled(settled, tree))),
                 }
-            }
-            if let Some(tree) = contradiction {
-                break tree;
             }
             if !progress {
-                break self.split(open?, &assumed)?;
+                return Some(Case::Split(Box::new(self.split(open?, assumed, settled))));
             }
-        };
-        Some(settled.into_iter().rev().fold(tree, |tree, settled| match settled {
-            Settled::Versions { key, first, second, refuted } => {
-                Tree::Versions { key, first, second, cases: Box::new([refuted, tree]) }
-            }
-            Settled::Source { read, source, mut refuted } => {
-                refuted.push((source, tree));
-                Tree::Source { read, cases: refuted }
-            }
-        }))
+        }
     }
 
-    fn split(&mut self, axiom: Axiom, assumed: &Assumed) -> Option<Tree> {
-        let (key, first, second) = match axiom {
-            Axiom::Sources { read } => {
-                let mut cases = Vec::new();
-                for source in self.sources_of(read) {
-                    let mut case = assumed.clone();
-                    let refuted = self.exclude(&mut case, read, source);
-                    cases.push((source, refuted.or_else(|| self.refute(case))?));
-                }
-                return Some(Tree::Source { read, cases });
-            }
-            Axiom::Between { read, source, writer } => {
-                (self.prover.problem.reads[read as usize].key, source, writer)
-            }
-            Axiom::Conflict { key, first, second } => (key, first, second),
+    /// The alternatives of a constraint.
+    fn split(&self, constraint: Constraint, assumed: Assumed, settled: Vec<Settled>) -> Split {
+        let of_order = |key: Key, first: u32, second: u32| {
+            (Choice::Versions { key, first, second }, vec![second, first])
         };
-        let mut cases = Vec::new();
-        for (first, second) in [(first, second), (second, first)] {
-            let mut case = assumed.clone();
-            self.assume_order(&mut case, key, first, second);
-            cases.push(self.refute(case)?);
+        // The last one is taken first.
+        let (choice, left) = match constraint {
+            Constraint::Sources { read } => {
+                (Choice::Source { read }, self.sources_of(read).into_iter().rev().collect())
+            }
+            Constraint::Between { read, source, writer } => {
+                of_order(self.prover.problem.reads[read as usize].key, source, writer)
+            }
+            Constraint::Conflict { key, first, second } => of_order(key, first, second),
+        };
+        Split { choice, left, sources: Vec::new(), refuted: Vec::new(), assumed, settled }
+    }
+
+    /// The next case of a split that is not refuted at once.
+    fn next_case(&self, split: &mut Split) -> Option<Assumed> {
+        while let Some(alternative) = split.left.pop() {
+            let mut case = split.assumed.clone();
+            match split.choice {
+                Choice::Source { read } => {
+                    split.sources.push(alternative);
+                    match self.exclude(&mut case, read, alternative) {
+                        Some(refuted) => split.refuted.push(refuted),
+                        None => return Some(case),
+                    }
+                }
+                Choice::Versions { key, first, second } => {
+                    let later = if alternative == first { second } else { first };
+                    self.assume_order(&mut case, key, alternative, later);
+                    return Some(case);
+                }
+            }
         }
-        let cases: Box<[Tree; 2]> = cases.try_into().ok().map(Box::new)?;
-        Some(Tree::Versions { key, first, second, cases })
+        None
     }
 
     fn assume_order(&self, assumed: &mut Assumed, key: Key, first: u32, second: u32) {
@@ -356,16 +404,16 @@ impl<'p, 'a> Cases<'p, 'a> {
         })
     }
 
-    fn look(&self, axiom: &Axiom, assumed: &mut Assumed) -> Outcome {
-        match *axiom {
-            Axiom::Between { read, source, writer } => self.look_between(assumed, read, source, writer),
-            Axiom::Conflict { key, first, second } => {
+    fn look(&self, constraint: &Constraint, assumed: &mut Assumed) -> Outcome {
+        match *constraint {
+            Constraint::Between { read, source, writer } => self.look_between(assumed, read, source, writer),
+            Constraint::Conflict { key, first, second } => {
                 if !(self.is_there(assumed, first) && self.is_there(assumed, second)) {
                     return Outcome::Open(false);
                 }
                 self.look_order(assumed, key, first, second, None)
             }
-            Axiom::Sources { read } => self.look_sources(assumed, read),
+            Constraint::Sources { read } => self.look_sources(assumed, read),
         }
     }
 

@@ -17,7 +17,7 @@ use super::refute::Prover;
 use super::saturate::Known;
 use super::shortest::{self, Found};
 use super::stale_reads::{self, StaleRead};
-use crate::certificate::{Case, Edge, Proof, Through, Why};
+use crate::certificate::{Proof, Through};
 use crate::semantics::Sight;
 use crate::watch::Watch;
 
@@ -100,13 +100,13 @@ impl Direct {
         for StaleRead { cycle, reader, .. } in stale {
             let component = sets.of(rules.begin(reader));
             listed.entry(component).or_insert((1, Through::RealTime, 2));
-            direct.scenarios.push(Scenario { proof: plain(cycle), component });
+            direct.scenarios.push(Scenario { proof: Proof::of_cycle(cycle), component });
         }
         for simplest in found.cycles {
             let component = sets.of(first[&simplest.component]);
-            let rank = (simplest.missed, through(&simplest.cycle), simplest.cycle.len());
+            let rank = (simplest.missed, Through::of(&simplest.cycle), simplest.cycle.len());
             if listed.get(&component).is_none_or(|&other| rank < other) {
-                direct.scenarios.push(Scenario { proof: plain(simplest.cycle), component });
+                direct.scenarios.push(Scenario { proof: Proof::of_cycle(simplest.cycle), component });
             }
         }
         direct.explain(events, &mut sets);
@@ -129,19 +129,6 @@ impl Direct {
 
 /// How simple a cycle is: its anti-dependencies, what it needs, and its length.
 type Rank = (u8, Through, usize);
-
-fn plain(cycle: Vec<Edge>) -> Proof {
-    Proof { cases: vec![Case::Cycle(cycle)] }
-}
-
-fn through(cycle: &[Edge]) -> Through {
-    let of = |edge: &Edge| match edge.why {
-        Why::RealTime => Through::RealTime,
-        Why::Session => Through::Sessions,
-        _ => Through::Dependencies,
-    };
-    cycle.iter().map(of).max().unwrap_or_default()
-}
 
 /// Disjoint sets of events, each known by one of its members.
 struct Sets(Vec<u32>);

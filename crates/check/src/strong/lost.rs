@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::events::Rules;
 use super::problem::{INITIAL, OPEN, Problem};
 use super::refute::{By, Hop, Prover, Tree};
-use crate::certificate::{Case, Node, Proof};
+use crate::certificate::{Node, Proof};
 use crate::semantics::Sight;
 
 /// Who lost updates to whom.
@@ -64,11 +64,7 @@ impl Lost {
 
     /// Whether a proof tells no more than that an update was lost: it speaks of two that overwrote one version.
     pub(super) fn explain(&self, proof: &Proof) -> bool {
-        let cycles = proof.cases.iter().filter_map(|case| match case {
-            Case::Cycle(edges) => Some(edges),
-            Case::Split { .. } => None,
-        });
-        let nodes = cycles.flatten().map(|edge| edge.from);
+        let nodes = proof.cycles().flat_map(|(_, cycle)| cycle).map(|edge| edge.from);
         let txns: FxHashSet<u32> = nodes
             .filter_map(|node| match node {
                 Node::Txn(Txn(txn)) => Some(txn),

@@ -329,7 +329,7 @@ mod tests {
     use super::super::witness;
     use crate::certificate::{Judgement, Verdict};
     use crate::resolve::Resolved;
-    use crate::watch::Nobody;
+    use crate::watch::NoLimits;
     use isoscope_verify::verify;
 
     const KEYS: [&str; 2] = ["x", "y"];
@@ -402,7 +402,7 @@ mod tests {
             let sessions = draw(seed);
             let history = build(&sessions);
             let resolved = Resolved::new(&history);
-            let problem = Problem::new(&history, &resolved, false, &Nobody).unwrap();
+            let problem = Problem::new(&history, &resolved, false, &NoLimits).unwrap();
             if problem.open.is_empty() || problem.orphan().is_some() || !resolved.wrong.is_empty() {
                 continue;
             }
@@ -411,7 +411,7 @@ mod tests {
                 let mut edges = Vec::new();
                 let events = Events::new(&history, &resolved, rules, &mut edges);
                 saturate::given(&problem, &events, &mut edges);
-                let (schedule, _) = super::search(&problem, &events, &edges, &Nobody);
+                let (schedule, _) = super::search(&problem, &events, &edges, &NoLimits);
                 let expected = exists(&sessions, rules, [0; 3], [0; 2]);
                 assert_eq!(schedule.is_some(), expected, "seed {seed}, {level}: {history:?}");
                 if let Some(order) = schedule {

@@ -11,49 +11,13 @@ use isoscope_levels::{Anomaly, Level};
 use rustc_hash::FxHashSet;
 
 use super::events::Rules;
-use crate::certificate::{Case, Edge, Node, Proof, Through, Why};
+use crate::certificate::{Case, Dependency, Edge, Node, Proof, Through, Why};
 use crate::resolve::{Link, Resolved};
 use crate::semantics::{Method, Semantics, Sight};
 
-/// The sort of an edge.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Sort {
-    /// Session, real time or read-from: what the later transaction has seen.
-    Seen,
-    Overwritten,
-    Missed,
-}
-
-fn sort(edge: &Edge) -> Sort {
-    match edge.why {
-        Why::Session | Why::RealTime | Why::ReadFrom { .. } => Sort::Seen,
-        Why::Overwritten { .. } | Why::Versions { .. } | Why::Missing { .. } | Why::Forced { .. } => {
-            Sort::Overwritten
-        }
-        Why::Misses { .. } => Sort::Missed,
-    }
-}
-
-fn cycles(proof: &Proof) -> impl DoubleEndedIterator<Item = (usize, &[Edge])> {
-    proof.cases.iter().enumerate().filter_map(|(place, case)| match case {
-        Case::Cycle(edges) => Some((place, edges.as_slice())),
-        Case::Split { .. } => None,
-    })
-}
-
-/// What a cycle needs besides reads and writes. The initial state is before all others in every session.
-fn through(cycle: &[Edge]) -> Through {
-    let of = |edge: &Edge| match edge.why {
-        Why::RealTime => Through::RealTime,
-        Why::Session if edge.from != Node::Initial => Through::Sessions,
-        _ => Through::Dependencies,
-    };
-    cycle.iter().map(of).max().unwrap_or_default()
-}
-
 /// What a proof needs besides reads and writes.
 pub(crate) fn needs(proof: &Proof) -> Through {
-    cycles(proof).map(|(_, cycle)| through(cycle)).max().unwrap_or_default()
+    proof.cycles().map(|(_, cycle)| Through::of(cycle)).max().unwrap_or_default()
 }
 
 /// What a proof shows.
@@ -73,7 +37,7 @@ pub(crate) fn named(
 ) -> (Option<Name>, Proof) {
     let through = needs(&proof);
     let candidates = || {
-        cycles(&proof).rev().flat_map(|(main, cycle)| {
+        proof.cycles().rev().flat_map(|(main, cycle)| {
             let special = special(history, resolved, level, cycle);
             let anomalies = special.into_iter().chain(by_shape(history, level, cycle));
             anomalies.map(move |anomaly| Name { anomaly, through, main })
@@ -132,21 +96,21 @@ pub(crate) fn refutes(history: &History, resolved: &Resolved, level: Level, proo
         _ => true,
     };
     let forbidden = |cycle: &[Edge]| cycle.iter().all(counts) && forbids(history, level, cycle);
-    cycles(proof).next().is_some() && cycles(proof).all(|(_, cycle)| forbidden(cycle))
+    proof.cycles().next().is_some() && proof.cycles().all(|(_, cycle)| forbidden(cycle))
 }
 
 /// Whether a proof is one of weak levels: some order in it is forced by what a reader must have seen.
 pub(crate) fn is_forced(proof: &Proof) -> bool {
     let forced = |edge: &Edge| matches!(edge.why, Why::Forced { .. });
-    cycles(proof).any(|(_, cycle)| cycle.iter().any(forced))
+    proof.cycles().any(|(_, cycle)| cycle.iter().any(forced))
 }
 
 /// Whether a level forbids a cycle.
 fn forbids(history: &History, level: Level, cycle: &[Edge]) -> bool {
-    if through(cycle) > farthest(level) {
+    if Through::of(cycle) > farthest(level) {
         return false;
     }
-    let missed = cycle.iter().filter(|edge| sort(edge) == Sort::Missed).count();
+    let missed = cycle.iter().filter(|edge| edge.dependency() == Dependency::Missed).count();
     let forced = |edge: &Edge| matches!(edge.why, Why::Forced { .. });
     match Rules::of(level, false) {
         _ if cycle.iter().any(forced) => false,
@@ -160,7 +124,7 @@ fn forbids(history: &History, level: Level, cycle: &[Edge]) -> bool {
         Some(rules) if !rules.misses => missed == 1,
         Some(rules) => !rules.split || is_walk(rules, cycle),
         None => {
-            let only = |wanted: &[Sort]| cycle.iter().all(|edge| wanted.contains(&sort(edge)));
+            let only = |wanted: &[Dependency]| cycle.iter().all(|edge| wanted.contains(&edge.dependency()));
             let row = Semantics::of(level);
             match row.sight {
                 _ if row.method == Method::Alone => false,
@@ -170,8 +134,10 @@ fn forbids(history: &History, level: Level, cycle: &[Edge]) -> bool {
                 }
                 _ if missed == 0 => true,
                 Sight::Earlier => is_non_monotonic(cycle),
-                Sight::Direct => missed == 1 && cycle.len() == 2 && only(&[Sort::Seen, Sort::Missed]),
-                Sight::Causal => missed == 1 && only(&[Sort::Seen, Sort::Missed]),
+                Sight::Direct => {
+                    missed == 1 && cycle.len() == 2 && only(&[Dependency::Seen, Dependency::Missed])
+                }
+                Sight::Causal => missed == 1 && only(&[Dependency::Seen, Dependency::Missed]),
                 _ => false,
             }
         }
@@ -180,13 +146,16 @@ fn forbids(history: &History, level: Level, cycle: &[Edge]) -> bool {
 
 /// Whether a cycle of transactions is one of events: who is entered at its commit is not left at its begin.
 fn is_walk(rules: Rules, cycle: &[Edge]) -> bool {
-    let enters_at_commit = |edge: &Edge| match sort(edge) {
-        Sort::Seen => false,
-        Sort::Overwritten => !rules.conflicts,
-        Sort::Missed => true,
+    let enters_at_commit = |edge: &Edge| match edge.dependency() {
+        Dependency::Seen => false,
+        Dependency::Overwritten => !rules.conflicts,
+        Dependency::Missed => true,
     };
     let after = cycle.iter().cycle().skip(1);
-    cycle.iter().zip(after).all(|(edge, next)| !(enters_at_commit(edge) && sort(next) == Sort::Missed))
+    cycle
+        .iter()
+        .zip(after)
+        .all(|(edge, next)| !(enters_at_commit(edge) && next.dependency() == Dependency::Missed))
 }
 
 /// The key of an overwrite or an anti-dependency.
@@ -242,7 +211,7 @@ fn readers(history: &History, cycle: &[Edge]) -> usize {
 
 /// The same proof, told so that one of its cycles, by its number among them, is the last.
 pub(crate) fn with_last_cycle(proof: Proof, number: usize) -> Proof {
-    let node = cycles(&proof).nth(number).map(|(node, _)| node);
+    let node = proof.cycles().nth(number).map(|(node, _)| node);
     match node {
         Some(node) => with_last(proof, node),
         None => proof,
@@ -290,15 +259,10 @@ fn with_last(proof: Proof, last: usize) -> Proof {
     Proof { cases: told.collect() }
 }
 
-/// The cycle a proof is named after: the one it ends with. A proof without any has none.
-pub(crate) fn main_cycle(proof: &Proof) -> &[Edge] {
-    cycles(proof).next_back().map_or(&[], |(_, cycle)| cycle)
-}
-
 /// What a cycle is called besides its shape.
 fn special(history: &History, resolved: &Resolved, level: Level, cycle: &[Edge]) -> Option<Anomaly> {
     let lacks = |edge: &Edge| matches!(edge.why, Why::Missing { .. });
-    if cycle.iter().any(lacks) && !cycle.iter().any(|edge| sort(edge) == Sort::Missed) {
+    if cycle.iter().any(lacks) && !cycle.iter().any(|edge| edge.dependency() == Dependency::Missed) {
         // That an append came later than a list that lacks it is what the circle refutes: it was lost.
         Some(Anomaly::LostAppend)
     } else if level.forbids(Anomaly::LostUpdate) && is_lost_update(history, resolved, cycle) {
@@ -322,23 +286,23 @@ fn by_shape(history: &History, level: Level, cycle: &[Edge]) -> Vec<Anomaly> {
 
 fn main_shape(level: Level, cycle: &[Edge]) -> Anomaly {
     let Semantics { knows_reads, sight, .. } = Semantics::of(level);
-    let sorts: Vec<Sort> = cycle.iter().map(sort).collect();
-    let count = |wanted: Sort| sorts.iter().filter(|&&sort| sort == wanted).count();
+    let sorts: Vec<Dependency> = cycle.iter().map(Edge::dependency).collect();
+    let count = |wanted: Dependency| sorts.iter().filter(|&&sort| sort == wanted).count();
     let before = |i: usize| sorts[(i + sorts.len() - 1) % sorts.len()];
-    let missed: Vec<usize> = (0..sorts.len()).filter(|&i| sorts[i] == Sort::Missed).collect();
+    let missed: Vec<usize> = (0..sorts.len()).filter(|&i| sorts[i] == Dependency::Missed).collect();
     match missed.len() {
         // PL-1 does not look at reads.
         0 if !knows_reads => Anomaly::DirtyWrite,
-        0 if count(Sort::Overwritten) == 0 => Anomaly::CyclicCausality,
-        0 if count(Sort::Seen) == 0 => Anomaly::DirtyWrite,
+        0 if count(Dependency::Overwritten) == 0 => Anomaly::CyclicCausality,
+        0 if count(Dependency::Seen) == 0 => Anomaly::DirtyWrite,
         0 => Anomaly::CircularInformationFlow,
         1 if level.forbids(Anomaly::ReadSkew) => Anomaly::ReadSkew,
         1 if sight == Sight::Cursor => Anomaly::LostUpdate,
         // Two read-only transactions may contradict each other here.
         _ if sight == Sight::Updates => Anomaly::WriteSkew,
-        1 if count(Sort::Overwritten) == 0 => Anomaly::CausalityViolation,
-        _ if missed.iter().any(|&i| before(i) == Sort::Missed) => Anomaly::WriteSkew,
-        _ if missed.iter().all(|&i| before(i) == Sort::Seen) => Anomaly::LongFork,
+        1 if count(Dependency::Overwritten) == 0 => Anomaly::CausalityViolation,
+        _ if missed.iter().any(|&i| before(i) == Dependency::Missed) => Anomaly::WriteSkew,
+        _ if missed.iter().all(|&i| before(i) == Dependency::Seen) => Anomaly::LongFork,
         _ => Anomaly::SnapshotSkew,
     }
 }
@@ -346,21 +310,21 @@ fn main_shape(level: Level, cycle: &[Edge]) -> Anomaly {
 /// Whether a transaction missed one that had returned before it began.
 fn is_stale_read(cycle: &[Edge]) -> bool {
     let [one, other] = cycle else { return false };
-    let missed = |edge: &Edge| sort(edge) == Sort::Missed;
+    let missed = |edge: &Edge| edge.dependency() == Dependency::Missed;
     missed(one) && other.why == Why::RealTime || missed(other) && one.why == Why::RealTime
 }
 
 /// Whether two transactions read the same version of a key and both overwrite it, so that one misses the other.
 fn is_lost_update(history: &History, resolved: &Resolved, cycle: &[Edge]) -> bool {
     let [one, other] = cycle else { return false };
-    if sort(one) != Sort::Missed && sort(other) != Sort::Missed {
+    if one.dependency() != Dependency::Missed && other.dependency() != Dependency::Missed {
         return false;
     }
     let (Node::Txn(a), Node::Txn(b)) = (one.from, one.to) else { return false };
     let [Some(key), Some(same)] = [one, other].map(|edge| key_of(history, edge)) else { return false };
     let version = |txn: Txn| version_read(history, resolved, txn, key);
     key == same
-        && cycle.iter().any(|edge| sort(edge) == Sort::Missed)
+        && cycle.iter().any(|edge| edge.dependency() == Dependency::Missed)
         && history.writes(a, key)
         && history.writes(b, key)
         && version(a).is_some()

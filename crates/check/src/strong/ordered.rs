@@ -48,7 +48,7 @@ pub(crate) fn ordered(
         return match prover.turnstile.reached() {
             Some(limit) => Answer::Stopped(limit),
             None if scenarios.is_empty() => Answer::Stopped(Limit::Proof),
-            None => Answer::Violated(Violation { scenarios, complete: true }),
+            None => Answer::Violated(Violation::complete(scenarios)),
         };
     };
     let there = |&txn: &u32| txn < events.first_tick && problem.is_present(txn);

@@ -21,6 +21,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use isoscope_levels::Level;
 use rustc_hash::FxHashSet;
 
+use super::attempt;
+use super::events::Rules;
 use super::needed::needed;
 use super::problem::Problem;
 use super::{Answer, Scenario, Violation};
@@ -33,15 +35,16 @@ pub(super) const MOST_ROUNDS: usize = 15;
 /// So many questions may be asked in any case before the search for another proof is given up.
 const FEWEST_QUESTIONS: u64 = 1_000;
 
-/// Adds to a violation the proofs that are independent of those it has, in at most so many rounds. `decide` decides a problem, and
-/// the first proofs took so many questions.
+/// Adds to a violation the proofs that are independent of those it has, in at most `rounds` rounds. `questions` is the number of
+/// questions whether to stop that the first proofs took.
 pub(super) fn add(
     problem: &Problem<'_>,
+    level: Level,
+    rules: Rules,
     violation: &mut Violation,
     rounds: usize,
     questions: u64,
     watch: &dyn Watch,
-    decide: &dyn Fn(&Problem<'_>, &dyn Watch) -> Answer,
 ) {
     let mut named: FxHashSet<u32> = FxHashSet::default();
     for scenario in &violation.scenarios {
@@ -50,14 +53,14 @@ pub(super) fn add(
     for _ in 0..rounds {
         let resolved = without(problem.resolved, &named);
         let patience = Patience::of(watch, questions.max(FEWEST_QUESTIONS));
-        let more = match decide(&problem.without(&resolved, &named), &patience) {
+        let more = match attempt::decide(&problem.without(&resolved, &named), level, rules, &patience) {
             Answer::Violated(more) if !more.scenarios.is_empty() => more,
             answer => {
                 violation.complete = matches!(answer, Answer::Holds(_));
                 return;
             }
         };
-        let first = violation.scenarios.iter().map(|scenario| scenario.component + 1).max().unwrap_or(0);
+        let first = violation.next_component();
         for Scenario { proof, component } in more.scenarios {
             let proof = needed(problem, &proof);
             name(problem, &proof, &mut named);

@@ -35,7 +35,7 @@ pub(super) fn decide(all: &Problem<'_>, rules: Rules, watch: &dyn Watch) -> Answ
             Err(limit) => return Answer::Stopped(limit),
         };
         let spared = all.clone().sparing_ranges();
-        let answer = attempt(&spared, Level::AdyaPl299, rules, watch, &|| None).0;
+        let answer = attempt::decide(&spared, Level::AdyaPl299, rules, watch);
         if let Some(place) = place {
             let number = cases.len();
             broken::enter(&mut cases, place, number);

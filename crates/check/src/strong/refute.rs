@@ -21,11 +21,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::broken::{self, node};
 use super::events::Events;
 use super::index::Index;
-use super::name::main_cycle;
 use super::problem::{INITIAL, Problem};
 use super::reach::Reach;
 use super::saturate::{Exclusion, Known, Round, Rule, Step};
-use crate::certificate::{Case, Choice, Edge, Proof, Why};
+use crate::certificate::{Case, Choice, Dependency, Edge, Proof, Why};
 use crate::watch::{Turnstile, Watch};
 
 /// An edge on a path of events.
@@ -194,10 +193,10 @@ impl<'a> Prover<'a> {
                     cycle.push(hop);
                     Some(self.tell(Tree::Cycle(cycle)))
                 });
-                proofs.min_by_key(|proof| (!misses(proof), size(proof)))
+                proofs.min_by_key(|proof| (!misses(proof), proof.size()))
             })
             .collect();
-        proofs.sort_by_key(size);
+        proofs.sort_by_key(Proof::size);
         proofs
     }
 
@@ -480,16 +479,7 @@ impl<'a> Prover<'a> {
 
 /// Whether somebody missed something in the cycle a proof ends with. What is forced alone is harder to follow.
 fn misses(proof: &Proof) -> bool {
-    main_cycle(proof).iter().any(|edge| matches!(edge.why, Why::Misses { .. }))
-}
-
-/// How long a proof is.
-fn size(proof: &Proof) -> usize {
-    let edges = |case: &Case| match case {
-        Case::Cycle(edges) => edges.len(),
-        Case::Split { .. } => 1,
-    };
-    proof.cases.iter().map(edges).sum()
+    proof.main_cycle().iter().any(|edge| edge.dependency() == Dependency::Missed)
 }
 
 impl Hop {

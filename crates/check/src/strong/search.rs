@@ -1,46 +1,31 @@
-//! Search: what saturation leaves open, decided by a SAT solver, and only where an order gets it wrong.
+//! Search for the levels at which an order of events determines from which writer every read is: the last one before it.
 //!
-//! An order of events that contains all known edges is replayed. Where a read does not find what it returned, or two writers
-//! of one key overlap, the axiom that is broken there becomes a clause over *who is before whom*, and the solver finds another
-//! order; and so on until nothing is broken (*holds*, and the order is the certificate) or no order is left (*violated*). So
-//! the solver never hears of the many pairs of writers that no order ever gets wrong.
-//!
-//! The clauses, for t that reads x from w, and another writer b of x: b is before w, or t misses b. For an open read there is a
-//! variable for each of its sources. An optional transaction has a variable that says whether it is there; it is when
-//! somebody reads from it, and clauses about it hold only then.
+//! An order is replayed (`refine.rs`). Where a read does not find what it returned, or two writers of one key overlap, the
+//! constraint that is broken there becomes a clause.
 
 use isoscope_history::{Key, Txn};
-use isoscope_solve::{Budget, Lit, OrderSolver, Outcome};
+use isoscope_solve::Lit;
 use rustc_hash::FxHashMap;
 
+use super::constraint::Constraint;
+use super::encode::Encoder;
 use super::events::{Events, Rules};
 use super::problem::{INITIAL, OPEN, Problem};
+use super::refine::{Refined, Replay, refine};
 use super::sources::Sources;
 use crate::certificate::Limit;
 use crate::watch::Watch;
 
-/// An axiom that an order broke.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Axiom {
-    /// If the read is from the source: the writer is before the source, or the read misses it.
-    Between { read: u32, source: u32, writer: u32 },
-    /// One of two writers of a key is before the other.
-    Conflict { key: Key, first: u32, second: u32 },
-    /// The read is from one of its sources.
-    Sources { read: u32 },
-}
-
-/// What a search came to.
+/// The result of a search.
 pub(crate) enum Found {
-    /// An order of events that explains every read, and for each transaction whether it is there, if it is optional.
+    /// An order of events that explains every read, and for each transaction whether it took effect, if it is optional.
     Order(Vec<u32>, Vec<bool>),
-    /// There is none, because of these axioms.
-    Nothing(Vec<Axiom>),
-    /// A limit was reached.
+    /// No order satisfies these constraints.
+    Nothing(Vec<Constraint>),
     Stopped(Limit),
 }
 
-/// Of the writers that come between a read and its source, so many become clauses at a time.
+/// How many of the writers between a read and its source become clauses in one round.
 const AT_A_TIME: usize = 16;
 
 /// Searches for an order, starting from one.
@@ -54,106 +39,48 @@ pub(crate) fn search(
     let mut search = Search {
         problem,
         rules: events.rules,
-        solver: OrderSolver::new(events.nodes as usize, edges, &order),
-        sources: FxHashMap::default(),
-        there: FxHashMap::default(),
+        encoder: Encoder::new(problem, events, edges, &order),
         open: problem.open.iter().map(|open| (open.read, &open.sources)).collect(),
         place: vec![0; events.nodes as usize],
         events,
-        solved: false,
-        axioms: Vec::new(),
+        broken: Vec::new(),
     };
-    search.begin_optional();
-    let mut rounds = 0;
-    let mut order = order;
-    let found = loop {
-        rounds += 1;
-        // Whether optional transactions are there is for the solver to say.
-        let broken = if search.solved || search.there.is_empty() { search.replay(&order) } else { 1 };
-        if broken == 0 {
-            let there = (0..problem.history.txn_count() as u32).map(|txn| search.is_there(txn)).collect();
-            break Found::Order(order, there);
+    search.encoder.add_optional(events);
+    let (refined, figures) = refine(&mut search, order, watch);
+    let found = match refined {
+        Refined::Order(order) => {
+            let txns = 0..problem.history.txn_count() as u32;
+            Found::Order(order, txns.map(|txn| search.encoder.is_there(txn)).collect())
         }
-        let mut limit = None;
-        let mut stop = || {
-            limit = watch.limit();
-            limit.is_some()
-        };
-        let outcome = search.solver.solve_within(&[], Budget::stopped_by(&mut stop));
-        search.solved = true;
-        match outcome {
-            Outcome::Sat => order = search.solver.order(),
-            Outcome::Unsat => break Found::Nothing(std::mem::take(&mut search.axioms)),
-            Outcome::Stopped => break Found::Stopped(limit.unwrap_or(Limit::Time)),
-        }
+        Refined::Unsat => Found::Nothing(search.broken),
+        Refined::Stopped(limit) => Found::Stopped(limit),
     };
-    (found, figures(rounds, &search.solver))
-}
-
-/// What a search took.
-pub(super) fn figures(rounds: u64, solver: &OrderSolver) -> Vec<(&'static str, u64)> {
-    let figures = solver.figures();
-    vec![
-        ("rounds", rounds),
-        ("variables", figures.variables as u64),
-        ("clauses", figures.clauses),
-        ("conflicts", figures.conflicts),
-        ("cycles", figures.lemmas),
-    ]
+    (found, figures)
 }
 
 struct Search<'a> {
     problem: &'a Problem<'a>,
     rules: Rules,
-    solver: OrderSolver,
-    /// By open read and source.
-    sources: FxHashMap<(u32, u32), Lit>,
-    /// By optional transaction.
-    there: FxHashMap<u32, Lit>,
+    encoder: Encoder<'a>,
     open: FxHashMap<u32, &'a Sources>,
     place: Vec<u32>,
     events: &'a Events,
-    /// Whether the solver has values yet.
-    solved: bool,
-    /// All axioms that became clauses.
-    axioms: Vec<Axiom>,
+    /// All constraints that became clauses.
+    broken: Vec<Constraint>,
 }
 
-impl Search<'_> {
-    /// Optional transactions are there when a known read is from them.
-    fn begin_optional(&mut self) {
-        for txn in (0..self.problem.history.txn_count() as u32).filter(|&txn| self.problem.is_optional(txn)) {
-            let lit = self.solver.variable(false);
-            // The positive phase of a fresh variable is what is tried first: absence.
-            self.there.insert(txn, lit);
-            let Problem { history, resolved, .. } = *self.problem;
-            if let Some(tick) = self.events.tick_before(history, resolved, txn) {
-                let after = self.solver.before(tick, self.rules.begin(txn));
-                self.solver.add_clause(&[!lit, after]);
-            }
-        }
-        for read in &self.problem.reads {
-            if self.there.contains_key(&read.txn) && read.source < OPEN {
-                let before = self.solver.before(self.rules.commit(read.source), self.rules.begin(read.txn));
-                let clause: Vec<Lit> = self.unless_there(read.txn).into_iter().chain([before]).collect();
-                self.solver.add_clause(&clause);
-            }
-        }
+impl<'a> Replay<'a> for Search<'a> {
+    fn encoder(&mut self) -> &mut Encoder<'a> {
+        &mut self.encoder
     }
 
-    /// The literal that an optional transaction is absent.
-    fn unless_there(&self, txn: u32) -> Option<Lit> {
-        self.there.get(&txn).map(|&lit| !lit)
+    /// The solver must say first which optional transactions took effect.
+    fn replays_first(&self) -> bool {
+        self.encoder.is_certain()
     }
 
-    fn is_there(&self, txn: u32) -> bool {
-        self.problem.is_present(txn)
-            || self.there.get(&txn).is_some_and(|&lit| self.solved && self.solver.holds(lit))
-    }
-
-    /// Replays an order and adds a clause for everything it breaks; gives their number.
-    fn replay(&mut self, order: &[u32]) -> usize {
-        let before = self.axioms.len();
+    fn replay(&mut self, order: &[u32]) -> Result<bool, Limit> {
+        let before = self.broken.len();
         for (&node, i) in order.iter().zip(0..) {
             self.place[node as usize] = i;
         }
@@ -161,7 +88,7 @@ impl Search<'_> {
         let first_tick = self.events.first_tick;
         for &node in order.iter().filter(|&&node| node < first_tick) {
             let txn = self.rules.txn(node);
-            if !self.is_there(txn) {
+            if !self.encoder.is_there(txn) {
                 continue;
             }
             if self.rules.is_begin(node) {
@@ -179,24 +106,22 @@ impl Search<'_> {
                 }
             }
         }
-        self.axioms.len() - before
+        Ok(self.broken.len() > before)
     }
+}
 
-    fn add(&mut self, axiom: Axiom, clause: &[Lit]) {
-        self.solver.add_clause(clause);
-        self.axioms.push(axiom);
+impl Search<'_> {
+    fn add(&mut self, constraint: Constraint, clause: &[Lit]) {
+        self.encoder.solver.add_clause(clause);
+        self.broken.push(constraint);
     }
 
     /// Two writers of a key must not overlap.
     fn check_conflict(&mut self, key: Key, first: u32, second: u32) {
         let rules = self.rules;
         if self.place[rules.commit(first) as usize] > self.place[rules.begin(second) as usize] {
-            let mut clause = vec![
-                self.solver.before(rules.commit(first), rules.begin(second)),
-                self.solver.before(rules.commit(second), rules.begin(first)),
-            ];
-            clause.extend([first, second].iter().filter_map(|&txn| self.unless_there(txn)));
-            self.add(Axiom::Conflict { key, first, second }, &clause);
+            let clause = self.encoder.conflict(first, second);
+            self.add(Constraint::Conflict { key, first, second }, &clause);
         }
     }
 
@@ -204,62 +129,35 @@ impl Search<'_> {
         let read = self.problem.reads[i as usize];
         if read.source != OPEN {
             if current != read.source {
-                self.forbid_between(i, read.source, None);
+                self.forbid_between(i, read.source, false);
             }
             return;
         }
         let sources = self.open[&i];
-        if sources.contains(current) && (current == INITIAL || self.is_there(current)) {
+        if sources.contains(current) && (current == INITIAL || self.encoder.is_there(current)) {
             return;
         }
-        let begun = sources.iter().next().is_some_and(|first| self.sources.contains_key(&(i, first)));
+        let begun = sources.iter().next().is_some_and(|first| self.encoder.has_sources(i, first));
         let chosen: Vec<u32> = if begun {
-            sources
-                .iter()
-                .filter(|&source| {
-                    let lit = self.sources[&(i, source)];
-                    self.solver.holds(lit)
-                })
-                .collect()
+            sources.iter().filter(|&source| self.encoder.is_from(i, source)).collect()
         } else {
-            self.begin_open(i, sources)
+            self.begin_open(i, sources).into_iter().collect()
         };
         for source in chosen {
-            let lit = self.sources[&(i, source)];
-            self.forbid_between(i, source, Some(!lit));
+            self.forbid_between(i, source, true);
         }
     }
 
-    /// Makes variables for the sources of an open read; gives the source that is tried first.
-    fn begin_open(&mut self, i: u32, sources: &Sources) -> Vec<u32> {
-        let read = self.problem.reads[i as usize];
-        let begin = self.rules.begin(read.txn);
-        let place = |source: u32| match source {
-            INITIAL => Some(0),
-            _ => Some(1 + self.place[self.rules.commit(source) as usize])
-                .filter(|&place| place < 1 + self.place[begin as usize]),
-        };
-        let best = sources.iter().max_by_key(|&source| place(source));
-        let tried = best.filter(|&source| place(source).is_some());
-        let mut any: Vec<Lit> = self.unless_there(read.txn).into_iter().collect();
-        for source in sources.iter() {
-            let lit = self.solver.variable(Some(source) == best);
-            self.sources.insert((i, source), lit);
-            any.push(lit);
-            if source != INITIAL {
-                let before = self.solver.before(self.rules.commit(source), begin);
-                self.solver.add_clause(&[!lit, before]);
-                if let Some(&there) = self.there.get(&source) {
-                    self.solver.add_clause(&[!lit, there]);
-                }
-            }
-        }
-        self.add(Axiom::Sources { read: i }, &any);
-        tried.into_iter().collect()
+    /// Makes variables for the sources of an open read; returns the source that is tried first, if it is before the read.
+    fn begin_open(&mut self, i: u32, sources: &Sources) -> Option<u32> {
+        let best = self.encoder.best(i, sources.iter(), &self.place);
+        let any = self.encoder.sources(i, sources.iter(), best.map(|(best, _)| best), None);
+        self.add(Constraint::Sources { read: i }, &any);
+        best.filter(|&(_, is_before)| is_before).map(|(best, _)| best)
     }
 
-    /// Nobody may write the key between a source and a read of it: forbids those that do so now.
-    fn forbid_between(&mut self, i: u32, source: u32, unless: Option<Lit>) {
+    /// No transaction may write the key between a source and a read of it: forbids those that do so now.
+    fn forbid_between(&mut self, i: u32, source: u32, open: bool) {
         let read = self.problem.reads[i as usize];
         let (rules, begin) = (self.rules, self.rules.begin(read.txn));
         let until = self.place[begin as usize];
@@ -267,19 +165,14 @@ impl Search<'_> {
         let mut between: Vec<(u32, u32)> = Vec::new();
         for &Txn(writer) in self.problem.history.writers(read.key) {
             let place = self.place[rules.commit(writer) as usize];
-            if (from..until).contains(&place) && writer != read.txn && self.is_there(writer) {
+            if (from..until).contains(&place) && writer != read.txn && self.encoder.is_there(writer) {
                 between.push((place, writer));
             }
         }
         between.sort_unstable();
         for &(_, writer) in between.iter().rev().take(AT_A_TIME) {
-            let mut clause: Vec<Lit> = unless.into_iter().collect();
-            clause.extend([read.txn, writer].iter().filter_map(|&txn| self.unless_there(txn)));
-            clause.push(self.solver.before(begin, rules.commit(writer)));
-            if source != INITIAL {
-                clause.push(self.solver.before(rules.commit(writer), rules.overwrite(source)));
-            }
-            self.add(Axiom::Between { read: i, source, writer }, &clause);
+            let clause = self.encoder.between(i, source, writer, open);
+            self.add(Constraint::Between { read: i, source, writer }, &clause);
         }
     }
 }

@@ -1,25 +1,85 @@
-//! A proof that a weak level is violated whoever wrote what was read, where values repeat.
+//! A weak level where reads have several possible writers.
 //!
-//! With the sources of all reads known, the level is decided in polynomial time and shows a cycle. Where some are open, a
-//! violation found by ignoring them is one under every choice. So sources are assumed one read after the other, those first that
-//! the search stumbled over most often, until there is a cycle in every case.
+//! A schedule or the search of `visible.rs` decides it. With the writers of all reads known, the level is decided in polynomial
+//! time (`plain.rs`) and a violation shows a cycle. A violation found by ignoring some reads holds for every choice of their
+//! writers. So the proof assumes the writers of one read after the other, first of those that occur most often in the axioms that the search used,
+//! until every case has a cycle.
 
-use isoscope_history::{Op, Txn};
-use isoscope_levels::Anomaly;
+use isoscope_history::{History, Op, Txn};
+use isoscope_levels::{Anomaly, Level};
 use rustc_hash::FxHashMap;
 
-use super::broken;
+use super::attempt::proved;
+use super::constraint::Constraint;
+use super::events::{Events, Rules};
 use super::problem::{INITIAL, OPEN, Problem};
-use super::search::Axiom;
+use super::refute::Prover;
+use super::saturate::{self, Known};
+use super::{Answer, Violation, broken, linearise, visible, witness};
 use crate::certificate::{Against, Case, Edge, Limit, Proof};
+use crate::options::Options;
+use crate::plain::Plain;
 use crate::resolve::{Link, Resolved};
-use crate::watch::{Watch, go_on};
+use crate::semantics::Semantics;
+use crate::watch::{Stage, Watch, go_on};
 
 /// A cycle that a level forbids, and its name.
 pub(crate) struct Leaf {
     pub(crate) cycle: Vec<Edge>,
+    pub(crate) name: LeafName,
+}
+
+/// The name of a cycle in the proof of a weak level.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LeafName {
     pub(crate) anomaly: Anomaly,
     pub(crate) against: Option<Against>,
+}
+
+/// Decides a weak level where reads have several possible writers.
+pub(crate) fn decide_weak(
+    history: &History,
+    resolved: &Resolved,
+    level: Level,
+    options: Options,
+    watch: &dyn Watch,
+) -> Answer {
+    let stage = |name, figures| watch.stage(level, &Stage { name, figures });
+    let Semantics { sight, .. } = Semantics::of(level);
+    let rules = Rules::of_order(level, options.trust_timestamps);
+    let problem = match Problem::new(history, resolved, sight.needs_every_read(), watch) {
+        Ok(problem) => problem,
+        Err(limit) => return Answer::Stopped(limit),
+    };
+    let mut edges = Vec::new();
+    let events = Events::new(history, resolved, rules, &mut edges);
+    saturate::given(&problem, &events, &mut edges);
+    let known = Known::new(edges);
+    if let Some(read) = problem.orphan() {
+        let prover = Prover::new(&problem, &events, &known, watch);
+        return proved(&prover, Violation::one(prover.orphan(read)));
+    }
+    let (order, good) = match linearise::linearise(&problem, &events, &known.edges, watch) {
+        Ok(run) => run,
+        Err(limit) => return Answer::Stopped(limit),
+    };
+    stage("linearise", vec![("ran", good as u64), ("events", events.nodes.into())]);
+    if good == events.nodes as usize {
+        return Answer::Holds(witness::of_events(&problem, &events, &order, |_| false));
+    }
+    if order.len() < events.nodes as usize {
+        // What is certain has a cycle already.
+        return prove(&problem, level, options, &[], watch);
+    }
+    let (found, figures) = visible::search(&problem, &events, sight, &known.edges, order, watch);
+    stage("search", figures);
+    match found {
+        visible::Found::Order { order, sources } => {
+            Answer::Holds(witness::of_sources(&problem, order, &sources))
+        }
+        visible::Found::Stopped(limit) => Answer::Stopped(limit),
+        visible::Found::Nothing(axioms) => prove(&problem, level, options, &axioms, watch),
+    }
 }
 
 /// More cases than this are not gone through.
@@ -31,16 +91,32 @@ struct Todo {
     place: Option<(usize, usize)>,
 }
 
-/// The proof, unless it has too many cases or a limit is reached.
-pub(super) fn prove(
+/// A violation with its proof, unless that has too many cases or a limit is reached.
+fn prove(
     problem: &Problem<'_>,
-    axioms: &[Axiom],
+    level: Level,
+    options: Options,
+    axioms: &[Constraint],
     watch: &dyn Watch,
-    leaf: &mut dyn FnMut(&Resolved) -> Option<Leaf>,
-) -> Result<Proof, Limit> {
+) -> Answer {
+    match proof(problem, level, options, axioms, watch) {
+        Ok((proof, leaves)) => Answer::Violated(Violation { leaves, ..Violation::one(proof) }),
+        Err(limit) => Answer::Stopped(limit),
+    }
+}
+
+/// The proof, and the names of its cycles.
+fn proof(
+    problem: &Problem<'_>,
+    level: Level,
+    options: Options,
+    axioms: &[Constraint],
+    watch: &dyn Watch,
+) -> Result<(Proof, Vec<LeafName>), Limit> {
+    let mut leaves = Vec::new();
     let mut often: FxHashMap<u32, usize> = FxHashMap::default();
     for axiom in axioms {
-        if let Axiom::Sources { read } | Axiom::Between { read, .. } = axiom {
+        if let Constraint::Sources { read } | Constraint::Between { read, .. } = axiom {
             *often.entry(*read).or_default() += 1;
         }
     }
@@ -55,8 +131,10 @@ pub(super) fn prove(
         if let Some(place) = place {
             broken::enter(&mut cases, place, number);
         }
-        if let Some(leaf) = leaf(&resolved) {
+        let plain = Plain { history: problem.history, resolved: &resolved, options, watch };
+        if let Some(leaf) = plain.leaf(level) {
             cases.push(Case::Cycle(leaf.cycle));
+            leaves.push(leaf.name);
             continue;
         }
         go_on(watch)?;
@@ -76,7 +154,7 @@ pub(super) fn prove(
             todo.push(Todo { resolved, place: Some((split, which)) });
         }
     }
-    Ok(Proof { cases })
+    Ok((Proof { cases }, leaves))
 }
 
 /// The same history where one read has a source, which is there then.

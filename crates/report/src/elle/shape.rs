@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use isoscope_certificate::{Case, Edge, Evidence, Finding, Instance, Node, Why};
+use isoscope_certificate::{Edge, Evidence, Finding, Instance, Node, Why};
 use isoscope_explain::Teller;
 use isoscope_history::{Datum, History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
 use isoscope_levels::Anomaly;
@@ -109,10 +109,7 @@ fn occurrence(
 fn shown(evidence: &Evidence) -> &[Edge] {
     let main = cycle(evidence);
     let Evidence::Cases(proof) = evidence.main() else { return main };
-    let cycles = proof.cases.iter().rev().filter_map(|case| match case {
-        Case::Cycle(edges) => Some(edges.as_slice()),
-        Case::Split { .. } => None,
-    });
+    let cycles = proof.cycles().rev().map(|(_, cycle)| cycle);
     let orders = orders(evidence);
     std::iter::once(main).chain(cycles).find(|cycle| along(cycle) == orders).unwrap_or(main)
 }

@@ -283,7 +283,9 @@ fn check_seen(
         }
         Seen::Causal(path) => {
             ensure(level.implies(Level::Causal) || is_consistent, || format!("{level} has no such axiom"))?;
-            ensure(path.iter().all(shape::is_causal), || "a path with edges other than causal ones".to_owned())?;
+            ensure(path.iter().all(shape::is_causal), || {
+                "a path with edges other than causal ones".to_owned()
+            })?;
             check_path(given, level, path)?;
             let ends = path.first().zip(path.last()).map(|(first, last)| (first.from, last.to));
             ensure(ends == Some((from, to)), || "a path between other transactions".to_owned())

@@ -2,7 +2,7 @@
 //! of the shared corpus where it lies beside the repository.
 //!
 //! One label is not followed: `jepsen/rw-register.*` is called valid by Elle's authors, but it reads x=3, which
-//! nobody wrote: a thin-air read, at odds with every level from PL-2 up.
+//! that no transaction wrote: a thin-air read, at odds with every level from PL-2 up.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
 
 use std::path::{Path, PathBuf};

@@ -89,7 +89,7 @@ fn reports_do_not_depend_on_threads() {
     }
 }
 
-/// Transactions that also read seventy keys nobody writes take other paths through the engines, and get the same
+/// Transactions that also read seventy keys that no transaction writes take other paths through the engines, and get the same
 /// verdicts.
 #[test]
 fn long_transactions_get_the_verdicts_of_short_ones() {
@@ -131,7 +131,7 @@ fn a_transaction_that_reads_all_versions_is_judged() {
     assert!(matches!(judge(&history, Level::Causal).verdict, Verdict::Violated(_)));
 }
 
-/// Of three that overwrote one version two lost their update, whoever came first, and it is called that; also where the
+/// Of three that overwrote one version two lost their update in every order, and the anomaly is called that; also where the
 /// contradictions that follow are shorter to tell, and where a weaker level is violated as well.
 #[test]
 fn lost_updates_go_by_their_name() {

@@ -25,7 +25,7 @@ impl Dice {
 #[derive(Clone, Copy)]
 struct Access {
     key: usize,
-    /// Which version it reads: so many are before it.
+    /// Which version it reads: the number of versions before it.
     read: Option<usize>,
     writes: bool,
 }
@@ -180,7 +180,7 @@ struct Rules {
     through: Through,
     /// Begins and commits are two events; and whether of two writers one commits before the other begins.
     split: Option<bool>,
-    /// At most so many anti-dependencies; 2 is any number.
+    /// At most this many anti-dependencies; 2 is any number.
     most: usize,
 }
 
@@ -473,7 +473,7 @@ fn no_name_of_a_random_history_claims_too_much() {
     assert!(met.len() > 12, "{met:?}");
 }
 
-/// A stale read is told by the one that overwrote the version first, however long the chain of versions after it.
+/// A stale read names the transaction that overwrote the version first, however long the chain of versions after it.
 #[test]
 fn a_stale_read_is_two_steps() {
     let chain = (0..40).map(|i| format!("T{i}@{}-{}: r(x,{i}) w(x,{})", 2 * i, 2 * i + 1, i + 1));

@@ -1,7 +1,7 @@
 //! Laws that verdicts obey whatever the definitions say: no reference is asked, only the engines.
 //!
 //! A stronger level implies a weaker one. What things are called, and in which order sessions are written
-//! down, changes nothing. Taking away a transaction from which nobody reads never makes a history worse, and
+//! down, changes nothing. Taking away a transaction from which no transaction reads never makes a history worse, and
 //! an aborted one makes no difference. A clock that runs elsewhere says the same, one that says less never makes a
 //! history worse, and levels that are not strict do not look at it. The number of threads makes no difference either.
 

@@ -9,7 +9,7 @@ use isoscope_levels::{Anomaly, Level};
 use isoscope_verify::{Verifier, verify};
 use isoscope_workload::{Duplication, Shape, Spec, run};
 
-/// Says after so many questions that time is up, and counts how often it is asked again.
+/// Says after that many questions that time is up, and counts how often it is asked again.
 struct Counting {
     patience: u64,
     asked: AtomicU64,
@@ -30,7 +30,7 @@ impl Watch for Counting {
     fn stage(&self, _: Level, _: &Stage) {}
 }
 
-/// How often a check asks if it is never told to stop.
+/// How often a check asks if it is never stopped.
 fn questions(history: &History, level: Level) -> u64 {
     let watch = Counting::new(u64::MAX);
     Checker::watched(history, Options::default(), &watch).check(level);
@@ -167,7 +167,7 @@ fn a_proof_that_is_interrupted_is_none() {
     }
 }
 
-/// Says that time is up until it is told otherwise.
+/// Says that time is up until it is set otherwise.
 struct Impatient(AtomicBool);
 
 impl Watch for Impatient {

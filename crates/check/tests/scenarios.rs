@@ -1,4 +1,4 @@
-//! A violation that only the search finds is told with every scenario that is independent of the others.
+//! A violation that only the search finds is reported with every scenario that is independent of the others.
 //!
 //! Each history here is made of disjoint copies of a small one that saturation does not refute; so it has as many scenarios as
 //! copies, and every one of them has a certificate that stands against the whole history.
@@ -36,7 +36,7 @@ fn copies(text: &str, count: usize) -> History {
     notation::parse(&(1..=count).map(copy).collect::<Vec<_>>().join("  ")).unwrap()
 }
 
-/// Notes the stages of all levels, and says after so many questions that time is up.
+/// Notes the stages of all levels, and says after that many questions that time is up.
 struct Onlooker {
     stages: Mutex<Vec<(Level, &'static str)>>,
     patience: u64,

@@ -1,10 +1,12 @@
 //! Every command with good and bad input: results, messages, exit codes.
+#![allow(clippy::needless_raw_string_hashes, reason = "snapshots are renewed by a program")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
 
 mod support;
 
 use std::fs;
 
+use expect_test::expect;
 use support::{isoscope, isoscope_with_input};
 use tempfile::TempDir;
 
@@ -116,18 +118,19 @@ fn problems_point_into_the_file() {
     let d = directory(&[("bad.txt", "w(1,1,0,1)\nx(1,2,3,4)\nr(1,1,0,\n")]);
     let run = isoscope(d.path(), "stats bad.txt");
     assert_eq!((run.code, run.out.as_str()), (255, ""));
-    let expected = "error: unexpected `x`
- --> bad.txt:2:1
-  |
-2 | x(1,2,3,4)
-  | ^ expected an event such as r(key,value,session,txn) or w(key,value,session,txn)
-error: the line ends inside an event
- --> bad.txt:3:9
-  |
-3 | r(1,1,0,
-  |         ^ expected an unsigned number
-";
-    assert_eq!(run.err, expected);
+    expect![[r#"
+        error: unexpected `x`
+         --> bad.txt:2:1
+          |
+        2 | x(1,2,3,4)
+          | ^ expected an event such as r(key,value,session,txn) or w(key,value,session,txn)
+        error: the line ends inside an event
+         --> bad.txt:3:9
+          |
+        3 | r(1,1,0,
+          |         ^ expected an unsigned number
+    "#]]
+    .assert_eq(&run.err);
 }
 
 #[test]

@@ -165,7 +165,7 @@ fn pl1_orders(history: &History, level: Level, t: Txn, s: Txn) -> bool {
     level != Level::AdyaPl1 && (in_session || in_time)
 }
 
-/// Whether an element is appended twice to one list, or is there initially.
+/// Whether an element is appended twice to one list, or is also an initial element.
 pub(crate) fn elements_repeat(history: &History) -> bool {
     history.keys().any(|key| {
         let appends = history.txns().flat_map(|txn| history.ops_of(txn));

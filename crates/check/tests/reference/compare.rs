@@ -79,10 +79,12 @@ fn compare_verdicts(
 ) -> Result<(), String> {
     let Judgement { level, verdict, .. } = judgement;
     match (verdict, expected) {
-        (Verdict::Holds(_), None) => Err(format!("{level} holds, says the engine, but it is violated")),
-        (Verdict::Violated(findings), Some(explanation)) => {
-            Err(format!("{level} is violated, says the engine, but it holds: {explanation:?}; {findings:?}"))
+        (Verdict::Holds(_), None) => {
+            Err(format!("{level} holds, says the engine, but the reference says violated"))
         }
+        (Verdict::Violated(findings), Some(explanation)) => Err(format!(
+            "{level} is violated, says the engine, but the reference says that it holds: {explanation:?}; {findings:?}"
+        )),
         (Verdict::Unknown(Unknown::NothingToCheck), _) if says_nothing(history) => Ok(()),
         _ if says_nothing(history) => Err(format!("{level}: there is nothing to judge, and yet {verdict:?}")),
         (Verdict::Unknown(unknown), _) => Err(format!("{level} is said to be {unknown:?}")),
@@ -157,7 +159,7 @@ fn histories_once_judged_wrongly() {
         // An ambiguous read and one of an overwritten value may be of one transaction.
         "T1: w(x,2) w(x,1)  T2: w(x,1)  T3: r(x,1) r(x,2)",
         "T1: w(x,2) w(x,1)  T2: w(x,1)  T3: r(x,1) w(x,3) r(x,2)",
-        // A read of one's own last write, of a value that somebody else's wrong read returned too.
+        // A read of one's own last write, of a value that a wrong read of another transaction returned too.
         "T1: w(z,1) r(z,nil) r(z,1)  T2: w(z,1)  T3: d(z) r(z,1)",
         // One of two transactions of unknown outcome was there, and each reads y twice.
         "T1: w(y,1)  T2: r(x,5)  U1?: w(x,5) r(y,0) r(y,1)  U2?: w(x,5) r(y,0) r(y,1)",
@@ -171,7 +173,7 @@ fn histories_once_judged_wrongly() {
         "T1@7-8: w(x,1)  T2?@12-13: ; T3: r(x,0)",
         "T1!@16-18: ; T2@11-14: i(y,3)",
         "T1@10-12: w(x,3)  T2: r(x,3) w(y,3)  T3: r(y,3) r(x,0)  T4?@14-17: w(y,3)",
-        // Somebody of unknown outcome must have committed, since the other writer is excluded.
+        // A transaction of unknown outcome must have committed, because the other writer is excluded.
         "T1?: r(z,0) w(z,1) ; T2: r(z,1) ; T3: w(z,1)  T4: r(z,0) w(z,2)",
         "T1: d(y)  T2?: r(y,nil) w(y,2)  T3: w(y,2)  T4: r(y,2) w(x,2)  T5: r(x,2) r(y,0)",
         // Who appended an element that several appended.

@@ -22,7 +22,7 @@ pub(crate) struct Kind {
     pub(crate) steps: usize,
     /// Values come from a set of three.
     pub(crate) repeated: bool,
-    /// The last so many of the three keys are lists.
+    /// How many of the three keys are lists: the last ones.
     pub(crate) lists: usize,
     /// Some transactions aborted or have an unknown outcome.
     pub(crate) outcomes: bool,
@@ -136,7 +136,7 @@ impl Dice {
 
 pub(crate) const KEYS: usize = 3;
 
-const NOBODY_WROTE: u32 = 99;
+const NEVER_WRITTEN: u32 = 99;
 
 /// Small histories that lie between two neighbouring levels: sessions of transactions of operations `r` or `w` on a
 /// key `x` or `y` with a value. Half of all random histories hold one of them, among others.
@@ -516,7 +516,7 @@ fn any_read(initials: &Initials, plan: &[Plan], key: usize, dice: &mut Dice) -> 
     match dice.below(contents.len() + 2) {
         0 => read_of(key, initial_content(initials, key)),
         1 if dice.once_in(2) => Step::Read(key, None),
-        1 => Step::Read(key, Some(NOBODY_WROTE)),
+        1 => Step::Read(key, Some(NEVER_WRITTEN)),
         n => read_of(key, contents[n - 2]),
     }
 }
@@ -529,7 +529,7 @@ fn spoil(list: &mut Vec<u32>, plan: &[Plan], key: usize, dice: &mut Dice) {
         0 if at < list.len() => drop(list.remove(at)),
         1 if at < list.len() => list.push(list[at]),
         2 if at < list.len() && other < list.len() => list.swap(at, other),
-        3 if dice.once_in(4) => list.push(NOBODY_WROTE),
+        3 if dice.once_in(4) => list.push(NEVER_WRITTEN),
         4 => {
             let committed = plan.iter().filter(|txn| txn.outcome != Outcome::Aborted);
             let steps = committed.flat_map(|txn| &txn.steps);
@@ -548,7 +548,7 @@ pub(crate) fn draw_small(dice: &mut Dice) -> Vec<Plan> {
     draw(Kind { txns: 4, steps: 3, ..kind }, dice)
 }
 
-/// Registers of every kind, up to so many transactions.
+/// Registers of every kind, up to that many transactions.
 pub(crate) fn draw_registers(txns: usize, dice: &mut Dice) -> Vec<Plan> {
     let kind = [SMALL, REPEATED, CLOCKED, CLOCKED_REPEATED, TIMED][dice.below(5)];
     draw(Kind { txns, steps: 3, ..kind }, dice)

@@ -2,7 +2,7 @@
 //!
 //! A history is a *shape* (sessions, transactions, operations without values) and what its reads returned.
 //! The i-th write of a key writes i, so values are unique, and a read returns any of them, 0, or a value
-//! nobody wrote. Of shapes that differ only in the names of keys or the order of sessions one is taken.
+//! that no transaction wrote. Of shapes that differ only in the names of keys or the order of sessions one is taken.
 //!
 //! In every run: all 288,130 histories of up to 3 transactions, 2 keys, up to 2 operations each, in any
 //! sessions, with thin-air values; every outcome for 2 transactions; and of the 7,652,954 histories of 4
@@ -22,7 +22,7 @@ use isoscope_history::Outcome;
 use crate::compare;
 use crate::plan::{Plan, Step};
 
-/// A run takes four in so many of the shapes of four transactions. A prime, so that they are of all kinds.
+/// Every run takes four in this many shapes of four transactions. A prime, so that all kinds are among them.
 const PIECES: usize = 97;
 
 /// An operation without its value: of key 0 or 1, a read or a write.
@@ -74,7 +74,7 @@ fn is_first_of_its_like(shape: &Shape) -> bool {
     })
 }
 
-/// Calls `visit` with every history of a shape: its reads return every value, `beyond` of which nobody wrote.
+/// Calls `visit` with every history of a shape: its reads return every value, `beyond` of which no transaction wrote.
 pub(crate) fn for_each_history(shape: &Shape, beyond: usize, mut visit: impl FnMut(Vec<Plan>)) {
     let mut written = [0usize; 2];
     let mut plan = Vec::new();
@@ -260,7 +260,7 @@ fn exhaustive_real_time_of_two_and_three_transactions() {
     });
 }
 
-/// A run takes one in so many of the shapes of three transactions with values that are not unique.
+/// Every run takes one in this many of the shapes of three transactions with values that are not unique.
 const REPEATED_PIECES: usize = 5;
 
 #[test]

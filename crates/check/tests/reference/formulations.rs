@@ -41,7 +41,7 @@ fn compare(history: &History) -> Result<(), String> {
     Ok(())
 }
 
-/// Compares Framework 4 with the reference: it knows lists, too.
+/// Compares the definition by states with the reference, for registers and lists.
 fn compare_states(history: &History) -> Result<(), String> {
     let by_orders = axioms::judge(history, &BY_STATES);
     let by_states = Execution::judge(history);
@@ -59,7 +59,7 @@ fn compare_all(history: &History) -> Result<(), String> {
     compare_states(history)
 }
 
-/// Panics when formulations disagree on a plan, with the smallest history that still shows it.
+/// Panics if formulations disagree on a plan, with the smallest history that still shows it.
 fn agree(plan: &[Plan], compare: impl Fn(&History) -> Result<(), String>) {
     let complain = |plan: &[Plan]| {
         let history = build(plan);
@@ -70,12 +70,12 @@ fn agree(plan: &[Plan], compare: impl Fn(&History) -> Result<(), String>) {
     }
 }
 
-/// One in so many shapes of small histories is compared in every run. A prime, so that they are of all kinds.
+/// Every run compares one in this many shapes of small histories. A prime, so that all kinds are among them.
 const PIECES: usize = 23;
 
 const SHAPES: [&[usize]; 6] = [&[1], &[2], &[1, 1], &[3], &[2, 1], &[1, 1, 1]];
 
-/// Unique values, and a value nobody wrote.
+/// Unique values, and a value that no transaction wrote.
 fn agree_on_unique_values(part: usize, parts: usize) {
     for lengths in SHAPES {
         exhaustive::for_each_shape_of(lengths, part, parts, |shape| {
@@ -84,7 +84,7 @@ fn agree_on_unique_values(part: usize, parts: usize) {
     }
 }
 
-/// Values written more than once, or there initially.
+/// Values that several transactions wrote, or that are initial.
 fn agree_on_repeated_values(part: usize, parts: usize) {
     for lengths in SHAPES {
         exhaustive::for_each_shape_of(lengths, part, parts, |shape| {
@@ -155,7 +155,7 @@ fn formulations_agree_on_random_histories_2() {
     agree_at_random(20_000..40_000);
 }
 
-/// Lists have no visibility axioms: what a version of a list is, the order of all transactions says.
+/// Visibility does not define lists: the order of all transactions determines the versions of a list.
 #[test]
 fn formulations_agree_on_random_lists() {
     let mut compared = 0;

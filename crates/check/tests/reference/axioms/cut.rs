@@ -12,7 +12,7 @@ use super::world::{World, bit};
 
 impl World<'_> {
     /// Cut isolation: no transaction reads a key twice and finds what two others wrote, but for each key there is one
-    /// other from which all its reads may be. Values nobody present wrote do not count. Gives that one for the reads
+    /// other from which all its reads may be. Values that no present transaction wrote do not count. Gives that one for the reads
     /// that could be from several.
     pub(super) fn cut(&self) -> Option<Vec<(Op, Option<Txn>)>> {
         let mut sources = Vec::new();
@@ -36,7 +36,7 @@ impl World<'_> {
     }
 
     /// Whether a transaction made the appends that lists of a key end with: lists of different lengths end with
-    /// different appends, as far as others than the reader made so many.
+    /// different appends, as far as other transactions than the reader made that many.
     pub(super) fn ends_all(&self, reader: Txn, key: Key, reads: &[OpView], t: usize) -> bool {
         let history = self.history;
         let mut ends: Vec<(usize, Value)> = reads
@@ -74,7 +74,7 @@ impl World<'_> {
             },
             _ => (read.value, false),
         };
-        // A wrong read of a value that the reader itself writes is of nobody else.
+        // A wrong read of a value that the reader itself writes is from no other transaction.
         let own = history.ops_of(txn).any(|op| is_write_of(&op, read.key) && op.value == value);
         if own
             && !is_list

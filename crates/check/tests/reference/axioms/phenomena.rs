@@ -20,7 +20,7 @@ impl World<'_> {
             .collect()
     }
 
-    /// G-cursor(x), with `t` the reader: `t` overwrites, on x, somebody who overwrote what `t` read of x.
+    /// G-cursor(x), with `t` the reader: `t` overwrites, on x, a transaction that overwrote what `t` read of x.
     pub(super) fn has_g_cursor(&self, co: &Co, t: usize) -> bool {
         self.reads[t].iter().filter(|read| !self.history.op(read.op).in_range).any(|read| {
             self.writers[read.key.index()] & bit(t) != 0

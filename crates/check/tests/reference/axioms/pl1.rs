@@ -1,8 +1,10 @@
-//! The reference for PL-1: is there an order of the appends to each list, in which no two transactions overwrite each other?
+//! The forms of PL-1: an order of the appends to each list in which no two transactions overwrite each other.
+//!
+//! docs/levels.md, Lists, and docs/finer-levels.md (strong-session and strong PL-1). Limits: at most 64 appends to a list.
 //!
 //! The version order of a list is an order of those appends that the lists of its key hold: each element is one append of that
 //! value by a transaction that is present. The lists that committed transactions read are beginnings of it. A list says nothing
-//! where the lists of its key cannot be such beginnings: they contradict each other, lack what is there initially, hold what was not
+//! where the lists of its key cannot be such beginnings: they contradict each other, lack initial elements, hold what was not
 //! appended or hold it too often. What others of unknown outcome read says nothing either, nor does what no list holds.
 //!
 //! All sets of present transactions and all ways to tell appends of one value apart are tried.
@@ -78,7 +80,7 @@ fn assign(list: &[Value], appends: &[(Txn, Value)], txns: &[Txn]) -> Vec<Edges> 
     let mut ways: BTreeSet<Way> = BTreeSet::from([Way::default()]);
     for &element in list {
         let fits = |taken: u64, i: usize| {
-            // Equal appends of one transaction are the same to everybody.
+            // Equal appends of one transaction are interchangeable.
             let is_first = (0..i).all(|j| appends[j] != appends[i] || taken & 1 << j != 0);
             appends[i].1 == element && taken & 1 << i == 0 && is_first
         };
@@ -96,7 +98,7 @@ fn assign(list: &[Value], appends: &[(Txn, Value)], txns: &[Txn]) -> Vec<Edges> 
     found.into_iter().collect()
 }
 
-/// Some elements of a list, told apart.
+/// Some elements of a list, each with its append.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Way {
     /// The appends that they are, as a set of bits.

@@ -80,7 +80,7 @@ pub(super) fn external_part(history: &History, txn: Txn, read: OpView) -> Option
     list.strip_suffix(&own_before(history, txn, read)[..]).map(<[Value]>::to_vec)
 }
 
-/// What a list shows of the appends of others; all of it where that cannot be told.
+/// What a list shows of the appends of others; all of it where the parts cannot be separated.
 pub(super) fn shown(history: &History, txn: Txn, read: OpView) -> Vec<Value> {
     let list = history.table().elements(read.value).to_vec();
     let part = external_part(history, txn, read).unwrap_or(list);

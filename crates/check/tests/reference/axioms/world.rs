@@ -193,7 +193,7 @@ impl<'h> World<'h> {
     }
 }
 
-/// Extends an order in all ways in which everybody has those before it that it needs; stops when `visit` of a
+/// Extends an order in all ways in which each transaction comes after those that it needs; stops when `visit` of a
 /// full one says no.
 fn extend(needed: &[u32], co: &mut Co, placed: u32, visit: &mut dyn FnMut(&Co) -> bool) -> bool {
     if co.order.len() == needed.len() {

@@ -34,7 +34,7 @@ fn by_cases(history: &History, level: Level, anomaly: Anomaly, short: &[C]) -> J
     violated(level, vec![finding(anomaly, Evidence::Cases(proof(history, short)))])
 }
 
-/// T1 and T2 update x from the same version; whoever is second misses the first.
+/// T1 and T2 update x from the same version; the second one misses the first.
 #[test]
 fn either_of_two_writers_is_the_first() {
     use C::{Leaf, Versions};

@@ -225,14 +225,14 @@ fn for_each_order(history: &History, mut visit: impl FnMut(&[Txn])) {
     let live: Vec<Txn> = history.txns().filter(|&txn| history.outcome(txn) != Outcome::Aborted).collect();
     let committed = live.iter().filter(|&&txn| history.outcome(txn) == Outcome::Committed).count();
     extend(&live, &mut Vec::new(), &mut |order| {
-        // Now and then an order that lacks somebody.
+        // Now and then an order that lacks a transaction.
         if order.len() >= committed.max(1) || order.len() == 1 {
             visit(order);
         }
     });
 }
 
-/// Every vector of snapshots of an order of so many transactions.
+/// Every vector of snapshots of an order of that many transactions.
 fn for_each_snapshots(n: usize, mut visit: impl FnMut(&[usize])) {
     let count: usize = (1..=n).product();
     for mut code in 0..count {
@@ -359,6 +359,6 @@ pub(super) fn holds_by_definition(history: &History) -> impl Fn(Level) -> bool {
         });
     });
     // The empty order is no claim about anybody.
-    let nobody = history.txns().all(|txn| history.outcome(txn) != Outcome::Committed);
-    move |level| nobody || held.contains(&level)
+    let none_committed = history.txns().all(|txn| history.outcome(txn) != Outcome::Committed);
+    move |level| none_committed || held.contains(&level)
 }

@@ -24,7 +24,7 @@ fn an_order_holds_every_present_transaction_once() {
         refuse(&history, &holds(level, &[t1, t2, t6]), "T4 is not in the order");
         refuse(&history, &holds(level, &[t1, t2, t4, t6, t1]), "T1 is in the order twice");
         refuse(&history, &holds(level, &[t1, t3, t2, t4, t6]), "T3 is absent");
-        // Nobody read from T5, so it may have taken effect or not.
+        // No transaction read from T5, so it may have taken effect or not.
         accept(&history, &holds(level, &[t1, t5, t2, t4, t6]));
         refuse(&history, &holds(level, &[t1, t2, t4, t6, Txn(99)]), "no transaction");
     }

@@ -1,6 +1,6 @@
 //! Evidence inside transactions: reads that are wrong by themselves, and pairs of reads that contradict each other.
 //!
-//! Each is accepted under its own name and refused under every other, so that nobody reads of an anomaly that is not there.
+//! Each is accepted under its own name and refused under every other, so that a report never names an anomaly that did not happen.
 
 use isoscope_check::Evidence;
 use isoscope_history::{Op, notation};

@@ -1,4 +1,4 @@
-//! *Unknown*: the reason that is given must exist, since nobody can check the answer itself.
+//! *Unknown*: the reason that is given must exist, because the answer itself cannot be checked.
 
 use isoscope_check::{Checker, Judgement, Limit, Options, Unknown, Verdict};
 use isoscope_history::{Op, notation};

@@ -9,7 +9,7 @@ use isoscope_levels::{Anomaly, Level};
 
 use super::{E, Place, Y, accept, edges, finding, op, refuse, txn, violated};
 
-/// Whoever appended what T3 read, T3 missed what that one wrote besides.
+/// Each possible writer of what T3 read also wrote something that T3 missed.
 const EITHER: &str = "T1: a(x,1) w(y,1)  T2: a(x,1) w(z,1)  T3: r(x,[1]) r(y,0) r(z,0)";
 /// The same, and perhaps there was only one.
 const PERHAPS: &str = "T1?: a(x,1) w(y,1)  T2: a(x,1) w(z,1)  T3: r(x,[1]) r(y,0) r(z,0)";
@@ -34,7 +34,7 @@ fn outcome(txn: Txn, cases: &[u32]) -> World {
 }
 
 /// A certificate of a tree that is named after a fractured read.
-fn whoever(level: Level, cases: Vec<World>) -> Judgement {
+fn violated_in(level: Level, cases: Vec<World>) -> Judgement {
     let evidence = Evidence::Worlds(Worlds { cases });
     let finding = finding(Anomaly::FracturedRead, evidence);
     violated(level, vec![Finding { against: Some(Against::Causal), ..finding }])
@@ -48,18 +48,18 @@ fn a_violation_in_every_world_is_one() {
     let [one, other] = [1, 2].map(|n| missed(&history, n));
     for level in [Level::ReadAtomic, Level::Causal, Level::Serializable] {
         let cases = vec![element(&history, 0, &BOTH, &[1, 2]), one.clone(), other.clone()];
-        accept(&history, &whoever(level, cases));
+        accept(&history, &violated_in(level, cases));
         // In any order, as long as each answer has its own.
         let cases = vec![element(&history, 0, &BOTH, &[2, 1]), other.clone(), one.clone()];
-        accept(&history, &whoever(level, cases));
+        accept(&history, &violated_in(level, cases));
         let turned = element(&history, 0, &[(2, 0), (1, 0)], &[1, 2]);
-        accept(&history, &whoever(level, vec![turned, other.clone(), one.clone()]));
+        accept(&history, &violated_in(level, vec![turned, other.clone(), one.clone()]));
     }
     let history = notation::parse(PERHAPS).unwrap();
     let [one, other] = [1, 2].map(|n| missed(&history, n));
     let perhaps = outcome(txn(&history, 1), &[1, 4]);
     let cases = vec![perhaps, element(&history, 0, &BOTH, &[2, 3]), one, other.clone(), other];
-    accept(&history, &whoever(Level::Causal, cases));
+    accept(&history, &violated_in(Level::Causal, cases));
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn every_answer_has_its_own_world() {
     let tree = |cases: &[u32], leaves: &[&World]| {
         let root = element(&history, 0, &BOTH, cases);
         let leaves = leaves.iter().map(|&leaf| leaf.clone());
-        whoever(Level::Causal, [root].into_iter().chain(leaves).collect())
+        violated_in(Level::Causal, [root].into_iter().chain(leaves).collect())
     };
     accept(&history, &tree(&[1, 2], &[&one, &other]));
     refuse(&history, &tree(&[1], &[&one]), "1 worlds for 2 answers");
@@ -96,7 +96,7 @@ fn every_append_is_an_answer() {
     let named = |appends: &[Place], cases: &[u32]| {
         let mut all = vec![element(&history, 0, appends, cases), one.clone(), other.clone()];
         all.truncate(1 + cases.len());
-        whoever(Level::Causal, all)
+        violated_in(Level::Causal, all)
     };
     let because = "not all appends of what is at 0 are named";
     refuse(&history, &named(&[(1, 0)], &[1]), because);
@@ -104,14 +104,14 @@ fn every_append_is_an_answer() {
     // Of the right transaction, but another write; and a read.
     refuse(&history, &named(&[(1, 0), (2, 1)], &[1, 2]), because);
     refuse(&history, &named(&[(1, 0), (3, 0)], &[1, 2]), because);
-    // An append of another element, or by somebody who aborted, is no answer.
+    // An append of another element, or by a transaction that aborted, is no answer.
     let more = notation::parse(&format!("{EITHER}  T4: a(x,2)  T5!: a(x,1)")).unwrap();
     let [one, other] = [1, 2].map(|n| missed(&more, n));
     let tree = |appends: &[Place]| {
         let cases: Vec<u32> = (1..=appends.len() as u32).collect();
         let mut all = vec![element(&more, 0, appends, &cases), one.clone(), other.clone(), other.clone()];
         all.truncate(1 + cases.len());
-        whoever(Level::Causal, all)
+        violated_in(Level::Causal, all)
     };
     accept(&more, &tree(&BOTH));
     refuse(&more, &tree(&[(1, 0), (4, 0)]), because);
@@ -123,8 +123,9 @@ fn every_append_is_an_answer() {
 fn a_leaf_is_a_violation_in_its_world() {
     let history = notation::parse(EITHER).unwrap();
     let other = missed(&history, 2);
-    let tree =
-        |leaf: World| whoever(Level::Causal, vec![element(&history, 0, &BOTH, &[1, 2]), leaf, other.clone()]);
+    let tree = |leaf: World| {
+        violated_in(Level::Causal, vec![element(&history, 0, &BOTH, &[1, 2]), leaf, other.clone()])
+    };
     // T1 is not what T3 missed z of.
     let cycle = edges(&history, &[E(1, 0, Y::SeenByRead((3, 2), (3, 0))), E(0, 1, Y::So)]);
     let wrong = finding(Anomaly::FracturedRead, Evidence::Cycle(cycle));
@@ -140,7 +141,7 @@ fn a_leaf_is_a_violation_in_its_world() {
     let harmless = notation::parse(&EITHER.replace(" r(z,0)", "")).unwrap();
     let root = element(&harmless, 0, &BOTH, &[1, 2]);
     let one = missed(&harmless, 1);
-    refuse(&harmless, &whoever(Level::Causal, vec![root, one.clone(), one]), "world 2: fractured-read");
+    refuse(&harmless, &violated_in(Level::Causal, vec![root, one.clone(), one]), "world 2: fractured-read");
     // It is named after its main leaf, which the level must forbid.
     let cases = vec![element(&history, 0, &BOTH, &[1, 2]), missed(&history, 1), other.clone()];
     let evidence = || Evidence::Worlds(Worlds { cases: cases.clone() });
@@ -148,15 +149,15 @@ fn a_leaf_is_a_violation_in_its_world() {
     refuse(&history, &named, "another name in its main world");
     let named = violated(Level::Causal, vec![finding(Anomaly::CausalityViolation, evidence())]);
     refuse(&history, &named, "another name in its main world");
-    refuse(&history, &whoever(Level::ReadCommitted, cases.clone()), "does not forbid it");
-    refuse(&history, &whoever(Level::Causal, Vec::new()), "another name in its main world");
+    refuse(&history, &violated_in(Level::ReadCommitted, cases.clone()), "does not forbid it");
+    refuse(&history, &violated_in(Level::Causal, Vec::new()), "another name in its main world");
 }
 
 #[test]
 fn a_question_is_open_when_it_is_asked() {
     let history = notation::parse(PERHAPS).unwrap();
     let [one, other] = [1, 2].map(|n| missed(&history, n));
-    let tree = |cases: Vec<World>| whoever(Level::Causal, cases);
+    let tree = |cases: Vec<World>| violated_in(Level::Causal, cases);
     let (first, second) = (txn(&history, 1), txn(&history, 2));
     for known in [second, Txn(99)] {
         refuse(&history, &tree(vec![outcome(known, &[1, 2]), one.clone(), other.clone()]), "is known");
@@ -201,9 +202,9 @@ fn a_question_is_open_when_it_is_asked() {
     let read = op(&own, (3, 1));
     let question = Question::Element { read, index: 1, appends: vec![op(&own, (3, 0))] };
     let root = World::Open { question, cases: vec![1] };
-    refuse(&own, &whoever(Level::Causal, vec![root, missed(&own, 1)]), "stands there earlier, too");
+    refuse(&own, &violated_in(Level::Causal, vec![root, missed(&own, 1)]), "stands there earlier, too");
     let absent = notation::parse(&EITHER.replace("T3:", "T3?:")).unwrap();
     let root = element(&absent, 0, &BOTH, &[1, 2]);
     let [one, other] = [1, 2].map(|n| missed(&absent, n));
-    refuse(&absent, &whoever(Level::Causal, vec![root, one, other]), "shows no list");
+    refuse(&absent, &violated_in(Level::Causal, vec![root, one, other]), "shows no list");
 }

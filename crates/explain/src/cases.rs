@@ -196,7 +196,12 @@ impl<'t> Telling<'t, '_> {
                         return self.branches(node, choice, &below, assumed, depth);
                     }
                     below.sort_by_key(|&(_, child)| self.last[child]);
-                    let Some(&(alternative, child)) = below.last() else { return };
+                    let Some(&(alternative, child)) = below.last() else {
+                        if let Some((fact, ops)) = self.impossible(node) {
+                            self.push(sentence(&fact), ops, depth);
+                        }
+                        return;
+                    };
                     assumed.push(Assumption { split: node, alternative, said: false });
                     node = child;
                 }
@@ -293,9 +298,21 @@ impl<'t> Telling<'t, '_> {
         }
     }
 
-    /// A cycle with one remaining step that depends on nothing the story has not stated.
+    /// Why a transaction of unknown outcome cannot have committed, at a split of a read that has no possible writer.
+    fn impossible(&self, node: usize) -> Option<(String, Vec<Op>)> {
+        let Some(Choice::Source { read, writers }) = self.choice(node) else { return None };
+        let (reader, view) = self.teller.words.of(*read);
+        let (reader, version) =
+            (self.teller.words.txn(reader), self.teller.words.version(view.key, view.value));
+        let fact =
+            format!("{reader} cannot have committed, because its read of {version} has no possible writer");
+        writers.is_empty().then(|| (fact, vec![*read]))
+    }
+
+    /// A node that one sentence explains: a read without a possible writer, or a cycle with one remaining step that depends on
+    /// nothing the story has not stated.
     fn at_once(&self, node: usize, assumed: &[Assumption]) -> Option<(String, Vec<Op>)> {
-        let Some(Case::Cycle(edges)) = self.proof.cases.get(node) else { return None };
+        let Some(Case::Cycle(edges)) = self.proof.cases.get(node) else { return self.impossible(node) };
         let mut edges = edges.iter().filter(|edge| !self.said(edge, assumed));
         let edge = edges.next().filter(|_| edges.next().is_none())?;
         let unexplained =

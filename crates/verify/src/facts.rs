@@ -253,7 +253,12 @@ impl<'h> Facts<'h> {
 
     /// Whether no axiom covers an operation.
     pub(super) fn is_unsupported(&self, op: OpView) -> bool {
-        op.kind == OpKind::RangeRead || self.uses[op.key.index()] == REGISTER | LIST
+        let returned = match (op.kind, self.history.datum(op.value)) {
+            (OpKind::Read, datum) => matches!(datum, Datum::List(_)),
+            (OpKind::ReadList, datum) => !matches!(datum, Datum::List(_) | Datum::Nil | Datum::Unknown),
+            (kind, _) => kind == OpKind::RangeRead,
+        };
+        returned || self.uses[op.key.index()] == REGISTER | LIST
     }
 
     /// The name of a transaction in a message, as in the one-line notation.

@@ -75,7 +75,7 @@ impl Checker<'_> {
         let any_range = || self.history.txns().flat_map(|txn| self.history.ops_of(txn)).any(|op| op.in_range);
         Semantics::of(holds).spares_ranges
             && strong::names_sources(level)
-            && self.resolved.ambiguous.is_some()
+            && self.resolved.ambiguous.or(self.resolved.open_lists).is_some()
             && any_range()
     }
 }

@@ -149,7 +149,11 @@ impl<'a> Problem<'a> {
         if !self.reads.iter().any(in_range) {
             return self;
         }
-        let is_known = |read: &&Read| in_range(read) && read.source < OPEN && self.is_present(read.txn);
+        // Of a read that transactions wrote which cannot have committed, a proof has to say why it is not from them.
+        let is_plain = |read: &Read| self.broken.is_empty() || self.resolved.links[read.op.index()].is_read();
+        let is_known = |read: &&Read| {
+            in_range(read) && read.source < OPEN && self.is_present(read.txn) && is_plain(read)
+        };
         self.ranged = self.reads.iter().filter(is_known).copied().collect();
         let mut place = vec![u32::MAX; self.reads.len()];
         let mut kept: Vec<Read> = Vec::new();
@@ -164,7 +168,9 @@ impl<'a> Problem<'a> {
         starts.push(kept.len() as u32);
         let op = |open: &Open| self.reads[open.read as usize].op;
         let ranged = self.open.iter().filter(|open| place[open.read as usize] == u32::MAX);
-        let is_optional = |read: &&Read| in_range(read) && read.source != OPEN && !self.is_present(read.txn);
+        let is_optional = |read: &&Read| {
+            in_range(read) && read.source != OPEN && !(self.is_present(read.txn) && is_plain(read))
+        };
         let alone = |read: &Read| (read.op, Sources::new([read.source].into(), read.txn));
         let optional = self.reads.iter().filter(is_optional).map(alone);
         self.open_ranged = ranged.map(|open| (op(open), open.sources.clone())).chain(optional).collect();

@@ -233,6 +233,10 @@ fn histories_once_judged_wrongly() {
         "T1: a(x,1) a(x,2) r(x,[2 3 1])  T2: a(x,3)",
         // One of two transactions of unknown outcome took effect; an append that no list holds has no place in the order of PL-1.
         "T1?: w(x,5) a(y,1) ; T2: a(y,2)  T3?: w(x,5) a(z,1) ; T4: a(z,2)  T5: r(x,5) r(y,[2]) r(z,[2])",
+        // A proof says why a range read is not from a transaction that cannot have committed.
+        "T1?: i(y,1) range(y,y,{y=99})  T3: range(y,y,{y=1}) w(y,1)  T2: w(z,1) w(y,1)  T4: r(y,1) r(z,0)",
+        // An order for PL-2.99 does not say whom range reads are from, in a world of open lists either.
+        "T4?: a(z,3) i(y,1)  T2: a(z,3)  T3: r(z,[3]) range(y,y,{y=0})",
         // What saturation excluded is excluded in every case of a proof.
         "T1: w(z,1) ; T3: r(z,0)  T2: w(z,2) w(z,0) ; T5: w(z,0) r(y,0)  T4: w(z,1) w(y,1) w(z,2) ; T6: r(z,0)",
     ] {

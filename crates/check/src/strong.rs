@@ -1,7 +1,7 @@
 //! Strong levels, and weak ones where values repeat: saturate, linearise, and only then search.
 //!
 //! ```text
-//! problem ──> saturate ──> linearise, memo ──> search ──> holds: an order of events, or of commits and sources
+//! problem ──> saturate ──> linearise ──> search, memo ──> holds: an order of events, or of commits and sources
 //!             │ cycle      on values           │ unsat
 //!             └────────> refute <──────────────┘        ──> violated: a proof by cases, each of which ends in a cycle
 //! ```

@@ -16,7 +16,7 @@ use super::others::{self, Patience};
 use super::problem::Problem;
 use super::refute::Prover;
 use super::saturate::{self, Known, Outcome};
-use super::{Answer, Scenario, Violation, linearise, memo, ranges, search, visible, witness};
+use super::{Answer, Scenario, Violation, linearise, ranges, search, visible, witness};
 use crate::certificate::{Limit, Proof, Witness};
 use crate::resolve::Resolved;
 use crate::semantics::Semantics;
@@ -236,13 +236,6 @@ impl Search<'_> {
     fn run(self, original: &Problem<'_>, level: Level, watch: &dyn Watch) -> Answer {
         let Search { problem, events, known, order } = &self;
         let stage = |name, figures| watch.stage(level, &Stage { name, figures });
-        let (schedule, states) = memo::search(problem, events, &known.edges, watch);
-        if states > 0 {
-            stage("memo", vec![("states", states as u64), ("found", schedule.is_some().into())]);
-        }
-        if let Some(order) = schedule {
-            return Answer::Holds(witness::of_events(problem, events, &order, |_| false));
-        }
         let axioms = if events.rules.says_sources() {
             let (found, figures) = search::search(problem, events, &known.edges, order.clone(), watch);
             stage("search", figures);

@@ -15,7 +15,7 @@
 
 use std::hash::BuildHasher;
 
-use isoscope_history::{Key, Txn, Value};
+use isoscope_history::{Key, Value};
 use isoscope_order::Graph;
 use rustc_hash::{FxBuildHasher, FxHashSet};
 
@@ -29,25 +29,25 @@ const MOST_LOOKS: u64 = 1 << 23;
 /// and begins again after this many.
 const LOOKS_AT_A_TIME: u64 = 1 << 18;
 
-/// A schedule of all events that explains every read, if one is found, and the number of states looked at. The levels must have
-/// sessions, for these are the chains that a state counts.
+/// Whether the search may help. A state counts how far the sessions have come, so the level must have sessions. Without values that
+/// repeat, few schedules lead to the same state. The versions of lists do not repeat.
+pub(super) fn applies(problem: &Problem<'_>, events: &Events) -> bool {
+    let history = problem.history;
+    events.rules.sessions
+        && events.rules.says_sources()
+        && !problem.open.is_empty()
+        && !history.has_lists()
+        && !history.txns().any(|txn| problem.is_optional(txn.0))
+}
+
+/// A schedule of all events that explains every read, if one is found, and the number of states entered.
 pub(super) fn search(
     problem: &Problem<'_>,
     events: &Events,
     edges: &[(u32, u32)],
     watch: &dyn Watch,
 ) -> (Option<Vec<u32>>, usize) {
-    let history = problem.history;
-    let is_optional = |txn: Txn| problem.is_optional(txn.0);
-    // Without values that repeat, a state is met by few schedules. The versions of lists do not repeat.
-    let applies = events.rules.sessions
-        && events.rules.says_sources()
-        && !problem.open.is_empty()
-        && !history.has_lists()
-        && !history.txns().any(is_optional);
-    if !applies {
-        return (None, 0);
-    }
+    debug_assert!(applies(problem, events));
     let turnstile = Turnstile::new(watch);
     let mut run = Run::new(problem, events, edges);
     let mut attempt = 0;

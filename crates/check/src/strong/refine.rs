@@ -21,11 +21,19 @@ pub(super) trait Replay<'a> {
     /// not replayed to the end and nothing broken was found.
     fn replay(&mut self, order: &[u32]) -> Result<bool, Limit>;
 
+    /// Another way to find an order, tried once if the solver has met [`FIRST_CONFLICTS`].
+    fn alternative(&mut self, _watch: &dyn Watch) -> Option<Vec<u32>> {
+        None
+    }
+
     /// The literals to assume.
     fn assumptions(&self) -> Vec<Lit> {
         Vec::new()
     }
 }
+
+/// The solver decides most histories with fewer conflicts than this.
+const FIRST_CONFLICTS: u64 = 1_000;
 
 /// The result of a refinement loop.
 pub(super) enum Refined {
@@ -42,7 +50,7 @@ pub(super) fn refine<'a>(
     mut order: Vec<u32>,
     watch: &dyn Watch,
 ) -> (Refined, Vec<(&'static str, u64)>) {
-    let mut rounds = 0;
+    let (mut rounds, mut is_alone) = (0, true);
     let refined = loop {
         rounds += 1;
         if rounds > 1 || search.replays_first() {
@@ -52,17 +60,16 @@ pub(super) fn refine<'a>(
                 Err(limit) => break Refined::Stopped(limit),
             }
         }
-        let assumptions = search.assumptions();
-        let mut limit = None;
-        let mut stop = || {
-            limit = watch.limit();
-            limit.is_some()
-        };
-        let encoder = search.encoder();
-        let outcome = encoder.solver.solve_within(&assumptions, Budget::stopped_by(&mut stop));
-        encoder.solved = true;
+        let (mut outcome, mut limit) = solve(search, is_alone, watch);
+        if outcome == Outcome::Stopped && limit.is_none() {
+            is_alone = false;
+            if let Some(order) = search.alternative(watch) {
+                break Refined::Order(order);
+            }
+            (outcome, limit) = solve(search, is_alone, watch);
+        }
         match outcome {
-            Outcome::Sat => order = encoder.solver.order(),
+            Outcome::Sat => order = search.encoder().solver.order(),
             Outcome::Unsat => break Refined::Unsat,
             Outcome::Stopped => break Refined::Stopped(limit.unwrap_or(Limit::Time)),
         }
@@ -76,4 +83,23 @@ pub(super) fn refine<'a>(
         ("cycles", figures.lemmas),
     ];
     (refined, figures)
+}
+
+/// Runs the solver until it has an answer, a limit is reached or, as long as no alternative was tried, it has met
+/// [`FIRST_CONFLICTS`] in all.
+fn solve<'a>(search: &mut impl Replay<'a>, is_alone: bool, watch: &dyn Watch) -> (Outcome, Option<Limit>) {
+    let assumptions = search.assumptions();
+    let encoder = search.encoder();
+    let mut limit = None;
+    let mut stop = || {
+        limit = watch.limit();
+        limit.is_some()
+    };
+    let mut budget = Budget::stopped_by(&mut stop);
+    if is_alone {
+        budget = budget.with_conflicts(FIRST_CONFLICTS.saturating_sub(encoder.solver.figures().conflicts));
+    }
+    let outcome = encoder.solver.solve_within(&assumptions, budget);
+    encoder.solved = outcome != Outcome::Stopped;
+    (outcome, limit)
 }

@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use super::constraint::Constraint;
 use super::encode::Encoder;
 use super::events::{Events, Rules};
+use super::memo;
 use super::problem::{INITIAL, OPEN, Problem};
 use super::refine::{Refined, Replay, refine};
 use super::sources::Sources;
@@ -44,9 +45,12 @@ pub(crate) fn search(
         place: vec![0; events.nodes as usize],
         events,
         broken: Vec::new(),
+        edges,
+        states: 0,
     };
     search.encoder.add_optional(events);
-    let (refined, figures) = refine(&mut search, order, watch);
+    let (refined, mut figures) = refine(&mut search, order, watch);
+    figures.extend((search.states > 0).then_some(("states", search.states as u64)));
     let found = match refined {
         Refined::Order(order) => {
             let txns = 0..problem.history.txn_count() as u32;
@@ -67,6 +71,10 @@ struct Search<'a> {
     events: &'a Events,
     /// All constraints that became clauses.
     broken: Vec<Constraint>,
+    /// What is known of the order from the start.
+    edges: &'a [(u32, u32)],
+    /// How many states the memoised search entered.
+    states: usize,
 }
 
 impl<'a> Replay<'a> for Search<'a> {
@@ -77,6 +85,15 @@ impl<'a> Replay<'a> for Search<'a> {
     /// The solver must say first which optional transactions took effect.
     fn replays_first(&self) -> bool {
         self.encoder.is_certain()
+    }
+
+    fn alternative(&mut self, watch: &dyn Watch) -> Option<Vec<u32>> {
+        if !memo::applies(self.problem, self.events) {
+            return None;
+        }
+        let (order, states) = memo::search(self.problem, self.events, self.edges, watch);
+        self.states = states;
+        order
     }
 
     fn replay(&mut self, order: &[u32]) -> Result<bool, Limit> {

@@ -18,9 +18,9 @@ use isoscope_order::Graph;
 use rustc_hash::FxHashMap;
 
 use super::events::{Clocked, Events};
-use super::problem::{INITIAL, OPEN, Problem};
+use super::problem::Problem;
 use super::reach::topological_order;
-use super::sources::Sources;
+use super::sources::{Source, Sources};
 use crate::certificate::Limit;
 use crate::watch::{Turnstile, Watch};
 
@@ -71,7 +71,7 @@ struct Run<'a> {
     waiting: Vec<u32>,
     rank: Vec<u64>,
     /// The version of each key.
-    current: Vec<u32>,
+    current: Vec<Source>,
     /// For each version that is read, by its place among the writers of all keys, then the initial ones by key: readers
     /// that have not begun.
     needed: Vec<u32>,
@@ -106,7 +106,7 @@ impl<'a> Run<'a> {
             successors: Graph::from_edges(events.nodes as usize, edges),
             waiting,
             rank: ranks(history, events, edges),
-            current: vec![INITIAL; history.key_count()],
+            current: vec![Source::INITIAL; history.key_count()],
             needed: vec![0; history.writer_count() + history.key_count()],
             active: vec![NOBODY; history.key_count()],
             sources: problem.open.iter().map(|open| (open.read, &open.sources)).collect(),
@@ -119,7 +119,7 @@ impl<'a> Run<'a> {
             done: vec![false; events.nodes as usize],
         };
         for read in problem.reads.iter().filter(|read| problem.is_present(read.txn)) {
-            if read.source == OPEN {
+            if read.source == Source::OPEN {
                 let value = history.op(read.op).value;
                 run.wanted.entry((read.key, value)).or_default().readers += 1;
             } else {
@@ -144,11 +144,9 @@ impl<'a> Run<'a> {
         run
     }
 
-    fn slot(&self, key: Key, source: u32) -> usize {
+    fn slot(&self, key: Key, source: Source) -> usize {
         let history = self.problem.history;
-        if source == INITIAL {
-            return history.writer_count() + key.index();
-        }
+        let Some(source) = source.txn() else { return history.writer_count() + key.index() };
         let place = history.writers(key).partition_point(|writer| writer.0 < source);
         history.writer_range(key).start + place
     }
@@ -222,7 +220,9 @@ impl<'a> Run<'a> {
             let read = &self.problem.reads[i];
             let current = self.current[read.key.index()];
             let found = match read.source {
-                OPEN => self.sources.get(&(i as u32)).is_some_and(|sources| sources.contains(current)),
+                Source::OPEN => {
+                    self.sources.get(&(i as u32)).is_some_and(|sources| sources.contains(current))
+                }
                 source => current == source,
             };
             if !found {
@@ -245,7 +245,7 @@ impl<'a> Run<'a> {
         let mut moment = Moment::Good;
         for (key, value) in self.problem.writes_of(txn) {
             let current = self.current[key.index()];
-            let own = |wanted: &dyn Fn(u32) -> bool| {
+            let own = |wanted: &dyn Fn(Source) -> bool| {
                 let reads = self.problem.reads_of(txn);
                 let own =
                     |i: &usize| self.problem.reads[*i].key == key && wanted(self.problem.reads[*i].source);
@@ -258,13 +258,13 @@ impl<'a> Run<'a> {
             if self.wanted.is_empty() {
                 continue;
             }
-            let held = if current == INITIAL { history.initial(key) } else { self.value(current, key) };
+            let held = current.txn().map_or_else(|| history.initial(key), |txn| self.value(txn, key));
             if held == value {
                 continue;
             }
             if let Some(wanted) = self.wanted.get(&(key, held))
                 && wanted.readers > 0
-                && wanted.readers > own(&|source| source == OPEN)
+                && wanted.readers > own(&|source| source == Source::OPEN)
             {
                 if wanted.writers == 0 {
                     return Moment::Blocked(key);
@@ -307,7 +307,7 @@ impl<'a> Run<'a> {
         let history = self.problem.history;
         for i in self.problem.reads_of(txn) {
             let read = self.problem.reads[i];
-            if read.source == OPEN {
+            if read.source == Source::OPEN {
                 if let Some(wanted) = self.wanted.get_mut(&(read.key, history.op(read.op).value)) {
                     wanted.readers -= 1;
                     if wanted.readers == 0 {
@@ -332,7 +332,7 @@ impl<'a> Run<'a> {
 
     fn commit(&mut self, txn: u32) {
         for (key, value) in self.problem.writes_of(txn) {
-            self.current[key.index()] = txn;
+            self.current[key.index()] = Source::of(txn);
             self.active[key.index()] = NOBODY;
             if let Some(wanted) = self.wanted.get_mut(&(key, value)) {
                 wanted.writers -= 1;

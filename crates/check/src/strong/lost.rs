@@ -10,8 +10,9 @@ use isoscope_history::{Key, Txn};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::events::Rules;
-use super::problem::{INITIAL, OPEN, Problem};
+use super::problem::Problem;
 use super::refute::{By, Hop, Prover, Tree};
+use super::sources::Source;
 use crate::certificate::{Node, Proof};
 use crate::semantics::Sight;
 
@@ -26,12 +27,12 @@ pub(super) struct Lost {
 impl Lost {
     /// Looks for them, where the level forbids them.
     pub(super) fn find(problem: &Problem<'_>, rules: Rules) -> Lost {
-        let mut by_version: FxHashMap<(Key, u32), Vec<u32>> = FxHashMap::default();
+        let mut by_version: FxHashMap<(Key, Source), Vec<u32>> = FxHashMap::default();
         if rules.conflicts {
             for (read, i) in problem.reads.iter().zip(0..) {
                 // Cursors are on single keys.
                 let spared = rules.sight == Sight::Cursor && problem.history.op(read.op).in_range;
-                if read.source == OPEN || spared || !overwrites(problem, i) {
+                if read.source == Source::OPEN || spared || !overwrites(problem, i) {
                     continue;
                 }
                 let group = by_version.entry((read.key, read.source)).or_default();
@@ -104,14 +105,14 @@ fn tree(prover: &Prover<'_>, one: u32, other: u32) -> Tree {
 /// to have missed it needs no such thing.
 fn older(prover: &Prover<'_>, read: u32, missing: u32, then: Tree) -> Tree {
     let read = prover.problem.reads[read as usize];
-    if read.source == INITIAL || prover.is_plainly_missed(missing, read.txn) {
+    let Some(source) = read.source.txn().filter(|_| !prover.is_plainly_missed(missing, read.txn)) else {
         return then;
-    }
+    };
     let rules = prover.events.rules;
-    let path = prover.path(rules.overwrite(read.source), rules.commit(read.txn), 0, &|_| true);
+    let path = prover.path(rules.overwrite(source), rules.commit(read.txn), 0, &|_| true);
     let mut cycle = path.unwrap_or_default();
-    let (from, to) = (rules.commit(read.txn), rules.overwrite(read.source));
+    let (from, to) = (rules.commit(read.txn), rules.overwrite(source));
     cycle.push(Hop { from, to, by: By::Order(read.key) });
-    let (first, second) = (read.txn, read.source);
+    let (first, second) = (read.txn, source);
     Tree::Versions { key: read.key, first, second, cases: Box::new([Tree::Cycle(cycle), then]) }
 }

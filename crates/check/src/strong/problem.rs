@@ -10,15 +10,10 @@ use std::sync::Arc;
 use isoscope_history::{History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::sources::Sources;
+use super::sources::{Source, Sources};
 use crate::certificate::Limit;
 use crate::resolve::{Link, Resolved};
 use crate::watch::{Watch, go_on};
-
-/// The initial state as the source of a read.
-pub(crate) const INITIAL: u32 = u32::MAX;
-/// A read whose source is not known yet.
-pub(crate) const OPEN: u32 = u32::MAX - 1;
 
 /// So many reads are looked at for whether one repeats another.
 const MOST_COMPARED: usize = 64;
@@ -29,8 +24,7 @@ pub(crate) struct Read {
     pub(crate) op: Op,
     pub(crate) key: Key,
     pub(crate) txn: u32,
-    /// The transaction it reads from, [`INITIAL`] or [`OPEN`].
-    pub(crate) source: u32,
+    pub(crate) source: Source,
 }
 
 /// An open read, and its possible sources.
@@ -41,10 +35,10 @@ pub(crate) struct Open {
 }
 
 /// By key and value, who wrote it.
-type Shared = FxHashMap<(Key, Value), Arc<[u32]>>;
+type Shared = FxHashMap<(Key, Value), Arc<[Source]>>;
 
 /// By transaction, a read of it that nobody can explain, and who wrote what it returned.
-type Broken = FxHashMap<u32, (Op, Vec<u32>)>;
+type Broken = FxHashMap<u32, (Op, Vec<Source>)>;
 
 /// See the module.
 #[derive(Clone)]
@@ -124,7 +118,7 @@ impl<'a> Problem<'a> {
                         go_on(watch)?;
                         problem.push(txn, op, sources_of(txn, op));
                     } else {
-                        let source = link.txn().map_or(INITIAL, |writer| writer.0);
+                        let source = link.txn().map_or(Source::INITIAL, |writer| Source::of(writer.0));
                         problem.reads.push(Read { op, key: history.key_of(op), txn: txn.0, source });
                     }
                 }
@@ -149,7 +143,8 @@ impl<'a> Problem<'a> {
         if !self.reads.iter().any(in_range) {
             return self;
         }
-        let is_known = |read: &&Read| in_range(read) && read.source < OPEN && self.is_present(read.txn);
+        let is_known =
+            |read: &&Read| in_range(read) && read.source.txn().is_some() && self.is_present(read.txn);
         self.ranged = self.reads.iter().filter(is_known).copied().collect();
         let mut place = vec![u32::MAX; self.reads.len()];
         let mut kept: Vec<Read> = Vec::new();
@@ -164,7 +159,8 @@ impl<'a> Problem<'a> {
         starts.push(kept.len() as u32);
         let op = |open: &Open| self.reads[open.read as usize].op;
         let ranged = self.open.iter().filter(|open| place[open.read as usize] == u32::MAX);
-        let is_optional = |read: &&Read| in_range(read) && read.source != OPEN && !self.is_present(read.txn);
+        let is_optional =
+            |read: &&Read| in_range(read) && read.source != Source::OPEN && !self.is_present(read.txn);
         let alone = |read: &Read| (read.op, Sources::new([read.source].into(), read.txn));
         let optional = self.reads.iter().filter(is_optional).map(alone);
         self.open_ranged = ranged.map(|open| (op(open), open.sources.clone())).chain(optional).collect();
@@ -194,7 +190,8 @@ impl<'a> Problem<'a> {
             optional: self.optional.clone(),
             broken: self.broken.clone(),
         };
-        let is_left_out = |read: &Read| left_out.contains(&read.txn) || left_out.contains(&read.source);
+        let names = |source: Source| source.txn().is_some_and(|txn| left_out.contains(&txn));
+        let is_left_out = |read: &Read| left_out.contains(&read.txn) || names(read.source);
         rest.ranged.retain(|read| !is_left_out(read));
         for txn in 0..self.history.txn_count() as u32 {
             rest.starts.push(rest.reads.len() as u32);
@@ -208,10 +205,10 @@ impl<'a> Problem<'a> {
                 let open = open.remove(&(i as u32));
                 let loses = match open {
                     Some(Open { sources, .. }) if sources.len() > left_out.len() => {
-                        left_out.iter().any(|&txn| sources.contains(txn))
+                        left_out.iter().any(|&txn| sources.contains(Source::of(txn)))
                     }
-                    Some(Open { sources, .. }) => sources.iter().any(|source| left_out.contains(&source)),
-                    None => left_out.contains(&self.reads[i].source),
+                    Some(Open { sources, .. }) => sources.iter().any(names),
+                    None => names(self.reads[i].source),
                 };
                 if loses {
                     continue;
@@ -244,8 +241,10 @@ impl<'a> Problem<'a> {
         let key = self.history.key_of(op);
         // That an optional transaction is there is for the search to find out.
         let single = sources.iter().next().filter(|_| sources.len() == 1);
-        let source = single.filter(|&source| source == INITIAL || self.is_present(source)).unwrap_or(OPEN);
-        if source == OPEN {
+        let source = single
+            .filter(|source| source.txn().is_none_or(|txn| self.is_present(txn)))
+            .unwrap_or(Source::OPEN);
+        if source == Source::OPEN {
             self.open.push(Open { read: self.reads.len() as u32, sources });
         }
         self.reads.push(Read { op, key, txn: txn.0, source });
@@ -287,7 +286,7 @@ impl<'a> Problem<'a> {
     /// Whether an open read may be from an optional transaction.
     pub(crate) fn is_uncertain(&self, open: &Open) -> bool {
         !self.optional.is_empty()
-            && open.sources.iter().any(|source| source != INITIAL && !self.is_present(source))
+            && open.sources.iter().any(|source| source.txn().is_some_and(|txn| !self.is_present(txn)))
     }
 
     /// The keys a transaction writes, each with its final value.
@@ -358,16 +357,16 @@ impl Writes {
     }
 
     /// The possible sources of a read, among transactions that count.
-    fn sources(&self, history: &History, reader: Txn, read: Op, counts: &dyn Fn(Txn) -> bool) -> Vec<u32> {
+    fn sources(&self, history: &History, reader: Txn, read: Op, counts: &dyn Fn(Txn) -> bool) -> Vec<Source> {
         let OpView { key, value, .. } = history.op(read);
         self.of(history, key, value, &|txn| txn != reader && counts(txn))
     }
 
     /// Who of those that count wrote a value of a key, the initial state included.
-    fn of(&self, history: &History, key: Key, value: Value, counts: &dyn Fn(Txn) -> bool) -> Vec<u32> {
-        let initial = history.is_initial(key, value).then_some(INITIAL);
+    fn of(&self, history: &History, key: Key, value: Value, counts: &dyn Fn(Txn) -> bool) -> Vec<Source> {
+        let initial = history.is_initial(key, value).then_some(Source::INITIAL);
         let writers = self.by_value.get(&(key, value)).into_iter().flatten().copied();
-        initial.into_iter().chain(writers.filter(|&txn| counts(Txn(txn)))).collect()
+        initial.into_iter().chain(writers.filter(|&txn| counts(Txn(txn))).map(Source::of)).collect()
     }
 
     /// The transactions of unknown outcome that somebody may have read from, and those that nobody can have read from.

@@ -12,7 +12,8 @@ use isoscope_history::{History, OpKind, Txn};
 
 use super::events::{Clocked, is_certain};
 use super::facts::{Facts, is_known, slot_of};
-use super::problem::{INITIAL, Problem};
+use super::problem::Problem;
+use super::sources::Source;
 use crate::certificate::{Edge, Node, Why};
 
 /// A stale read as a cycle of two steps.
@@ -85,7 +86,7 @@ impl Below {
         for &version in order.iter().rev() {
             let (writer, parent) = (versions.writer[version as usize], versions.parent[version as usize]);
             if let Some(&above) = first.get(parent as usize) {
-                let own = returned(facts.problem, clock, writer);
+                let own = writer.txn().map_or(NEVER, |txn| returned(facts.problem, clock, txn));
                 first[parent as usize] = above.min(own).min(first[version as usize]);
             }
         }
@@ -116,10 +117,8 @@ impl Later {
     }
 
     /// Who of those that were invoked after a writer had returned returned first.
-    fn first(&self, problem: &Problem<'_>, clock: &Clocked<'_>, key: usize, source: u32) -> Return {
-        if source == INITIAL {
-            return NEVER;
-        }
+    fn first(&self, problem: &Problem<'_>, clock: &Clocked<'_>, key: usize, source: Source) -> Return {
+        let Some(source) = source.txn() else { return NEVER };
         let (end, _) = returned(problem, clock, source);
         let after = self.0[key].partition_point(|&(start, _)| start <= end);
         self.0[key].get(after).map_or(NEVER, |&(_, first)| first)

@@ -18,8 +18,9 @@
 use isoscope_history::{History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::certificate::Node;
+use crate::certificate::{Limit, Node};
 use crate::resolve::Resolved;
+use crate::watch::{Turnstile, Watch, go_on};
 
 /// What is known of cut isolation.
 pub(crate) enum Cut {
@@ -70,7 +71,8 @@ enum Failure {
 }
 
 /// Decides cut isolation.
-pub(crate) fn decide(history: &History, resolved: &Resolved) -> Cut {
+pub(crate) fn decide(history: &History, resolved: &Resolved, watch: &dyn Watch) -> Result<Cut, Limit> {
+    go_on(watch)?;
     let writers = writers(history);
     let mut search = Search {
         history,
@@ -82,17 +84,17 @@ pub(crate) fn decide(history: &History, resolved: &Resolved) -> Cut {
     };
     let (free, first) = search.free_writers();
     if let Some(first) = first.filter(|_| free.len() > MOST_FREE) {
-        return Cut::Open(first);
+        return Ok(Cut::Open(first));
     }
     let mut violated = Cut::Holds;
     // Where none is absent, every failure leads to two reads that differ.
     for absent in (0..1u32 << free.len()).rev() {
         let is_absent = |i: &usize| absent & (1 << i) != 0;
         search.absent = (0..free.len()).filter(is_absent).map(|i| free[i]).collect();
-        let Some(failure) = search.refute() else { return Cut::Holds };
+        let Some(failure) = search.refute(watch)? else { return Ok(Cut::Holds) };
         violated = search.violated(failure);
     }
-    violated
+    Ok(violated)
 }
 
 fn writers(history: &History) -> FxHashMap<(Key, Value), Writers> {
@@ -111,14 +113,19 @@ fn writers(history: &History) -> FxHashMap<(Key, Value), Writers> {
 
 impl Search<'_> {
     /// Why a committed transaction cannot have taken effect, if there is one.
-    fn refute(&mut self) -> Option<Failure> {
+    fn refute(&mut self, watch: &dyn Watch) -> Result<Option<Failure>, Limit> {
         let history = self.history;
+        let turnstile = Turnstile::new(watch);
         let may_be = |txn: Txn| history.outcome(txn) != Outcome::Aborted && !self.absent.contains(&txn);
         self.live = history.txns().map(may_be).collect();
         self.failed.clear();
         let mut changed = true;
         while std::mem::take(&mut changed) {
+            go_on(watch)?;
             for txn in history.txns() {
+                if !turnstile.step() {
+                    go_on(watch)?;
+                }
                 match self.failure(txn).filter(|_| self.live[txn.index()]) {
                     None => {}
                     Some(failure) if history.outcome(txn) == Outcome::Unknown => {
@@ -126,11 +133,11 @@ impl Search<'_> {
                         self.failed.insert(txn, (self.failed.len(), failure));
                         changed = true;
                     }
-                    failure => return failure,
+                    failure => return Ok(failure),
                 }
             }
         }
-        None
+        Ok(None)
     }
 
     /// The writers of reads that count only if they took effect, and the first such read.

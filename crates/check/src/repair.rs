@@ -23,22 +23,27 @@ use rustc_hash::FxHashMap;
 use crate::resolve::{Link, Resolved};
 use crate::schedule::{Schedule, UNPLACED};
 use crate::stale::{BATCH, Stale, touch};
+use crate::watch::{Turnstile, Watch};
 
 /// Makes an order respect more edges (reversed: from a transaction to those that must come before it), and
-/// returns the reads an axiom must be asked about again. `None` when no order does.
+/// returns the reads an axiom must be asked about again. `None` when no order does, or when a limit is reached.
 pub(crate) fn repair(
     history: &History,
     resolved: &Resolved,
     forced: &Graph,
     schedule: &mut Schedule,
+    watch: &dyn Watch,
 ) -> Option<Vec<Stale>> {
+    if watch.limit().is_some() {
+        return None;
+    }
     let Schedule { order, place } = schedule;
     let stretches = stretches(forced, place)?;
     let old: Vec<u32> = place.iter().copied().chain([UNPLACED]).collect();
     let overtaken: Option<Vec<Vec<(Txn, Key)>>> = split(order, &stretches)
         .into_par_iter()
         .map_init(
-            || Mender::new(history, resolved, forced, &old),
+            || Mender::new(history, resolved, forced, &old, watch),
             |mender, (first, stretch)| mender.mend(first, stretch),
         )
         .collect();
@@ -105,10 +110,17 @@ struct Mender<'a> {
     overtaken: Vec<(Txn, Key)>,
     /// Those to be taken next, the last first.
     todo: Vec<u32>,
+    turnstile: Turnstile<'a>,
 }
 
 impl<'a> Mender<'a> {
-    fn new(history: &'a History, resolved: &'a Resolved, forced: &'a Graph, old: &'a [u32]) -> Self {
+    fn new(
+        history: &'a History,
+        resolved: &'a Resolved,
+        forced: &'a Graph,
+        old: &'a [u32],
+        watch: &'a dyn Watch,
+    ) -> Self {
         Mender {
             history,
             resolved,
@@ -121,6 +133,7 @@ impl<'a> Mender<'a> {
             late: vec![0; history.key_count()],
             overtaken: Vec::new(),
             todo: Vec::new(),
+            turnstile: Turnstile::new(watch),
         }
     }
 
@@ -132,6 +145,9 @@ impl<'a> Mender<'a> {
         self.come.resize(stretch.len(), false);
         self.order.clear();
         for batch in stretch.chunks(BATCH) {
+            if !self.turnstile.step() {
+                return None;
+            }
             touch(self.history, self.resolved, batch);
             for &txn in batch {
                 self.take(txn);
@@ -270,6 +286,7 @@ mod tests {
 
     use super::*;
     use crate::schedule::schedule;
+    use crate::watch::NoLimits;
 
     /// What must come before what: sessions, reads, and edges beyond.
     fn predecessors(history: &History, resolved: &Resolved, forced: &[(u32, u32)]) -> Graph {
@@ -314,7 +331,7 @@ mod tests {
                 let forced = Graph::from_edges(history.txn_count(), &known);
                 let before = order.place.clone();
                 several += usize::from(stretches(&forced, &before).unwrap().len() > 1);
-                let Some(asked) = repair(&history, &resolved, &forced, &mut order) else {
+                let Some(asked) = repair(&history, &resolved, &forced, &mut order, &NoLimits) else {
                     assert!(cyclic, "seed {seed}");
                     refused += 1;
                     break;

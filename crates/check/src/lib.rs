@@ -32,6 +32,7 @@ mod checker;
 mod cut;
 mod cycles;
 mod decide;
+pub mod events;
 mod findings;
 mod options;
 mod plain;

@@ -435,7 +435,7 @@ impl<'p, 'a> Cases<'p, 'a> {
             if let Some(cycle) = self.closed(assumed, missed) {
                 return Outcome::Contradiction(cycle);
             }
-            if !rules.misses_of(problem, txn) {
+            if !rules.misses_of(problem.history, txn) {
                 return Outcome::Open(false);
             }
             assumed.missed.insert((read, writer));

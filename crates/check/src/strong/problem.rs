@@ -10,8 +10,9 @@ use std::sync::Arc;
 use isoscope_history::{History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::broken;
 use super::sources::{Source, Sources};
-use crate::certificate::Limit;
+use crate::certificate::{Limit, Node};
 use crate::resolve::{Link, Resolved};
 use crate::watch::{Watch, go_on};
 
@@ -70,6 +71,25 @@ pub(crate) fn optional_lists(history: &History, resolved: &Resolved) -> Vec<Txn>
     let (optional, _) = Writes::new(history, resolved).optional(history, resolved);
     let lists = |txn: Txn| history.ops_of(txn).any(|op| matches!(op.kind, OpKind::Append | OpKind::ReadList));
     history.txns().filter(|&txn| optional.get(txn.index()) == Some(&true) && lists(txn)).collect()
+}
+
+/// For each external read of a transaction that certainly took effect, its possible writers.
+pub(crate) fn possible_writers(
+    history: &History,
+    resolved: &Resolved,
+    watch: &dyn Watch,
+) -> Result<Vec<(Op, Vec<Node>)>, Limit> {
+    let problem = Problem::new(history, resolved, true, watch)?;
+    let open: FxHashMap<u32, &Sources> = problem.open.iter().map(|open| (open.read, &open.sources)).collect();
+    let reads = problem.reads.iter().zip(0..).filter(|(read, _)| problem.is_present(read.txn));
+    let writers = |(read, i): (&Read, u32)| {
+        let writers = match open.get(&i) {
+            Some(sources) => sources.iter().map(broken::node).collect(),
+            None => vec![broken::node(read.source)],
+        };
+        (read.op, writers)
+    };
+    Ok(reads.map(writers).collect())
 }
 
 impl<'a> Problem<'a> {

@@ -344,7 +344,7 @@ impl<'a> Prover<'a> {
     fn is_edge(&self, step: usize) -> bool {
         match self.known.steps[step].rule {
             Rule::Misses { read, .. } => {
-                self.events.rules.misses_of(self.problem, self.problem.reads[read as usize].txn)
+                self.events.rules.misses_of(self.problem.history, self.problem.reads[read as usize].txn)
             }
             _ => true,
         }

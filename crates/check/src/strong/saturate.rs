@@ -469,7 +469,7 @@ impl<'a> Round<'a> {
             for &writer in after.iter().filter(|&&writer| writer != reader) {
                 let (from, to) = (begin, rules.commit(writer));
                 // Where this is no edge, it still closes a cycle if the reader has seen what it cannot have missed.
-                let is_edge = rules.misses_of(self.problem, reader);
+                let is_edge = rules.misses_of(self.problem.history, reader);
                 let counts = is_edge || source == Source::INITIAL && self.precedes(to, from);
                 if counts && !self.precedes(from, to) {
                     found.push(Step { from, to, rule: Rule::Misses { read, writer }, round });

@@ -1,19 +1,19 @@
-//! Cut isolation where it depends on who took effect, or on who appended what: all reads of a key by one transaction that do
-//! not return its own writes are of one other transaction.
+//! Cut isolation where it depends on which transactions took effect, or on which append an element is: all reads of a key by one
+//! transaction that do not return its own writes are from one other transaction.
 //!
-//! Whom a read may be from (its *origins*): who finally wrote its value, or where nobody did, who wrote it at all; of a list, who
-//! appended the last element that is not the reader's. Two lists of different lengths end with two appends, as far as there
-//! are two, so one transaction is the origin of both only when it made both. A read that somebody can explain is
-//! explained: one of its origins took effect, and of a list as many who appended an element as it holds.
+//! The *origins* of a read are its possible writers: the transactions that finally wrote its value, or if there are none, those that wrote
+//! it at all; of a list, those that appended the last element that is not the reader's. Two lists of different lengths end with
+//! two appends if the element was appended twice, so one transaction is the origin of both only if it made both appends. A read that
+//! has an explanation must be explained: one of its origins took effect, and a list needs as many appends of an element as it holds.
 //!
-//! The transactions that may have taken effect are the greatest set in which every one has its reads explained and its reads of
-//! each key of one other: beginning with all, whoever fails is left out, and with it what only it explained. Fewer
-//! transactions never explain more, so whoever fails in the end fails whoever took effect.
+//! The transactions that may have taken effect are the greatest set in which each has its reads explained, and its reads of each
+//! key from one other. The algorithm starts with all transactions and removes those that fail, and with them what only they
+//! explained. Fewer transactions never explain more, so a transaction that is removed cannot have taken effect.
 //!
-//! In one corner this is not so: a wrong read that need not be explained (of a key that its transaction had written, or of a
-//! value that its writer overwrote) counts only if its writer took effect. So each set of such writers of unknown
-//! outcome is tried as absent: the others count, as far as they are not refuted, and where they are refuted, that is the case
-//! in which they are absent too. There are at most [`MOST_FREE`] of them, or the answer is left open.
+//! One case differs: a wrong read that need not be explained (of a key that its transaction had written, or of a value that its
+//! writer overwrote) counts only if its writer took effect. So each set of such writers of unknown outcome is tried as absent. The
+//! others count as long as they are not refuted; if they are, that is the case in which they are absent too. If there are more than
+//! [`MOST_FREE`] of them, the answer stays open.
 
 use isoscope_history::{History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -44,7 +44,7 @@ struct Read {
     list: Option<(usize, Value)>,
 }
 
-/// Who wrote a value to a key.
+/// The writers of a value of a key.
 #[derive(Default)]
 struct Writers {
     finally: Vec<Txn>,
@@ -57,7 +57,7 @@ struct Search<'a> {
     writers: FxHashMap<(Key, Value), Writers>,
     /// Those that may have taken effect.
     live: Vec<bool>,
-    /// Those supposed to be absent, among the writers of reads that need not be explained.
+    /// Those assumed to be absent, among the writers of reads that need not be explained.
     absent: FxHashSet<Txn>,
     /// Why the others cannot, and how many were left out before.
     failed: FxHashMap<Txn, (usize, Failure)>,
@@ -66,7 +66,7 @@ struct Search<'a> {
 #[derive(Clone, Copy)]
 enum Failure {
     Pair(Op, Op),
-    /// Nobody explains this read of a key and value.
+    /// This read of a key and value has no explanation.
     Unexplained(Key, Value),
 }
 
@@ -215,7 +215,7 @@ impl Search<'_> {
         matches!(node, Node::Txn(txn) if self.live[txn.index()]) || node == Node::Initial
     }
 
-    /// Whether it depends on who took effect if a read counts.
+    /// Whether it depends on outcomes if a read counts.
     fn is_free(&self, read: &Read) -> bool {
         let certain = |node: &Node| match *node {
             Node::Initial => true,
@@ -302,7 +302,7 @@ impl Search<'_> {
         })
     }
 
-    /// What to show: two reads of one who cannot have taken effect.
+    /// What to show: two reads of a transaction that cannot have taken effect.
     fn violated(&self, mut failure: Failure) -> Cut {
         loop {
             let (key, value) = match failure {

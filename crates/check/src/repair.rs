@@ -1,17 +1,16 @@
-//! Mending a commit order: when more edges become known, transactions that came too early are moved back, and
-//! everything else stays where it is.
+//! Repairing a commit order: when more edges become known, transactions that are too early move back, and all others keep their
+//! order.
 //!
-//! An edge that the order does not respect leads from a place to an earlier one; both, and all between them, are a
-//! stretch, and stretches that overlap are one. Each is mended by itself, and several at once. It is gone through from
-//! the front: a transaction of which a predecessor has not come yet is held back, and follows right after the
-//! predecessor; whoever depends on it is held back as well. At the end of a stretch nobody is held back any more: one who
-//! were would wait for a transaction that comes later, but the edges that say so end inside the stretch, or for another
-//! that is held back, and so on. Unless some wait for each other in a circle, and then there is no order.
+//! An edge that the order does not respect leads from a place to an earlier one. The places from one to the other are a
+//! *stretch*, and stretches that overlap are merged. Stretches are repaired in parallel, each from its front: a transaction with a
+//! predecessor that was not placed yet is held back until right after that predecessor, and so is every transaction that depends on
+//! it. At the end of a stretch no transaction is held back, because all its edges end inside the stretch, unless some transactions
+//! wait for each other in a cycle. Then no order exists.
 //!
-//! An axiom was asked about all reads in the old order, and what it forced there is known. In the new order it
-//! can force something new only where two writers of a key have changed places: one was held back past the
-//! other, t1, and a reader of t1 must have seen it. So the reads to ask about again are those of versions that
-//! were written while a writer of the same key was held back.
+//! The axiom was evaluated for all reads in the old order, and what it forced there is known. In the new order it can force
+//! something new only where two writers of a key have changed places: one was held back past the other, t1, and a reader of t1 must
+//! have seen it. So the axiom is evaluated again only for reads of versions that were written while a writer of the same key was
+//! held back.
 
 use std::ops::Range;
 
@@ -54,7 +53,7 @@ pub(crate) fn repair(
     Some(readers(history, resolved, &Versions::new(history.txn_count(), overtaken)))
 }
 
-/// Where an order has to be mended: places, in order. `None` when something that is not in it should come before
+/// Where an order has to be repaired: places, in order. `None` when something that is not in it should come before
 /// something that is.
 fn stretches(forced: &Graph, place: &[u32]) -> Option<Vec<Range<u32>>> {
     let mut found: Vec<Range<u32>> = Vec::new();
@@ -98,9 +97,9 @@ struct Mender<'a> {
     old: &'a [u32],
     /// Where the stretch begins.
     first: u32,
-    /// By the place in the stretch as it was: whether that transaction has come.
+    /// By the place in the stretch as it was: whether that transaction was placed.
     come: Vec<bool>,
-    /// Those that have come, in the new order.
+    /// The placed transactions, in the new order.
     order: Vec<u32>,
     /// By the transaction they wait for: those held back, but for those to be taken next.
     held: FxHashMap<u32, Vec<u32>>,
@@ -188,17 +187,17 @@ impl<'a> Mender<'a> {
         }
     }
 
-    /// A predecessor that has not come yet.
+    /// A predecessor that was not placed yet.
     fn missing(&self, txn: Txn) -> Option<Txn> {
-        // What is not of the stretch has come.
+        // What is outside of the stretch was placed.
         let absent = |before: &Txn| {
             let place = self.old[before.index()].wrapping_sub(self.first);
             self.come.get(place as usize) == Some(&false)
         };
         let before = self.resolved.before(self.history, txn).filter(absent);
         let links = &self.resolved.links[self.history.op_range(txn)];
-        let nobody = self.old.len() - 1;
-        let mut sources = links.iter().map(|link| Txn::at(link.index_or(nobody)));
+        let none = self.old.len() - 1;
+        let mut sources = links.iter().map(|link| Txn::at(link.index_or(none)));
         let mut forced = self.forced.successors(txn.0).iter().copied().map(Txn);
         before.or_else(|| sources.find(absent)).or_else(|| forced.find(absent))
     }
@@ -232,7 +231,7 @@ struct Versions {
 const NONE: u32 = u32::MAX;
 
 impl Versions {
-    /// Versions of so many transactions, those of one together.
+    /// Versions of `txns` transactions, those of one together.
     fn new(txns: usize, keys: Vec<(Txn, Key)>) -> Versions {
         let mut first = vec![NONE; txns + 1];
         for (at, &(writer, _)) in keys.iter().enumerate().rev() {

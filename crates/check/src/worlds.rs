@@ -1,15 +1,15 @@
-//! What lists leave open, gone through: who appended an element that several appended, and whether somebody of unknown
-//! outcome who works on lists took effect.
+//! The possible worlds of list reads: which of several equal appends an element is, and whether a transaction of unknown outcome
+//! that works on lists took effect.
 //!
-//! The engines ignore what is open, so that a violation they find is one whatever is true. When they find none, a question is
-//! asked, and each answer makes another history of the one at hand, in which less is open: an append and the element that it
-//! is are set apart from all others of the same value, or an outcome is known. Where nothing is open any more the
-//! engines' answer is final. The level holds when it does in one of these *worlds*, and what shows it there shows it of the
-//! history itself; it is violated when it is in all of them, and the tree of questions and answers is the proof.
+//! The engines ignore what is open, so a violation that they find holds in every world. If they find none, a question is chosen,
+//! and each answer makes a copy of the history in which less is open: an append and the element that it is get a new value of their
+//! own, or an outcome is decided. Where nothing is open the engines' answer is final. The level holds if it holds in one of these
+//! *worlds*, and the witness there is a witness for the history itself. It is violated if it is violated in all of them, and the
+//! tree of questions and answers is the proof.
 //!
-//! The first world tried is a guess: what seems to have been appended first stands first. Then, of the questions at hand, the one
-//! with the fewest answers that the engines do not refute at once is asked. Histories that get here are rare and their
-//! open places few; where they are many, the search is given up.
+//! The first world is a guess: the earliest append by the client's clock is the first element. Then the search chooses, of the next
+//! few questions, the one with the fewest answers that the engines do not refute at once. Histories with such questions are rare,
+//! and have few of them; a search that takes too many worlds ends without an answer.
 
 use isoscope_history::{Edit, History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
 use isoscope_levels::Level;
@@ -23,12 +23,12 @@ use crate::semantics::{Method, Semantics};
 use crate::strong::{names_sources, optional_lists};
 use crate::watch::Watch;
 
-/// So many worlds are looked at before the search is given up.
+/// The most worlds that are tried.
 const MOST_WORLDS: usize = 4_000;
-/// So many questions are compared before one is asked.
+/// The most questions that are compared before one is chosen.
 const QUESTIONS: usize = 6;
 
-/// What a search came to.
+/// The result of a search.
 pub(crate) enum Found {
     Holds(Witness),
     Violated(Worlds),
@@ -37,7 +37,7 @@ pub(crate) enum Found {
     Open,
 }
 
-/// What a history leaves open at a level, and nobody but this module settles.
+/// What a history leaves open at a level and only this module settles.
 pub(crate) fn questions(history: &History, resolved: &Resolved, level: Level) -> Vec<Question> {
     let Semantics { method, knows_reads, .. } = Semantics::of(level);
     if method == Method::Alone {
@@ -78,7 +78,7 @@ pub(crate) fn search(
     let list_reads = list_reads(history);
     let mut search = Search { history, resolved, level, options, watch, list_reads, looked_at: 0 };
     match search.guess() {
-        Ok(None) => search.go_through(),
+        Ok(None) => search.try_all(),
         Ok(Some(witness)) => Found::Holds(witness),
         Err(found) => found,
     }
@@ -108,7 +108,7 @@ enum Looked {
     Holds(Witness),
 }
 
-/// A world to be told, and where its number is to be entered.
+/// A world to be added to the proof, and where its number is to be entered.
 struct Todo {
     candidate: Candidate,
     place: Option<(usize, usize)>,
@@ -157,8 +157,8 @@ impl Search<'_> {
         }
     }
 
-    /// Goes through all worlds, depth first.
-    fn go_through(&mut self) -> Found {
+    /// Tries all worlds, depth first.
+    fn try_all(&mut self) -> Found {
         let asked = questions(self.history, self.resolved, self.level);
         let root = Candidate { history: self.history.clone(), looked: Looked::Open(asked) };
         let mut cases: Vec<World> = Vec::new();
@@ -213,7 +213,7 @@ impl Search<'_> {
     }
 }
 
-/// A witness that also says whom reads of registers are from which have one possible writer in a world, and may have had
+/// A witness that also names the writers of reads of registers that have one possible writer in a world, and may have had
 /// several before.
 fn with_sources(history: &History, resolved: &Resolved, level: Level, witness: Witness) -> Witness {
     if !names_sources(level) {
@@ -241,7 +241,7 @@ fn shortest(findings: Vec<Finding>) -> Option<Finding> {
 fn answered(history: &History, reads: &ListReads, question: &Question) -> Vec<History> {
     match question {
         Question::Outcome { txn } => {
-            // That it did not take effect is often refuted by a read that misses it, which tells less.
+            // That it did not take effect is often refuted by a read that misses it, which shows less.
             let settle = |took_effect: bool| {
                 let mut edit = history.edit();
                 edit.set_outcome(*txn, took_effect);

@@ -19,7 +19,7 @@ pub(crate) struct Reach {
     rows: Vec<Vec<u32>>,
 }
 
-/// Clocks of more bytes than this are not made: what they would tell is left to the search.
+/// Clocks of more bytes than this are not built: what they would show is left to the search.
 const MOST_BYTES: usize = 3 << 30;
 /// The same where sessions do not count and every transaction is a chain.
 const MOST_BYTES_WITHOUT_SESSIONS: usize = 64 << 20;

@@ -292,7 +292,7 @@ impl Search<'_> {
         let source = |read: u32| self.problem.reads[read as usize].source;
         let tree = Cases::new(&prover, &source, axioms, &self.known.edges, &self.order).prove();
         match tree {
-            Some(tree) => proved(&prover, Violation::one(prover.tell(tree))),
+            Some(tree) => proved(&prover, Violation::one(prover.proof(tree))),
             None => Answer::Stopped(prover.turnstile.reached().unwrap_or(Limit::Proof)),
         }
     }

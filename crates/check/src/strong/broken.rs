@@ -1,5 +1,5 @@
 //! Transactions of unknown outcome that cannot have committed: a read of theirs has no possible writer, or only such
-//! transactions. They are no sources of reads, but a proof has to say why.
+//! transactions. No read is from them, and a proof has to show why.
 
 use isoscope_history::{Op, Txn};
 
@@ -26,8 +26,8 @@ pub(super) fn writers(problem: &Problem<'_>, read: Op) -> Vec<u32> {
     writers
 }
 
-/// Begins a split of the sources of a read; gives its place. The cases of its sources, which come first, are to be filled in;
-/// those of transactions that cannot have committed are told.
+/// Begins a split of the sources of a read; gives its place. The caller fills in the cases of its sources, which are first;
+/// those of transactions that cannot have committed are written here.
 pub(super) fn split(problem: &Problem<'_>, read: Op, sources: &[Source], cases: &mut Vec<Case>) -> usize {
     let broken = writers(problem, read);
     let writers =
@@ -48,7 +48,7 @@ pub(super) fn enter(cases: &mut [Case], (split, which): (usize, usize), number: 
     }
 }
 
-/// Tells why a transaction cannot have committed.
+/// Writes why a transaction cannot have committed.
 fn impossible(problem: &Problem<'_>, txn: u32, place: (usize, usize), cases: &mut Vec<Case>) {
     let mut todo = vec![(txn, place)];
     while let Some((txn, place)) = todo.pop() {

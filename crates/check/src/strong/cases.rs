@@ -1,6 +1,6 @@
 //! A proof by cases, for what saturation alone does not refute.
 //!
-//! The search ended with constraints that no order satisfies. The simplest solver there is goes through them again: a constraint of
+//! The search ended with constraints that no order satisfies. A simple solver works through them again: a constraint of
 //! which one alternative closes a cycle decides for the other; one of which both do is a contradiction; and when no constraint
 //! decides anything, one is split and each alternative becomes a case. The steps of this solver are the proof.
 //!
@@ -28,9 +28,9 @@ struct Assumed {
     sources: FxHashMap<u32, Source>,
     /// One writer of a key before another.
     orders: FxHashSet<(Key, u32, u32)>,
-    /// Reads that miss a writer, and edges are there for it.
+    /// Reads that miss a writer, by an edge of the case.
     missed: FxHashSet<(u32, u32)>,
-    /// Optional transactions that are there.
+    /// Optional transactions that took effect.
     there: FxHashSet<u32>,
 }
 
@@ -91,7 +91,7 @@ enum Settled {
     Source { read: u32, source: Source, refuted: Vec<(Source, Tree)> },
 }
 
-/// What an axiom comes to in a case.
+/// What a constraint decides in a case.
 enum Outcome {
     /// Nothing, for now; whether it could be split.
     Open(bool),
@@ -124,7 +124,7 @@ pub(super) struct Cases<'p, 'a> {
 }
 
 impl<'p, 'a> Cases<'p, 'a> {
-    /// `known` tells the source of a read, which may be open; `edges` are all known ones, and `order` one of their orders.
+    /// `known` is the source of a read, which may be open; `edges` are all known ones, and `order` one of their orders.
     pub(super) fn new(
         prover: &'p Prover<'a>,
         known: &'p dyn Fn(u32) -> Source,
@@ -309,7 +309,7 @@ impl<'p, 'a> Cases<'p, 'a> {
         None
     }
 
-    /// What holds of an optional transaction that is there: when it was invoked, and whom it can only have read from.
+    /// What holds of an optional transaction that took effect: when it was invoked, and its reads with one possible source.
     fn hops_of(&self, txn: u32, hops: &mut Vec<Hop>) {
         let Prover { problem, events, .. } = *self.prover;
         let to = events.rules.begin(txn);

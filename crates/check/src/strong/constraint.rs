@@ -2,7 +2,7 @@
 //!
 //! All searches share one axiom (docs/levels.md, "Commit orders"): if t reads x from w, and b also writes x, then b is before w
 //! or t misses b. The searches (`search.rs`, `visible.rs`) collect the instances that an order broke, `encode.rs` makes clauses of them,
-//! and the proof (`cases.rs`, `weak.rs`) goes through them again.
+//! and the proofs (`cases.rs`, `weak.rs`) use them again.
 
 use isoscope_history::Key;
 

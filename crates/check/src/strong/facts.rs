@@ -2,9 +2,9 @@
 //! and anti-dependencies between a reader and those that certainly overwrote what it read.
 //!
 //! Which version follows which is known in two ways. A list shows the versions of its key in their order, and what it does not
-//! hold came later. A transaction that reads a register and writes it comes after the version it read. So the versions of a
-//! key form a tree below the initial one: the *parent* of a version is the one that it certainly follows. Who read a version
-//! missed all that stand below it, except itself.
+//! hold was appended later. A transaction that reads a register and writes it is after the version it read. So the versions of a
+//! key form a tree below the initial one: the *parent* of a version is the one that it certainly follows. A reader of a
+//! version missed all versions below it, except its own.
 //!
 //! Sessions, real time and anti-dependencies are transitive, so they have more edges than can be stored. Each is entered by an
 //! arc of length 1 and leads on along arcs of length 0: a session and the clock along a chain, an anti-dependency down the
@@ -125,7 +125,7 @@ pub(super) fn slot_of(problem: &Problem<'_>, key: Key, writer: Source) -> Option
     Some((history.writer_range(key).start + place) as u32)
 }
 
-/// Whether the history says by itself who wrote what a read returned.
+/// Whether the history alone determines the writer of what a read returned.
 pub(super) fn is_known(problem: &Problem<'_>, read: u32) -> bool {
     let read = problem.reads[read as usize];
     problem.is_present(read.txn) && problem.resolved.links[read.op.index()].is_read()

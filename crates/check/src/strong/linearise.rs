@@ -1,14 +1,14 @@
-//! Linearisation: a schedule by greed, on values.
+//! Linearisation: a greedy schedule, on values.
 //!
-//! Transactions are run one after the other against a store that holds one version of each key. A begin may run when all its
-//! reads find what they returned; a commit, when nobody who has not begun yet still needs a version that it overwrites.
-//! Where begins and commits are two events, writers of one key must not overlap, and a transaction commits at once if
-//! it can. Among those that may run, recorded times decide, or how much must come after them.
+//! Transactions run one after the other against a store that holds one version of each key. A begin may run when all its reads
+//! find what they returned; a commit, when no transaction that has not begun needs a version that it overwrites. Where begins and
+//! commits are two events, writers of one key must not overlap, and a transaction commits as soon as it can. Among the events that
+//! may run, recorded times decide, or the length of what depends on them.
 //!
-//! A schedule that runs to the end is a certificate: replaying it explains every read. One that gets stuck proves nothing.
+//! A schedule that runs to the end is a witness: replaying it explains every read. One that gets stuck proves nothing.
 //!
-//! Since the store compares values where a read is open, it does not matter who wrote them: as long as somebody else may still
-//! write a value again, it may be overwritten although somebody needs it; but only when nothing else can run.
+//! The store compares values where a read is open, so it does not matter which transaction wrote them. A value that a read still
+//! needs may be overwritten if another transaction will write it again, but only when nothing else can run.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -91,7 +91,7 @@ struct Run<'a> {
     order: Vec<u32>,
 }
 
-const NOBODY: u32 = u32::MAX - 2;
+const NO_WRITER: u32 = u32::MAX - 2;
 
 impl<'a> Run<'a> {
     fn new(problem: &'a Problem<'a>, events: &'a Events, edges: &[(u32, u32)]) -> Self {
@@ -108,7 +108,7 @@ impl<'a> Run<'a> {
             rank: ranks(history, events, edges),
             current: vec![Source::INITIAL; history.key_count()],
             needed: vec![0; history.writer_count() + history.key_count()],
-            active: vec![NOBODY; history.key_count()],
+            active: vec![NO_WRITER; history.key_count()],
             sources: problem.open.iter().map(|open| (open.read, &open.sources)).collect(),
             wanted: FxHashMap::default(),
             ready: BinaryHeap::new(),
@@ -231,7 +231,7 @@ impl<'a> Run<'a> {
         }
         if self.events.rules.split && self.events.rules.conflicts {
             for (key, _) in self.problem.writes_of(txn) {
-                if self.active[key.index()] != NOBODY {
+                if self.active[key.index()] != NO_WRITER {
                     return Moment::Blocked(key);
                 }
             }
@@ -239,7 +239,7 @@ impl<'a> Run<'a> {
         Moment::Good
     }
 
-    /// Whether nobody needs what a transaction overwrites; `begins` when it would begin at the same moment.
+    /// Whether no read needs what a transaction overwrites; `begins` if it would begin at the same moment.
     fn may_commit(&self, txn: u32, begins: bool) -> Moment {
         let history = self.problem.history;
         let mut moment = Moment::Good;
@@ -333,7 +333,7 @@ impl<'a> Run<'a> {
     fn commit(&mut self, txn: u32) {
         for (key, value) in self.problem.writes_of(txn) {
             self.current[key.index()] = Source::of(txn);
-            self.active[key.index()] = NOBODY;
+            self.active[key.index()] = NO_WRITER;
             if let Some(wanted) = self.wanted.get_mut(&(key, value)) {
                 wanted.writers -= 1;
             }

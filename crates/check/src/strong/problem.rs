@@ -1,9 +1,9 @@
-//! What an explanation of a history has to decide: for every external read, whose write it returned, and so that no
-//! other writer of the key comes between.
+//! What an explanation of a history has to decide: for every external read, which write it returned, so that no other writer of
+//! the key is between the two.
 //!
-//! Most reads have one possible writer. Those of a value that several transactions wrote have more, and are *open*. A
-//! transaction of unknown outcome that nobody must have read from, but somebody may have, is *optional*: it is there
-//! exactly when it is read from, and then its own reads count.
+//! Most reads have one possible writer. Those of a value that several transactions wrote have more, and are *open*. A transaction of
+//! unknown outcome that no read must be from, but some read may be from, is *optional*: it took effect exactly if a read is from it,
+//! and then its own reads count.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::certificate::{Limit, Node};
 use crate::resolve::{Link, Resolved};
 use crate::watch::{Watch, go_on};
 
-/// So many reads are looked at for whether one repeats another.
+/// The most earlier reads that are compared to find one that returned the same.
 const MOST_COMPARED: usize = 64;
 
 /// An external read.
@@ -35,10 +35,10 @@ pub(crate) struct Open {
     pub(crate) sources: Sources,
 }
 
-/// By key and value, who wrote it.
+/// By key and value, its writers.
 type Shared = FxHashMap<(Key, Value), Arc<[Source]>>;
 
-/// By transaction, a read of it that nobody can explain, and who wrote what it returned.
+/// By transaction, a read of it that has no explanation, and the writers of what it returned.
 type Broken = FxHashMap<u32, (Op, Vec<Source>)>;
 
 /// See the module.
@@ -51,19 +51,19 @@ pub(crate) struct Problem<'a> {
     /// Where the reads of each transaction begin.
     starts: Vec<u32>,
     pub(crate) open: Vec<Open>,
-    /// Reads in ranges with a known source, where others may come between: they order reader and writer, and nothing else.
+    /// Reads in ranges with a known source, where other writers may be between: they order reader and writer, and nothing else.
     pub(crate) ranged: Vec<Read>,
-    /// Those with several possible sources, of which one comes before the reader, and those of optional transactions.
+    /// Reads in ranges with several possible sources, one of which must be before the reader, and those of optional transactions.
     pub(super) open_ranged: Vec<(Op, Sources)>,
     /// One for each transaction, or empty when there are none.
     optional: Vec<bool>,
-    /// Transactions of unknown outcome that somebody would have read from, had they not a read that nobody can explain, or
-    /// only others of them.
+    /// Transactions of unknown outcome that cannot have taken effect, although they wrote what a read returned: a read of theirs
+    /// has no possible writer, or only such transactions.
     pub(crate) broken: Broken,
 }
 
 /// The optional transactions that work on lists, whose versions change with them. What is said about such a history is true of
-/// all else; whether they are there is settled elsewhere (`worlds.rs`).
+/// all else; whether they took effect is settled elsewhere (`worlds.rs`).
 pub(crate) fn optional_lists(history: &History, resolved: &Resolved) -> Vec<Txn> {
     if resolved.ambiguous.is_none() || !history.has_lists() {
         return Vec::new();
@@ -128,7 +128,7 @@ impl<'a> Problem<'a> {
             if resolved.present[txn.index()] {
                 for i in history.op_range(txn) {
                     let (op, link) = (Op::at(i), resolved.links[i]);
-                    // Whom a list is from that ends with what several appended is settled elsewhere (`worlds.rs`).
+                    // The writer of a list whose last element was appended more than once is settled elsewhere (`worlds.rs`).
                     let is_list = || history.op(op).kind == OpKind::ReadList;
                     let counts = link.is_read() || link == Link::AMBIGUOUS && !is_list();
                     if !counts || !every && problem.has_read(op) {
@@ -156,7 +156,7 @@ impl<'a> Problem<'a> {
         Ok(problem)
     }
 
-    /// The same for a level that lets others come between a range read and what it missed: of reads in ranges only the order
+    /// The same for a level that lets other writers be between a range read and its source: of reads in ranges only the order
     /// of reader and writer counts, and where the writer is open nothing, until there is an order (`ranges.rs`).
     pub(crate) fn sparing_ranges(mut self) -> Problem<'a> {
         let in_range = |read: &Read| self.history.op(read.op).in_range;
@@ -259,7 +259,7 @@ impl<'a> Problem<'a> {
 
     fn push(&mut self, txn: Txn, op: Op, sources: Sources) {
         let key = self.history.key_of(op);
-        // That an optional transaction is there is for the search to find out.
+        // Whether an optional transaction took effect is for the search to decide.
         let single = sources.iter().next().filter(|_| sources.len() == 1);
         let source = single
             .filter(|source| source.txn().is_none_or(|txn| self.is_present(txn)))
@@ -270,7 +270,7 @@ impl<'a> Problem<'a> {
         self.reads.push(Read { op, key, txn: txn.0, source });
     }
 
-    /// Where the reads of a transaction stand.
+    /// The places of the reads of a transaction.
     pub(crate) fn reads_of(&self, txn: u32) -> std::ops::Range<usize> {
         self.starts[txn as usize] as usize..self.starts[txn as usize + 1] as usize
     }
@@ -291,7 +291,7 @@ impl<'a> Problem<'a> {
         self.history.ops_of(Txn(txn)).any(|op| op.kind.is_write())
     }
 
-    /// The same where nobody read anything.
+    /// The same without any reads.
     pub(crate) fn without_reads(mut self) -> Self {
         self.reads.clear();
         self.open.clear();
@@ -343,7 +343,7 @@ fn external_reads(history: &History, txn: Txn) -> impl Iterator<Item = Op> + '_ 
     reads.filter(|op| op.value != Value::UNKNOWN).map(|op| op.id)
 }
 
-/// Who wrote a value to a key, for the values that open reads returned.
+/// The writers of a value of a key, for the values that open reads returned.
 struct Writes {
     by_value: FxHashMap<(Key, Value), Vec<u32>>,
 }
@@ -382,14 +382,14 @@ impl Writes {
         self.of(history, key, value, &|txn| txn != reader && counts(txn))
     }
 
-    /// Who of those that count wrote a value of a key, the initial state included.
+    /// The writers of a value of a key among the transactions that count, and the initial state.
     fn of(&self, history: &History, key: Key, value: Value, counts: &dyn Fn(Txn) -> bool) -> Vec<Source> {
         let initial = history.is_initial(key, value).then_some(Source::INITIAL);
         let writers = self.by_value.get(&(key, value)).into_iter().flatten().copied();
         initial.into_iter().chain(writers.filter(|&txn| counts(Txn(txn))).map(Source::of)).collect()
     }
 
-    /// The transactions of unknown outcome that somebody may have read from, and those that nobody can have read from.
+    /// The transactions of unknown outcome that a read may be from, and those that cannot have taken effect.
     fn optional(&self, history: &History, resolved: &Resolved) -> (Vec<bool>, Broken) {
         let maybe = |txn: Txn| !resolved.present[txn.index()] && history.outcome(txn) == Outcome::Unknown;
         let mut candidates: Vec<bool> = vec![false; history.txn_count()];
@@ -403,7 +403,7 @@ impl Writes {
         if !candidates.contains(&true) {
             return (Vec::new(), all_broken);
         }
-        // One that has a read nobody can explain was never there, and so nobody read from it.
+        // A transaction with a read that has no explanation did not take effect, so no read is from it.
         loop {
             let counts = |t: Txn| resolved.present[t.index()] || candidates[t.index()];
             let unexplained = |txn: Txn| {

@@ -2,13 +2,13 @@
 //!
 //! Saturation ends with a cycle of edges, or with a read that has no source left. Each of its steps rests on a path of edges of
 //! earlier rounds: the alternative would have closed a cycle with it. So the proof is read backwards: the last cycle, the steps
-//! it uses, the paths they rest on, and so on; then told forwards, a split for each step: the one alternative is refuted
-//! by its cycle, the other goes on. Everything that is not needed has fallen away.
+//! it uses, the paths they rest on, and so on. It is written forwards, with a split for each step: a cycle refutes one
+//! alternative, and the proof continues with the other. Steps that are not needed do not appear.
 //!
-//! Where saturation was not enough and a search found nothing, the same is done under assumptions: one choice after the other is
-//! split until every branch ends in a cycle (`cases.rs`).
+//! Where saturation was not enough and the search returned UNSAT, the same is done under assumptions: one choice after the other
+//! is split until every branch ends in a cycle (`cases.rs`).
 //!
-//! Paths run through events, and what is shown are transactions: the step from a begin to its own commit is left out, steps
+//! Paths run through events, and a proof shows transactions: the step from a begin to its own commit is left out, steps
 //! along a session are joined, and so are ticks of the clock.
 
 use std::cell::RefCell;
@@ -66,7 +66,7 @@ pub(super) struct Prover<'a> {
     rounds: RefCell<Rounds>,
     paths: RefCell<Paths>,
     watch: &'a dyn Watch,
-    /// Where a limit is reached, paths are not found any more and the proof is none.
+    /// Once a limit is reached, no path is found any more, and the proof is not valid.
     pub(super) turnstile: Turnstile<'a>,
 }
 
@@ -77,7 +77,7 @@ struct Rounds {
     reaches: FxHashMap<u32, Option<Rc<Reach>>>,
 }
 
-/// So many bytes of reachability are kept.
+/// The most bytes of reachability that are kept.
 const MOST_BYTES: u64 = 1 << 28;
 
 /// The state of a search for a lightest path, from which each search costs only what it visits.
@@ -192,7 +192,7 @@ impl<'a> Prover<'a> {
                 let proofs = hops.iter().take(TRIES).filter_map(|&hop| {
                     let mut cycle = self.path(hop.to, hop.from, last + 1, &within)?;
                     cycle.push(hop);
-                    Some(self.tell(Tree::Cycle(cycle)))
+                    Some(self.proof(Tree::Cycle(cycle)))
                 });
                 proofs.min_by_key(|proof| (!misses(proof), proof.size()))
             })
@@ -203,7 +203,7 @@ impl<'a> Prover<'a> {
 
     /// Why a read has no source.
     pub(super) fn orphan(&self, read: u32) -> Proof {
-        self.tell(Tree::Source { read, cases: self.refuted_sources(read) })
+        self.proof(Tree::Source { read, cases: self.refuted_sources(read) })
     }
 
     /// Why a read cannot have the sources that saturation excluded.
@@ -400,8 +400,8 @@ impl<'a> Prover<'a> {
         self.problem.lacks(read, writer)
     }
 
-    /// Puts what a tree rests on before it, and tells the whole in transactions.
-    pub(super) fn tell(&self, tree: Tree) -> Proof {
+    /// Puts what a tree rests on before it, and writes the whole in terms of transactions.
+    pub(super) fn proof(&self, tree: Tree) -> Proof {
         let mut grounds: FxHashMap<u32, Vec<Hop>> = FxHashMap::default();
         let mut reads: FxHashSet<u32> = FxHashSet::default();
         let mut todo: Vec<u32> = Vec::new();
@@ -451,14 +451,14 @@ impl<'a> Prover<'a> {
             }
         }
         lemmas.sort_by_key(|lemma| (lemma.round, lemma.after, lemma.what.number()));
-        let mut teller = Teller { prover: self, cases: Vec::new(), orders: FxHashSet::default() };
+        let mut writer = Writer { prover: self, cases: Vec::new(), orders: FxHashSet::default() };
         for lemma in lemmas {
-            if teller.lemma(lemma.what) {
-                return Proof { cases: teller.cases };
+            if writer.lemma(lemma.what) {
+                return Proof { cases: writer.cases };
             }
         }
-        teller.tree(tree);
-        Proof { cases: teller.cases }
+        writer.tree(tree);
+        Proof { cases: writer.cases }
     }
 
     /// Whether several transactions wrote what a read returned, be it that some of them cannot have committed.
@@ -488,7 +488,7 @@ impl<'a> Prover<'a> {
     }
 }
 
-/// Whether somebody missed something in the cycle a proof ends with. What is forced alone is harder to follow.
+/// Whether the main cycle of a proof has an anti-dependency. A cycle of forced orders alone is harder to follow.
 fn misses(proof: &Proof) -> bool {
     proof.main_cycle().iter().any(|edge| edge.dependency() == Dependency::Missed)
 }
@@ -572,15 +572,15 @@ impl What {
     }
 }
 
-struct Teller<'p, 'a> {
+struct Writer<'p, 'a> {
     prover: &'p Prover<'a>,
     cases: Vec<Case>,
     /// The orders of writers settled so far.
     orders: FxHashSet<(Key, u32, u32)>,
 }
 
-impl Teller<'_, '_> {
-    /// Tells a lemma; true when it is a contradiction by itself.
+impl Writer<'_, '_> {
+    /// Writes a lemma; whether it is a contradiction by itself.
     fn lemma(&mut self, what: What) -> bool {
         match what {
             What::Source { read, cases } => {
@@ -621,7 +621,7 @@ impl Teller<'_, '_> {
         }
     }
 
-    /// Tells a step: the alternative closes a cycle with its path, and the step itself is assumed from then on.
+    /// Writes a step: the alternative closes a cycle with its path, and the step itself is assumed from then on.
     fn step(&mut self, rule: Rule, mut path: Vec<Hop>) -> bool {
         let rules = self.prover.events.rules;
         let problem = self.prover.problem;
@@ -672,7 +672,7 @@ impl Teller<'_, '_> {
         self.cases.push(Case::Cycle(cycle));
     }
 
-    /// Tells a tree.
+    /// Writes a tree.
     fn tree(&mut self, tree: Tree) {
         // A place to enter the number of the next node at: of a split, which of its cases.
         let mut todo: Vec<(Tree, Option<(usize, usize)>)> = vec![(tree, None)];

@@ -7,7 +7,7 @@
 //! - w is before b: then t misses b.
 //! - Of two writers of a key one is before the other; where begins and commits are two events and one of the two orders
 //!   would close a cycle, the other is forced.
-//! - An open read drops a source that it precedes, or that somebody certainly overwrote before the read. The last source
+//! - An open read drops a source that it precedes, or that a transaction certainly overwrote before the read. The last source
 //!   left is known.
 //!
 //! Writers of a session are in order, so of those that reach t only the last of each session matters, and of those that
@@ -64,7 +64,7 @@ pub(crate) struct Exclusion {
     pub(crate) round: u32,
 }
 
-/// What saturation came to.
+/// The result of saturation.
 pub(crate) enum Outcome {
     /// Nothing more is forced.
     Fixpoint,
@@ -350,7 +350,7 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Why a read cannot have a source that this round excludes: because of who overwrote it before the read, or else because the
+    /// Why a read cannot have a source that this round excludes: because of a transaction that overwrote it before the read, or else because the
     /// reader precedes it.
     pub(super) fn excluded_by(&self, read: u32, source: Source) -> Option<u32> {
         let rules = self.events.rules;
@@ -465,7 +465,7 @@ impl<'a> Round<'a> {
         for &read in reads {
             let reader = self.problem.reads[read as usize].txn;
             let begin = rules.begin(reader);
-            // A reader that overwrites what it read is one of those after it; who is after it is no matter then.
+            // A reader that overwrites what it read is one of those after it; the order of the others does not matter then.
             for &writer in after.iter().filter(|&&writer| writer != reader) {
                 let (from, to) = (begin, rules.commit(writer));
                 // Where this is no edge, it still closes a cycle if the reader has seen what it cannot have missed.

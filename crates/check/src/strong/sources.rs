@@ -1,8 +1,8 @@
 //! The possible sources of an open read.
 //!
-//! All reads that returned one value of a key share the list of those that wrote it, and each keeps which parts of the list are
-//! left. Writers of a session stand together and in their order, and saturation excludes the first of them, or the last. So a read
-//! has few parts, however often its value was written.
+//! All reads that returned one value of a key share the list of its writers, and each keeps which parts of the list are
+//! left. Writers of a session are adjacent and in their order, and saturation excludes the first of them, or the last. So a
+//! read has few parts, however often its value was written.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -73,7 +73,7 @@ impl Sources {
         self.place(source).is_some_and(|place| self.parts.iter().any(|part| part.contains(&place)))
     }
 
-    /// Where they stand in the list.
+    /// Their places in the list.
     pub(super) fn parts(&self) -> &[Range<u32>] {
         &self.parts
     }
@@ -99,7 +99,7 @@ impl Sources {
         self.parts = left;
     }
 
-    /// Where a source stands in the list.
+    /// The place of a source in the list.
     fn place(&self, source: Source) -> Option<u32> {
         let initial = usize::from(self.all.first() == Some(&Source::INITIAL));
         if source == Source::INITIAL {

@@ -1,8 +1,8 @@
 //! Stale reads: a transaction reads a version that was overwritten by one that had returned before it began.
 //!
-//! They need no search. That a version was overwritten is known from the tree of versions (`facts.rs`), and from real time: who
-//! was invoked after its writer had returned wrote later. Of all that certainly overwrote a version, the one that returned
-//! first decides, and is told: the read is as old as that.
+//! They need no search. That a version was overwritten is known from the tree of versions (`facts.rs`), and from real time: a
+//! transaction that was invoked after the writer had returned wrote later. Of all transactions that certainly overwrote a
+//! version, the report shows the one that returned first: it determines the age of the read.
 //!
 //! Cost: a sort of the writers of every key.
 
@@ -20,7 +20,7 @@ use crate::certificate::{Edge, Node, Why};
 pub(super) struct StaleRead {
     pub(super) cycle: Vec<Edge>,
     pub(super) reader: u32,
-    /// Who overwrote what it read.
+    /// The transaction that overwrote what it read.
     pub(super) by: u32,
 }
 
@@ -68,14 +68,14 @@ fn returned(problem: &Problem<'_>, clock: &Clocked<'_>, txn: u32) -> Return {
     end.map_or(NEVER, |end| (end, txn))
 }
 
-/// Of each version, who of those that certainly came after it returned first.
+/// For each version, the first to return of the transactions that certainly overwrote it.
 struct Below(Vec<Return>);
 
 impl Below {
     fn new(facts: &Facts<'_>, clock: &Clocked<'_>) -> Below {
         let versions = &facts.versions;
         let count = versions.parent.len();
-        // Parents stand before their children in this order.
+        // Parents are before their children in this order.
         let mut order: Vec<u32> = (facts.problem.history.writer_count() as u32..count as u32).collect();
         let mut next = 0;
         while let Some(&version) = order.get(next) {
@@ -116,7 +116,7 @@ impl Later {
         Later(history.keys().map(of_key).collect())
     }
 
-    /// Who of those that were invoked after a writer had returned returned first.
+    /// The first to return of the transactions that were invoked after a writer had returned.
     fn first(&self, problem: &Problem<'_>, clock: &Clocked<'_>, key: usize, source: Source) -> Return {
         let Some(source) = source.txn() else { return NEVER };
         let (end, _) = returned(problem, clock, source);

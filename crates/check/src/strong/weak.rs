@@ -83,10 +83,10 @@ pub(crate) fn decide_weak(
     }
 }
 
-/// More cases than this are not gone through.
+/// The most cases that are tried.
 const MOST_CASES: usize = 20_000;
 
-/// A case to be told: what is known in it, and where its number is to be entered.
+/// A case to be proved: what is known in it, and where its number is to be entered.
 struct Todo {
     resolved: Resolved,
     place: Option<(usize, usize)>,
@@ -158,7 +158,7 @@ fn proof(
     Ok((Proof { cases }, leaves))
 }
 
-/// The same history where one read has a source, which is there then.
+/// The same history where one read has a source, which then took effect.
 pub(super) fn assume(problem: &Problem<'_>, resolved: &Resolved, read: Op, source: Source) -> Resolved {
     let mut resolved = resolved.clone();
     let Some(source) = source.txn() else {

@@ -61,7 +61,7 @@ impl Search<'_> {
         links
     }
 
-    /// The anti-dependencies of those that write: on the next writer, whom the others overwrite.
+    /// The anti-dependencies of transactions that write: to the next writer, which later writers overwrite.
     fn link_missed(&self, links: &mut Links) {
         let problem = self.problem;
         for (read, i) in problem.reads.iter().zip(0..).filter(|(read, _)| self.encoder.is_there(read.txn)) {
@@ -71,7 +71,7 @@ impl Search<'_> {
             let writers = problem.history.writers(read.key).iter().map(|writer| writer.0);
             let after = writers.filter(|&writer| self.encoder.is_there(writer) && self.is_after(i, writer));
             let next = after.min_by_key(|&writer| self.place[writer as usize]);
-            // Who overwrites what it read is followed by whoever follows it.
+            // A reader that overwrites what it read leads to later writers by overwriting.
             if let Some(next) = next.filter(|&next| next != read.txn) {
                 links.add(read.txn, next, Reason::Missed(i));
             }

@@ -42,7 +42,7 @@ impl Search<'_> {
         })
     }
 
-    /// Reads that miss a writer they must have seen, where that is whom the reader reads from or its session.
+    /// Reads that miss a writer they must have seen, where those are the writers of the reader's reads and its session.
     fn broken_directly(&self) -> Vec<(u32, u32)> {
         let (problem, history) = (self.problem, self.problem.history);
         let mut broken = Vec::new();
@@ -156,7 +156,7 @@ impl Search<'_> {
     }
 
     /// Reads that miss a writer that leads to their transaction, looked for by a walk back from each transaction that
-    /// misses anybody. Those that write are left out where they are serializable already.
+    /// misses a writer. Transactions that write are left out where they are serializable already.
     fn broken_by_walk(&self, paths: &Paths<'_>) -> Vec<(u32, u32)> {
         let counts = |txn: u32| self.sight != Sight::Updates || !self.problem.is_update(txn);
         let txns = 0..self.problem.history.txn_count() as u32;
@@ -208,7 +208,7 @@ impl Search<'_> {
         broken
     }
 
-    /// Whom each operation of a transaction reads from or overwrites, in program order.
+    /// The transaction that each operation of a transaction reads from or overwrites, in program order.
     pub(super) fn earlier(&self, txn: u32) -> Vec<(Op, u32, Reason)> {
         let problem = self.problem;
         let read_from = |i: usize| Some((problem.reads[i].op, self.chosen[i].txn()?, Reason::Read(i as u32)));
@@ -225,7 +225,7 @@ impl Search<'_> {
         earlier
     }
 
-    /// Reads of transactions that write which miss anybody before them.
+    /// Reads of transactions that write and miss a writer before them.
     fn broken_updates(&self) -> Vec<(u32, u32)> {
         let mut broken = Vec::new();
         for (read, i) in

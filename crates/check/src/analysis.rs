@@ -396,7 +396,7 @@ pub(crate) fn turns<T>(all: impl Iterator<Item = T>, group: impl Fn(&T) -> u32) 
     turns.into_iter().map(|(_, one)| one)
 }
 
-/// How many steps it takes to tell.
+/// The length of evidence, in steps.
 fn length(evidence: &Evidence) -> usize {
     let steps = |edge: &Edge| match &edge.why {
         Why::Forced { seen: Seen::Causal(path), .. } => 1 + path.len(),

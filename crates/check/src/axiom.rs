@@ -105,7 +105,7 @@ impl<'a> Search<'a> {
         Search { causality, order, set_aside, clocks: OnceCell::new(), walk: OnceCell::new(), watch }
     }
 
-    /// What answers so many questions about the past soonest: fewer walks than there are sessions cost less than
+    /// The fastest way to answer this many questions about the past: fewer walks than there are sessions cost less than
     /// a clock of that many numbers for every transaction.
     fn past(&self, questions: usize) -> &Past<'a> {
         let sessions = self.causality.history.session_count();
@@ -147,7 +147,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Whom a transaction reads from, and which keys.
+/// The transactions that a transaction reads from, and the keys.
 fn keys_by_source(history: &History, resolved: &Resolved, reader: Txn) -> FxHashSet<(Txn, Key)> {
     let ops = history.op_range(reader);
     ops.filter_map(|op| Some((resolved.links[op].txn()?, history.key_of(Op::at(op))))).collect()

@@ -1,25 +1,26 @@
-//! Cut isolation where it depends on who took effect, or on who appended what: all reads of a key by one transaction that do
-//! not return its own writes are of one other transaction.
+//! Cut isolation where it depends on which transactions took effect, or on which append an element is: all reads of a key by one
+//! transaction that do not return its own writes are from one other transaction.
 //!
-//! Whom a read may be from (its *origins*): who finally wrote its value, or where nobody did, who wrote it at all; of a list, who
-//! appended the last element that is not the reader's. Two lists of different lengths end with two appends, as far as there
-//! are two, so one transaction is the origin of both only when it made both. A read that somebody can explain is
-//! explained: one of its origins took effect, and of a list as many who appended an element as it holds.
+//! The *origins* of a read are its possible writers: the transactions that finally wrote its value, or if there are none, those that wrote
+//! it at all; of a list, those that appended the last element that is not the reader's. Two lists of different lengths end with
+//! two appends if the element was appended twice, so one transaction is the origin of both only if it made both appends. A read that
+//! has an explanation must be explained: one of its origins took effect, and a list needs as many appends of an element as it holds.
 //!
-//! The transactions that may have taken effect are the greatest set in which every one has its reads explained and its reads of
-//! each key of one other: beginning with all, whoever fails is left out, and with it what only it explained. Fewer
-//! transactions never explain more, so whoever fails in the end fails whoever took effect.
+//! The transactions that may have taken effect are the greatest set in which each has its reads explained, and its reads of each
+//! key from one other. The algorithm starts with all transactions and removes those that fail, and with them what only they
+//! explained. Fewer transactions never explain more, so a transaction that is removed cannot have taken effect.
 //!
-//! In one corner this is not so: a wrong read that need not be explained (of a key that its transaction had written, or of a
-//! value that its writer overwrote) counts only if its writer took effect. So each set of such writers of unknown
-//! outcome is tried as absent: the others count, as far as they are not refuted, and where they are refuted, that is the case
-//! in which they are absent too. There are at most [`MOST_FREE`] of them, or the answer is left open.
+//! One case differs: a wrong read that need not be explained (of a key that its transaction had written, or of a value that its
+//! writer overwrote) counts only if its writer took effect. So each set of such writers of unknown outcome is tried as absent. The
+//! others count as long as they are not refuted; if they are, that is the case in which they are absent too. If there are more than
+//! [`MOST_FREE`] of them, the answer stays open.
 
 use isoscope_history::{History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::certificate::Node;
+use crate::certificate::{Limit, Node};
 use crate::resolve::Resolved;
+use crate::watch::{Turnstile, Watch, go_on};
 
 /// What is known of cut isolation.
 pub(crate) enum Cut {
@@ -43,7 +44,7 @@ struct Read {
     list: Option<(usize, Value)>,
 }
 
-/// Who wrote a value to a key.
+/// The writers of a value of a key.
 #[derive(Default)]
 struct Writers {
     finally: Vec<Txn>,
@@ -56,7 +57,7 @@ struct Search<'a> {
     writers: FxHashMap<(Key, Value), Writers>,
     /// Those that may have taken effect.
     live: Vec<bool>,
-    /// Those supposed to be absent, among the writers of reads that need not be explained.
+    /// Those assumed to be absent, among the writers of reads that need not be explained.
     absent: FxHashSet<Txn>,
     /// Why the others cannot, and how many were left out before.
     failed: FxHashMap<Txn, (usize, Failure)>,
@@ -65,12 +66,13 @@ struct Search<'a> {
 #[derive(Clone, Copy)]
 enum Failure {
     Pair(Op, Op),
-    /// Nobody explains this read of a key and value.
+    /// This read of a key and value has no explanation.
     Unexplained(Key, Value),
 }
 
 /// Decides cut isolation.
-pub(crate) fn decide(history: &History, resolved: &Resolved) -> Cut {
+pub(crate) fn decide(history: &History, resolved: &Resolved, watch: &dyn Watch) -> Result<Cut, Limit> {
+    go_on(watch)?;
     let writers = writers(history);
     let mut search = Search {
         history,
@@ -82,17 +84,17 @@ pub(crate) fn decide(history: &History, resolved: &Resolved) -> Cut {
     };
     let (free, first) = search.free_writers();
     if let Some(first) = first.filter(|_| free.len() > MOST_FREE) {
-        return Cut::Open(first);
+        return Ok(Cut::Open(first));
     }
     let mut violated = Cut::Holds;
     // Where none is absent, every failure leads to two reads that differ.
     for absent in (0..1u32 << free.len()).rev() {
         let is_absent = |i: &usize| absent & (1 << i) != 0;
         search.absent = (0..free.len()).filter(is_absent).map(|i| free[i]).collect();
-        let Some(failure) = search.refute() else { return Cut::Holds };
+        let Some(failure) = search.refute(watch)? else { return Ok(Cut::Holds) };
         violated = search.violated(failure);
     }
-    violated
+    Ok(violated)
 }
 
 fn writers(history: &History) -> FxHashMap<(Key, Value), Writers> {
@@ -111,14 +113,19 @@ fn writers(history: &History) -> FxHashMap<(Key, Value), Writers> {
 
 impl Search<'_> {
     /// Why a committed transaction cannot have taken effect, if there is one.
-    fn refute(&mut self) -> Option<Failure> {
+    fn refute(&mut self, watch: &dyn Watch) -> Result<Option<Failure>, Limit> {
         let history = self.history;
+        let turnstile = Turnstile::new(watch);
         let may_be = |txn: Txn| history.outcome(txn) != Outcome::Aborted && !self.absent.contains(&txn);
         self.live = history.txns().map(may_be).collect();
         self.failed.clear();
         let mut changed = true;
         while std::mem::take(&mut changed) {
+            go_on(watch)?;
             for txn in history.txns() {
+                if !turnstile.step() {
+                    go_on(watch)?;
+                }
                 match self.failure(txn).filter(|_| self.live[txn.index()]) {
                     None => {}
                     Some(failure) if history.outcome(txn) == Outcome::Unknown => {
@@ -126,11 +133,11 @@ impl Search<'_> {
                         self.failed.insert(txn, (self.failed.len(), failure));
                         changed = true;
                     }
-                    failure => return failure,
+                    failure => return Ok(failure),
                 }
             }
         }
-        None
+        Ok(None)
     }
 
     /// The writers of reads that count only if they took effect, and the first such read.
@@ -208,7 +215,7 @@ impl Search<'_> {
         matches!(node, Node::Txn(txn) if self.live[txn.index()]) || node == Node::Initial
     }
 
-    /// Whether it depends on who took effect if a read counts.
+    /// Whether it depends on outcomes if a read counts.
     fn is_free(&self, read: &Read) -> bool {
         let certain = |node: &Node| match *node {
             Node::Initial => true,
@@ -295,7 +302,7 @@ impl Search<'_> {
         })
     }
 
-    /// What to show: two reads of one who cannot have taken effect.
+    /// What to show: two reads of a transaction that cannot have taken effect.
     fn violated(&self, mut failure: Failure) -> Cut {
         loop {
             let (key, value) = match failure {

@@ -7,9 +7,10 @@ use isoscope_history::{History, Op, Txn};
 use isoscope_levels::Anomaly;
 use isoscope_order::{Components, Graph};
 
-use crate::certificate::{Edge, Evidence, Instance, Node, Through, Why};
+use crate::certificate::{Edge, Evidence, Instance, Limit, Node, Through, Why};
 use crate::resolve::{Resolved, VersionEdge};
 use crate::trace::{Relations, Tracer, Trail};
+use crate::watch::{Watch, go_on};
 
 /// How many edges of a component are tried for a short cycle.
 const TRIES: usize = 64;
@@ -59,11 +60,17 @@ pub(crate) fn causal_cycles(history: &History, resolved: &Resolved) -> Option<Co
 
 /// A cycle for each component of some relations: through a read where there are no versions, through a pair of
 /// versions where there are.
-pub(crate) fn find(history: &History, resolved: &Resolved, relations: Relations) -> Vec<Cycle> {
+pub(crate) fn find(
+    history: &History,
+    resolved: &Resolved,
+    relations: Relations,
+    watch: &dyn Watch,
+) -> Result<Vec<Cycle>, Limit> {
+    go_on(watch)?;
     let graph = Graph::from_edges(history.txn_count(), &edges(history, resolved, relations));
     let components = Components::find(&graph);
     if components.sizes.iter().all(|&size| size == 1) {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let tracer = match relations {
         Relations::Versions => Tracer::of_writes(history, resolved),
@@ -78,21 +85,20 @@ pub(crate) fn find(history: &History, resolved: &Resolved, relations: Relations)
         })
         .collect();
     closing.sort_by_key(|(component, _)| *component);
-    let cycles = closing.chunk_by(|a, b| a.0 == b.0).zip(0..).filter_map(|(edges, number)| {
+    let mut found = Vec::new();
+    for (edges, number) in closing.chunk_by(|a, b| a.0 == b.0).zip(0..) {
+        go_on(watch)?;
         let within = |txn: Txn| components.of[txn.index()] == edges[0].0;
         let cycles = edges
             .iter()
             .take(TRIES)
             .filter_map(|(_, edge)| close(&tracer, edge, relations, within, &mut trail));
-        let cycle = cycles.min_by_key(|cycle| (Through::of(cycle), cycle.len()))?;
+        let Some(cycle) = cycles.min_by_key(|cycle| (Through::of(cycle), cycle.len())) else { continue };
         let (anomaly, through) = (name(history, resolved, &cycle), Through::of(&cycle));
-        Some(Cycle {
-            anomaly,
-            through,
-            instance: Instance { evidence: Evidence::Cycle(cycle), component: Some(number) },
-        })
-    });
-    cycles.collect()
+        let instance = Instance { evidence: Evidence::Cycle(cycle), component: Some(number) };
+        found.push(Cycle { anomaly, through, instance });
+    }
+    Ok(found)
 }
 
 /// A topological order of some relations that have no cycle.

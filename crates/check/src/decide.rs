@@ -60,9 +60,11 @@ pub(crate) fn decide(
         known.sort_unstable();
         known.dedup();
         let forced = reversed(history, resolved, &known);
-        let Some(mended) = repair(history, resolved, &forced, &mut schedule) else { return Ok(None) };
-        reads = mended;
+        let mended = repair(history, resolved, &forced, &mut schedule, watch);
+        // An interrupted repair has not shown that no order exists.
         go_on(watch)?;
+        let Some(mended) = mended else { return Ok(None) };
+        reads = mended;
     }
     Ok(Some(schedule.order.into_iter().map(Txn).collect()))
 }

@@ -8,12 +8,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::turns;
 use crate::axiom::Axiom;
-use crate::certificate::{Case, Choice, Evidence, Finding, Instance, Proof, Through, Verdict, Worlds};
+use crate::certificate::{Case, Choice, Evidence, Finding, Instance, Limit, Proof, Through, Verdict, Worlds};
 use crate::cycles::{self, Cycle};
 use crate::resolve::{self, Resolved};
 use crate::semantics::{Repeats, Semantics};
 use crate::strong::{self, LeafName, Scenario, Violation};
 use crate::trace::Relations;
+use crate::watch::Watch;
 
 /// Makes findings about a history.
 #[derive(Clone, Copy)]
@@ -154,16 +155,16 @@ impl Findings<'_> {
     }
 
     /// The cycles of some relations.
-    pub(crate) fn of_cycles(&self, relations: Relations) -> Vec<Finding> {
+    pub(crate) fn of_cycles(&self, relations: Relations, watch: &dyn Watch) -> Result<Vec<Finding>, Limit> {
         let mut by_name: FxHashMap<(Anomaly, Through), Vec<Instance>> = FxHashMap::default();
         let mut all: Vec<Cycle> = Vec::new();
         if relations.reads() {
             let reads = if relations.sessions() { Relations::Causal } else { Relations::Reads };
-            all.extend(cycles::find(self.history, self.resolved, reads));
+            all.extend(cycles::find(self.history, self.resolved, reads, watch)?);
         }
         if cycles::versions(self.resolved, relations).next().is_some() {
             let first = all.len() as u32;
-            let mut more = cycles::find(self.history, self.resolved, relations);
+            let mut more = cycles::find(self.history, self.resolved, relations, watch)?;
             for component in more.iter_mut().filter_map(|cycle| cycle.instance.component.as_mut()) {
                 *component += first;
             }
@@ -175,7 +176,7 @@ impl Findings<'_> {
         let named = by_name
             .into_iter()
             .map(|((anomaly, through), instances)| Finding { through, ..self.of(anomaly, instances) });
-        sorted(named.collect())
+        Ok(sorted(named.collect()))
     }
 }
 

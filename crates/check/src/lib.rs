@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! history ──> resolve ──> decide (guess an order, ask the axiom, mend the order) ──> holds: the order
-//!             who wrote            │
-//!             what was read        └─ no order ──> analysis, cycles ──> violated: every anomaly, with evidence
+//!             the writer           │
+//!             of each read         └─ no order ──> analysis, cycles ──> violated: every anomaly, with evidence
 //! ```
 //!
 //! A [`Checker`] answers for one level at a time with a [`Judgement`], whose [`Verdict`] carries a certificate;
@@ -32,6 +32,7 @@ mod checker;
 mod cut;
 mod cycles;
 mod decide;
+pub mod events;
 mod findings;
 mod options;
 mod plain;

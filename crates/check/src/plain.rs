@@ -65,7 +65,12 @@ impl Plain<'_> {
         {
             return Verdict::Holds(Witness::order(order));
         }
-        findings.extend(self.findings().of_cycles(relations));
+        match self.findings().of_cycles(relations, self.watch) {
+            Ok(cycles) => findings.extend(cycles),
+            Err(limit) if findings.is_empty() => return Verdict::Unknown(Unknown::Limit(limit)),
+            // What was found so far is a violation, whatever cycles there are.
+            Err(_) => {}
+        }
         if findings.is_empty() {
             let order = cycles::order(self.history, self.resolved, relations);
             return Verdict::Holds(Witness::order(order.into()));
@@ -101,11 +106,16 @@ impl Plain<'_> {
                 Err(_) => return violated(findings),
             }
         }
-        findings.extend(self.findings().of_cycles(Relations::Given));
+        let cycles = self.findings().of_cycles(Relations::Given, watch);
+        let stopped = cycles.as_ref().err().copied();
+        findings.extend(cycles.unwrap_or_default());
         if let Some(analysis) = analysis {
             findings.extend(analysis.findings(resolved, axiom, options.kept()));
         }
-        violated(findings)
+        match stopped {
+            Some(limit) if findings.is_empty() => Verdict::Unknown(Unknown::Limit(limit)),
+            _ => violated(findings),
+        }
     }
 
     /// PL-1 and PL-2 in an order that agrees with sessions or real time: by a cycle of what is certain.

@@ -1,17 +1,16 @@
-//! Mending a commit order: when more edges become known, transactions that came too early are moved back, and
-//! everything else stays where it is.
+//! Repairing a commit order: when more edges become known, transactions that are too early move back, and all others keep their
+//! order.
 //!
-//! An edge that the order does not respect leads from a place to an earlier one; both, and all between them, are a
-//! stretch, and stretches that overlap are one. Each is mended by itself, and several at once. It is gone through from
-//! the front: a transaction of which a predecessor has not come yet is held back, and follows right after the
-//! predecessor; whoever depends on it is held back as well. At the end of a stretch nobody is held back any more: one who
-//! were would wait for a transaction that comes later, but the edges that say so end inside the stretch, or for another
-//! that is held back, and so on. Unless some wait for each other in a circle, and then there is no order.
+//! An edge that the order does not respect leads from a place to an earlier one. The places from one to the other are a
+//! *stretch*, and stretches that overlap are merged. Stretches are repaired in parallel, each from its front: a transaction with a
+//! predecessor that was not placed yet is held back until right after that predecessor, and so is every transaction that depends on
+//! it. At the end of a stretch no transaction is held back, because all its edges end inside the stretch, unless some transactions
+//! wait for each other in a cycle. Then no order exists.
 //!
-//! An axiom was asked about all reads in the old order, and what it forced there is known. In the new order it
-//! can force something new only where two writers of a key have changed places: one was held back past the
-//! other, t1, and a reader of t1 must have seen it. So the reads to ask about again are those of versions that
-//! were written while a writer of the same key was held back.
+//! The axiom was evaluated for all reads in the old order, and what it forced there is known. In the new order it can force
+//! something new only where two writers of a key have changed places: one was held back past the other, t1, and a reader of t1 must
+//! have seen it. So the axiom is evaluated again only for reads of versions that were written while a writer of the same key was
+//! held back.
 
 use std::ops::Range;
 
@@ -23,22 +22,27 @@ use rustc_hash::FxHashMap;
 use crate::resolve::{Link, Resolved};
 use crate::schedule::{Schedule, UNPLACED};
 use crate::stale::{BATCH, Stale, touch};
+use crate::watch::{Turnstile, Watch};
 
 /// Makes an order respect more edges (reversed: from a transaction to those that must come before it), and
-/// returns the reads an axiom must be asked about again. `None` when no order does.
+/// returns the reads an axiom must be asked about again. `None` when no order does, or when a limit is reached.
 pub(crate) fn repair(
     history: &History,
     resolved: &Resolved,
     forced: &Graph,
     schedule: &mut Schedule,
+    watch: &dyn Watch,
 ) -> Option<Vec<Stale>> {
+    if watch.limit().is_some() {
+        return None;
+    }
     let Schedule { order, place } = schedule;
     let stretches = stretches(forced, place)?;
     let old: Vec<u32> = place.iter().copied().chain([UNPLACED]).collect();
     let overtaken: Option<Vec<Vec<(Txn, Key)>>> = split(order, &stretches)
         .into_par_iter()
         .map_init(
-            || Mender::new(history, resolved, forced, &old),
+            || Mender::new(history, resolved, forced, &old, watch),
             |mender, (first, stretch)| mender.mend(first, stretch),
         )
         .collect();
@@ -49,7 +53,7 @@ pub(crate) fn repair(
     Some(readers(history, resolved, &Versions::new(history.txn_count(), overtaken)))
 }
 
-/// Where an order has to be mended: places, in order. `None` when something that is not in it should come before
+/// Where an order has to be repaired: places, in order. `None` when something that is not in it should come before
 /// something that is.
 fn stretches(forced: &Graph, place: &[u32]) -> Option<Vec<Range<u32>>> {
     let mut found: Vec<Range<u32>> = Vec::new();
@@ -93,9 +97,9 @@ struct Mender<'a> {
     old: &'a [u32],
     /// Where the stretch begins.
     first: u32,
-    /// By the place in the stretch as it was: whether that transaction has come.
+    /// By the place in the stretch as it was: whether that transaction was placed.
     come: Vec<bool>,
-    /// Those that have come, in the new order.
+    /// The placed transactions, in the new order.
     order: Vec<u32>,
     /// By the transaction they wait for: those held back, but for those to be taken next.
     held: FxHashMap<u32, Vec<u32>>,
@@ -105,10 +109,17 @@ struct Mender<'a> {
     overtaken: Vec<(Txn, Key)>,
     /// Those to be taken next, the last first.
     todo: Vec<u32>,
+    turnstile: Turnstile<'a>,
 }
 
 impl<'a> Mender<'a> {
-    fn new(history: &'a History, resolved: &'a Resolved, forced: &'a Graph, old: &'a [u32]) -> Self {
+    fn new(
+        history: &'a History,
+        resolved: &'a Resolved,
+        forced: &'a Graph,
+        old: &'a [u32],
+        watch: &'a dyn Watch,
+    ) -> Self {
         Mender {
             history,
             resolved,
@@ -121,6 +132,7 @@ impl<'a> Mender<'a> {
             late: vec![0; history.key_count()],
             overtaken: Vec::new(),
             todo: Vec::new(),
+            turnstile: Turnstile::new(watch),
         }
     }
 
@@ -132,6 +144,9 @@ impl<'a> Mender<'a> {
         self.come.resize(stretch.len(), false);
         self.order.clear();
         for batch in stretch.chunks(BATCH) {
+            if !self.turnstile.step() {
+                return None;
+            }
             touch(self.history, self.resolved, batch);
             for &txn in batch {
                 self.take(txn);
@@ -172,17 +187,17 @@ impl<'a> Mender<'a> {
         }
     }
 
-    /// A predecessor that has not come yet.
+    /// A predecessor that was not placed yet.
     fn missing(&self, txn: Txn) -> Option<Txn> {
-        // What is not of the stretch has come.
+        // What is outside of the stretch was placed.
         let absent = |before: &Txn| {
             let place = self.old[before.index()].wrapping_sub(self.first);
             self.come.get(place as usize) == Some(&false)
         };
         let before = self.resolved.before(self.history, txn).filter(absent);
         let links = &self.resolved.links[self.history.op_range(txn)];
-        let nobody = self.old.len() - 1;
-        let mut sources = links.iter().map(|link| Txn::at(link.index_or(nobody)));
+        let none = self.old.len() - 1;
+        let mut sources = links.iter().map(|link| Txn::at(link.index_or(none)));
         let mut forced = self.forced.successors(txn.0).iter().copied().map(Txn);
         before.or_else(|| sources.find(absent)).or_else(|| forced.find(absent))
     }
@@ -216,7 +231,7 @@ struct Versions {
 const NONE: u32 = u32::MAX;
 
 impl Versions {
-    /// Versions of so many transactions, those of one together.
+    /// Versions of `txns` transactions, those of one together.
     fn new(txns: usize, keys: Vec<(Txn, Key)>) -> Versions {
         let mut first = vec![NONE; txns + 1];
         for (at, &(writer, _)) in keys.iter().enumerate().rev() {
@@ -270,6 +285,7 @@ mod tests {
 
     use super::*;
     use crate::schedule::schedule;
+    use crate::watch::NoLimits;
 
     /// What must come before what: sessions, reads, and edges beyond.
     fn predecessors(history: &History, resolved: &Resolved, forced: &[(u32, u32)]) -> Graph {
@@ -314,7 +330,7 @@ mod tests {
                 let forced = Graph::from_edges(history.txn_count(), &known);
                 let before = order.place.clone();
                 several += usize::from(stretches(&forced, &before).unwrap().len() > 1);
-                let Some(asked) = repair(&history, &resolved, &forced, &mut order) else {
+                let Some(asked) = repair(&history, &resolved, &forced, &mut order, &NoLimits) else {
                     assert!(cyclic, "seed {seed}");
                     refused += 1;
                     break;

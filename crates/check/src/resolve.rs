@@ -1,11 +1,11 @@
-//! Resolving reads: who wrote what each read returned?
+//! Resolving reads: which transaction wrote what each read returned?
 //!
 //! Everything that needs no order is settled here, in parallel passes: reads of own writes, reads that no
 //! order can mend (patterns a to f of the Plume paper, Table 1), reads of one key that contradict each other
 //! (pattern j), which transactions of unknown outcome took effect, and what lists say about the order of
 //! versions. What is left for the engines is one [`Link`] for each operation.
 //!
-//! - A read after a write of the same transaction must return the last such write; it tells nothing about
+//! - A read after a write of the same transaction must return the last such write; it says nothing about
 //!   other transactions.
 //! - Any other read has as candidates the final writes of that value by other transactions that did not
 //!   abort, and the initial state if the value is the initial one. One candidate: the link. Several: the read
@@ -63,11 +63,11 @@ impl Link {
         if self.0 < Link::AMBIGUOUS.0 { Some(Txn(self.0)) } else { None }
     }
 
-    /// The number of the transaction it reads from, or if there is none, another that is above those of all
-    /// transactions. Which of the two is as good as random, so nothing branches on it.
+    /// The number of the transaction it reads from, or `none` if it reads from none, which must be above the numbers of all
+    /// transactions. Which of the two it is cannot be predicted, so this does not branch.
     #[inline]
-    pub(crate) fn index_or(self, nobody: usize) -> usize {
-        (self.0 as usize).min(nobody)
+    pub(crate) fn index_or(self, none: usize) -> usize {
+        (self.0 as usize).min(none)
     }
 
     /// Whether it is a final write of a present transaction.
@@ -91,7 +91,7 @@ pub(crate) struct WrongRead {
     pub(crate) write: Option<Op>,
 }
 
-/// So many operations, and the first of them.
+/// A number of operations, and the first of them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tally {
     pub(crate) count: u64,
@@ -281,7 +281,7 @@ fn resolve_registers(history: &History, unsupported: &[bool], links: &mut [Link]
     })
 }
 
-/// What is wrong with a read of a register that nobody can explain.
+/// What is wrong with a read of a register that has no explanation.
 pub(crate) fn what_is_wrong(history: &History, read: Op) -> Anomaly {
     let writes = wrong::writes_of(history, &[read]);
     let wrong = wrong::classify(history, &writes, &[read]);
@@ -306,11 +306,11 @@ fn pieces(history: &History) -> Vec<Range<u32>> {
 
 /// Operations for which it pays to cut a session.
 const SLICE: usize = 1 << 11;
-/// Into so many pieces a session is cut at most.
+/// The most pieces that a session is cut into.
 const MOST_SLICES: usize = 64;
 
 /// Cuts the transactions into pieces, the first ones of all sessions before the second ones, and so on: sessions go
-/// about abreast, and who looks at what they did at about the same time finds their writers near each other.
+/// about abreast, and reads of about the same time find their writers near each other.
 fn abreast(history: &History) -> Vec<Range<u32>> {
     let slices = history.op_count() / (SLICE * history.session_count().max(1));
     if slices < 2 {

@@ -1,10 +1,8 @@
-//! A commit order by guessing: let the sessions run side by side, each transaction as soon as what it depends
-//! on is there.
+//! A commit order by guessing: the sessions run side by side, each transaction as soon as everything that it depends on has run.
 //!
-//! A topological order of `so`, `wr` and the forced edges found so far, without ever building that graph:
-//! sessions are chains already, and what a transaction reads from stands in its own links. A session whose
-//! next transaction lacks a predecessor waits for it, and is woken by it. All sessions waiting is a cycle.
-//! Every link is looked at once, and links are read in the order they are stored.
+//! This is a topological order of `so`, `wr` and the forced edges found so far, without building that graph: sessions are
+//! chains already, and the links of a transaction hold what it reads from. A session whose next transaction lacks a predecessor
+//! waits for it, and is woken by it. If all sessions wait, there is a cycle. Every link is visited once, in storage order.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -23,7 +21,7 @@ pub(crate) struct Schedule {
 
 /// The place of a transaction that is not in an order.
 pub(crate) const UNPLACED: u32 = u32::MAX;
-const NOBODY: u32 = u32::MAX;
+const NO_SESSION: u32 = u32::MAX;
 
 /// Sessions whose next transactions are brought into the cache together.
 const BATCH: usize = 16;
@@ -44,14 +42,14 @@ pub(crate) fn schedule(
         resolved,
         forced,
         sessions: history.sessions().map(|session| Progress::start(history, session)).collect(),
-        waiting_for: vec![NOBODY; history.txn_count()],
+        waiting_for: vec![NO_SESSION; history.txn_count()],
         order: Vec::with_capacity(history.txn_count()),
         place: vec![UNPLACED; history.txn_count() + 1],
     };
     run.place[history.txn_count()] = 0;
     let mut ready: VecDeque<u32> = (0..history.session_count() as u32).collect();
     let mut batch = Vec::with_capacity(BATCH);
-    let mut told = 0;
+    let mut handed_over = 0;
     while !ready.is_empty() {
         batch.extend(ready.drain(..ready.len().min(BATCH)));
         for &session in &batch {
@@ -60,11 +58,11 @@ pub(crate) fn schedule(
         for session in batch.drain(..) {
             run.advance(session, &mut ready);
         }
-        if run.order.len() - told >= PART || ready.is_empty() {
-            if follow(&run.order[told..]).is_break() {
+        if run.order.len() - handed_over >= PART || ready.is_empty() {
+            if follow(&run.order[handed_over..]).is_break() {
                 return None;
             }
-            told = run.order.len();
+            handed_over = run.order.len();
         }
     }
     let expected = resolved.present.iter().filter(|&&present| present).count();
@@ -88,7 +86,7 @@ struct Progress {
 impl Progress {
     fn start(history: &History, session: Session) -> Progress {
         let txns = history.txn_range(session);
-        Progress { next: txns.start, end: txns.end, op: 0, forced: 0, fellow: NOBODY }
+        Progress { next: txns.start, end: txns.end, op: 0, forced: 0, fellow: NO_SESSION }
     }
 }
 
@@ -100,7 +98,7 @@ struct Run<'a> {
     /// For each transaction, one session that waits for it.
     waiting_for: Vec<u32>,
     order: Vec<u32>,
-    /// As in a [`Schedule`], and one row more, of something that is there, for links that lead to no transaction.
+    /// As in a [`Schedule`], and one more row, which counts as placed, for links that lead to no transaction.
     place: Vec<u32>,
 }
 
@@ -138,10 +136,10 @@ impl Run<'_> {
         let progress = &mut self.sessions[session as usize];
         (progress.next, progress.op, progress.forced) = (txn.0 + 1, 0, 0);
         ready.push_back(session);
-        let mut waiting = std::mem::replace(&mut self.waiting_for[txn.index()], NOBODY);
-        while waiting != NOBODY {
+        let mut waiting = std::mem::replace(&mut self.waiting_for[txn.index()], NO_SESSION);
+        while waiting != NO_SESSION {
             ready.push_back(waiting);
-            waiting = std::mem::replace(&mut self.sessions[waiting as usize].fellow, NOBODY);
+            waiting = std::mem::replace(&mut self.sessions[waiting as usize].fellow, NO_SESSION);
         }
     }
 
@@ -150,8 +148,8 @@ impl Run<'_> {
         let progress = &mut self.sessions[session as usize];
         let links = &self.resolved.links[progress.op..self.history.op_range(txn).end];
         let place = &self.place;
-        let nobody = place.len() - 1;
-        if let Some(missing) = links.iter().position(|link| place[link.index_or(nobody)] == UNPLACED) {
+        let none = place.len() - 1;
+        if let Some(missing) = links.iter().position(|link| place[link.index_or(none)] == UNPLACED) {
             progress.op += missing;
             return links[missing].txn();
         }

@@ -24,7 +24,7 @@ pub(crate) struct Semantics {
     /// Real-time order counts.
     pub(crate) real_time: bool,
     /// A read must return a final write of a transaction that took effect, and lists must be compatible. PL-1 and cut
-    /// isolation do not ask from whom a read is.
+    /// isolation do not depend on the writers of reads.
     pub(crate) knows_reads: bool,
     /// Which reads of one transaction must agree.
     pub(crate) repeats: Repeats,

@@ -1,10 +1,10 @@
-//! Stale reads: those that are not of the latest version in an order of transactions.
+//! Stale reads: reads that do not return the latest version in an order of transactions.
 //!
-//! A read of the version that is current satisfies every axiom of the form "whatever the reader must have seen
-//! comes before what it reads from": nobody wrote the key in between. So only stale reads are left to the axiom of
-//! a level, and one look at the current writer of its key tells whether a read is one.
+//! A read of the current version satisfies every axiom of the form "what the reader must have seen is before what it reads from",
+//! because no transaction wrote the key in between. So only stale reads are left to the axiom of a level. Comparing a read with the
+//! current writer of its key shows whether it is stale.
 //!
-//! A schedule takes its time, and so does this: one thread runs the sessions, and another follows it.
+//! One thread runs the sessions (`schedule.rs`), and another follows it and collects the stale reads.
 
 use std::ops::ControlFlow;
 use std::sync::mpsc;
@@ -26,7 +26,7 @@ pub(crate) struct Stale {
 /// Transactions that are brought into the cache together.
 pub(crate) const BATCH: usize = 16;
 
-/// A schedule, and the reads that are stale in it, in its order. When a limit is reached there is none.
+/// A schedule, and the reads that are stale in it, in its order. `None` when no schedule exists or a limit is reached.
 pub(crate) fn schedule_with_stale(
     history: &History,
     resolved: &Resolved,
@@ -54,7 +54,7 @@ fn sent(sender: &mpsc::Sender<Box<[u32]>>, part: &[u32], watch: &dyn Watch) -> C
     if watch.limit().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
-/// Goes through an order of transactions.
+/// Follows an order of transactions.
 struct Follower<'a> {
     history: &'a History,
     resolved: &'a Resolved,

@@ -1,7 +1,7 @@
 //! Evidence: paths through the relations of a history, as edges with reasons.
 //!
 //! The relations are never stored as a graph of reasons. A search walks backwards from a transaction: its
-//! session, its links, what lists say and what axioms force tell which transactions come before it and why.
+//! session, its links, what lists say and what axioms force show which transactions precede it and why.
 //! Breadth first, so a path has as few steps as there can be; steps along one session are joined into one.
 
 use std::collections::VecDeque;

@@ -1,7 +1,7 @@
-//! Who looks on while a history is checked: may end the search, and is told what each stage settled.
+//! Limits and progress: one interface that every stage of every level receives.
 //!
-//! This crate sees no clock and no memory figures; whoever has them says when enough is enough, and puts times to
-//! the stages.
+//! A [`Watch`] is the budget of a check and the receiver of its progress. This crate sees no clock and no memory figures: the
+//! caller has them, and says when a limit is reached. Stages carry no times; the caller adds them.
 
 use std::cell::Cell;
 
@@ -9,10 +9,10 @@ use isoscope_levels::Level;
 
 use crate::certificate::Limit;
 
-/// An onlooker; see the module.
+/// The budget of a check, and the receiver of its progress; see the module.
 pub trait Watch: Sync {
-    /// The limit that has been reached, if one has. Asked often; must be cheap. Once reached, a limit stays reached until
-    /// the level at hand is answered: a stage that is interrupted leaves its work undone and relies on the next question.
+    /// The limit that has been reached, if one has. Asked often; must be cheap. Once reached, a limit must stay reached until
+    /// the level at hand is answered: an interrupted stage leaves its work undone, and its caller asks again.
     fn limit(&self) -> Option<Limit> {
         None
     }
@@ -30,22 +30,23 @@ pub trait Watch: Sync {
     }
 }
 
-/// Asks for the limit once in so many steps, and remembers it.
+/// Asks for the limit once in [`STEPS`] steps, and remembers it.
 pub(crate) struct Turnstile<'w> {
     watch: &'w dyn Watch,
     steps: Cell<u32>,
     reached: Cell<Option<Limit>>,
 }
 
-/// Steps between two questions: of the kind that takes about a microsecond.
+/// Steps between two questions. A step takes about a microsecond.
 const STEPS: u32 = 1 << 12;
 
 impl<'w> Turnstile<'w> {
+    /// Asks at once, so that every stage asks at least once.
     pub(crate) fn new(watch: &'w dyn Watch) -> Self {
-        Turnstile { watch, steps: Cell::new(0), reached: Cell::new(None) }
+        Turnstile { watch, steps: Cell::new(0), reached: Cell::new(watch.limit()) }
     }
 
-    /// Counts a step; whether to go on.
+    /// Counts a step; whether to continue.
     #[inline]
     pub(crate) fn step(&self) -> bool {
         self.steps.set(self.steps.get().wrapping_add(1));
@@ -63,22 +64,22 @@ impl<'w> Turnstile<'w> {
         self.reached.get()
     }
 
-    /// The limit that was met so far.
+    /// The limit that was reached so far.
     pub(crate) fn reached(&self) -> Option<Limit> {
         self.reached.get()
     }
 }
 
-/// A stage and what it settled.
+/// A stage that has ended, and its figures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stage {
-    /// What it is called.
+    /// The name of the stage.
     pub name: &'static str,
-    /// Figures, each with its name.
+    /// The figures, each with its name.
     pub figures: Vec<(&'static str, u64)>,
 }
 
-/// Nobody in particular.
+/// No limits, and progress is not reported.
 pub(crate) struct NoLimits;
 
 impl Watch for NoLimits {}
@@ -86,4 +87,94 @@ impl Watch for NoLimits {}
 /// Fails when a limit has been reached.
 pub(crate) fn go_on(watch: &dyn Watch) -> Result<(), Limit> {
     watch.limit().map_or(Ok(()), Err)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
+mod tests {
+    use isoscope_history::{History, notation};
+    use isoscope_order::Graph;
+
+    use super::*;
+    use crate::analysis::Analysis;
+    use crate::axiom::Axiom;
+    use crate::decide::decide;
+    use crate::options::Options;
+    use crate::repair::repair;
+    use crate::resolve::Resolved;
+    use crate::strong::{Answer, Attempt, decide_weak, ordered};
+    use crate::trace::Relations;
+    use crate::{cut, cycles, stale, worlds};
+
+    /// A budget that is used up.
+    struct UsedUp;
+
+    impl Watch for UsedUp {
+        fn limit(&self) -> Option<Limit> {
+            Some(Limit::Time)
+        }
+    }
+
+    fn history() -> (History, Resolved) {
+        let text = "T1: w(x,1) w(y,1)  T2: r(x,1) r(y,0) w(z,1)  T3: r(z,1) r(x,0)";
+        let history = notation::parse(text).unwrap();
+        let resolved = Resolved::new(&history);
+        (history, resolved)
+    }
+
+    #[test]
+    fn resolving_reads_stops() {
+        let (history, resolved) = history();
+        assert_eq!(Resolved::watched(&history, &UsedUp).err(), Some(Limit::Time));
+        assert_eq!(resolved.in_world(&history, &UsedUp).err(), Some(Limit::Time));
+    }
+
+    #[test]
+    fn the_order_of_an_axiom_stops() {
+        let (history, resolved) = history();
+        for axiom in Axiom::ALL {
+            assert_eq!(decide(&history, &resolved, axiom, &UsedUp).err(), Some(Limit::Time), "{axiom:?}");
+        }
+        let forced = Graph::from_edges(history.txn_count(), &[]);
+        assert!(stale::schedule_with_stale(&history, &resolved, &forced, &UsedUp).is_none());
+        let (mut schedule, _) = stale::schedule_with_stale(&history, &resolved, &forced, &NoLimits).unwrap();
+        assert!(repair(&history, &resolved, &forced, &mut schedule, &NoLimits).is_some());
+        assert!(repair(&history, &resolved, &forced, &mut schedule, &UsedUp).is_none());
+    }
+
+    #[test]
+    fn the_search_for_anomalies_stops() {
+        let (history, resolved) = history();
+        for axiom in Axiom::ALL {
+            let analysis = Analysis::new(&history, &resolved, axiom, 10, &UsedUp);
+            assert_eq!(analysis.err(), Some(Limit::Time), "{axiom:?}");
+        }
+        let found = cycles::find(&history, &resolved, Relations::Causal, &UsedUp);
+        assert_eq!(found.err(), Some(Limit::Time));
+    }
+
+    #[test]
+    fn cut_isolation_and_worlds_stop() {
+        let (history, resolved) = history();
+        assert_eq!(cut::decide(&history, &resolved, &UsedUp).err(), Some(Limit::Time));
+        let level = Level::Causal;
+        let found = worlds::search(&history, &resolved, level, Options::default(), &UsedUp);
+        assert!(matches!(found, worlds::Found::Stopped(Limit::Time)));
+    }
+
+    #[test]
+    fn strong_engines_stop() {
+        let (history, resolved) = history();
+        for level in Level::ALL.into_iter().filter(|level| level.with_sessions().is_none()) {
+            if crate::semantics::Semantics::of(level).is_strong() {
+                let attempt = Attempt::begin(&history, &resolved, level, false, &UsedUp);
+                assert_eq!(attempt.err(), Some(Limit::Time), "{level}");
+            }
+        }
+        let answers = [
+            ordered(&history, &resolved, Level::StrongPl2, false, &UsedUp),
+            decide_weak(&history, &resolved, Level::Causal, Options::default(), &UsedUp),
+        ];
+        assert!(answers.iter().all(|answer| matches!(answer, Answer::Stopped(Limit::Time))));
+    }
 }

@@ -1,15 +1,15 @@
-//! What lists leave open, gone through: who appended an element that several appended, and whether somebody of unknown
-//! outcome who works on lists took effect.
+//! The possible worlds of list reads: which of several equal appends an element is, and whether a transaction of unknown outcome
+//! that works on lists took effect.
 //!
-//! The engines ignore what is open, so that a violation they find is one whatever is true. When they find none, a question is
-//! asked, and each answer makes another history of the one at hand, in which less is open: an append and the element that it
-//! is are set apart from all others of the same value, or an outcome is known. Where nothing is open any more the
-//! engines' answer is final. The level holds when it does in one of these *worlds*, and what shows it there shows it of the
-//! history itself; it is violated when it is in all of them, and the tree of questions and answers is the proof.
+//! The engines ignore what is open, so a violation that they find holds in every world. If they find none, a question is chosen,
+//! and each answer makes a copy of the history in which less is open: an append and the element that it is get a new value of their
+//! own, or an outcome is decided. Where nothing is open the engines' answer is final. The level holds if it holds in one of these
+//! *worlds*, and the witness there is a witness for the history itself. It is violated if it is violated in all of them, and the
+//! tree of questions and answers is the proof.
 //!
-//! The first world tried is a guess: what seems to have been appended first stands first. Then, of the questions at hand, the one
-//! with the fewest answers that the engines do not refute at once is asked. Histories that get here are rare and their
-//! open places few; where they are many, the search is given up.
+//! The first world is a guess: the earliest append by the client's clock is the first element. Then the search chooses, of the next
+//! few questions, the one with the fewest answers that the engines do not refute at once. Histories with such questions are rare,
+//! and have few of them; a search that takes too many worlds ends without an answer.
 
 use isoscope_history::{Edit, History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
 use isoscope_levels::Level;
@@ -23,12 +23,12 @@ use crate::semantics::{Method, Semantics};
 use crate::strong::{names_sources, optional_lists};
 use crate::watch::Watch;
 
-/// So many worlds are looked at before the search is given up.
+/// The most worlds that are tried.
 const MOST_WORLDS: usize = 4_000;
-/// So many questions are compared before one is asked.
+/// The most questions that are compared before one is chosen.
 const QUESTIONS: usize = 6;
 
-/// What a search came to.
+/// The result of a search.
 pub(crate) enum Found {
     Holds(Witness),
     Violated(Worlds),
@@ -37,7 +37,7 @@ pub(crate) enum Found {
     Open,
 }
 
-/// What a history leaves open at a level, and nobody but this module settles.
+/// What a history leaves open at a level and only this module settles.
 pub(crate) fn questions(history: &History, resolved: &Resolved, level: Level) -> Vec<Question> {
     let Semantics { method, knows_reads, .. } = Semantics::of(level);
     if method == Method::Alone {
@@ -75,9 +75,10 @@ pub(crate) fn search(
     options: Options,
     watch: &dyn Watch,
 ) -> Found {
-    let mut search = Search { history, resolved, level, options, watch, looked_at: 0 };
+    let list_reads = list_reads(history);
+    let mut search = Search { history, resolved, level, options, watch, list_reads, looked_at: 0 };
     match search.guess() {
-        Ok(None) => search.go_through(),
+        Ok(None) => search.try_all(),
         Ok(Some(witness)) => Found::Holds(witness),
         Err(found) => found,
     }
@@ -89,6 +90,7 @@ struct Search<'a> {
     level: Level,
     options: Options,
     watch: &'a dyn Watch,
+    list_reads: ListReads,
     looked_at: usize,
 }
 
@@ -106,7 +108,7 @@ enum Looked {
     Holds(Witness),
 }
 
-/// A world to be told, and where its number is to be entered.
+/// A world to be added to the proof, and where its number is to be entered.
 struct Todo {
     candidate: Candidate,
     place: Option<(usize, usize)>,
@@ -146,7 +148,7 @@ impl Search<'_> {
         for question in questions(self.history, self.resolved, self.level) {
             match question {
                 Question::Outcome { txn } => edit.set_outcome(txn, false),
-                Question::Element { read, .. } => guess_list(&mut edit, read),
+                Question::Element { read, .. } => guess_list(&mut edit, &self.list_reads, read),
             }
         }
         match self.look(edit.finish())?.looked {
@@ -155,8 +157,8 @@ impl Search<'_> {
         }
     }
 
-    /// Goes through all worlds, depth first.
-    fn go_through(&mut self) -> Found {
+    /// Tries all worlds, depth first.
+    fn try_all(&mut self) -> Found {
         let asked = questions(self.history, self.resolved, self.level);
         let root = Candidate { history: self.history.clone(), looked: Looked::Open(asked) };
         let mut cases: Vec<World> = Vec::new();
@@ -195,7 +197,7 @@ impl Search<'_> {
         let mut best: Option<(usize, Question, Vec<Candidate>)> = None;
         for question in questions.into_iter().take(QUESTIONS) {
             let mut answers: Vec<Candidate> = Vec::new();
-            for history in answered(history, &question) {
+            for history in answered(history, &self.list_reads, &question) {
                 answers.push(self.look(history)?);
             }
             let refuted = |answer: &&Candidate| matches!(answer.looked, Looked::Refuted(_));
@@ -211,7 +213,7 @@ impl Search<'_> {
     }
 }
 
-/// A witness that also says whom reads of registers are from which have one possible writer in a world, and may have had
+/// A witness that also names the writers of reads of registers that have one possible writer in a world, and may have had
 /// several before.
 fn with_sources(history: &History, resolved: &Resolved, level: Level, witness: Witness) -> Witness {
     if !names_sources(level) {
@@ -236,10 +238,10 @@ fn shortest(findings: Vec<Finding>) -> Option<Finding> {
 }
 
 /// For each answer to a question, what it makes of a history.
-fn answered(history: &History, question: &Question) -> Vec<History> {
+fn answered(history: &History, reads: &ListReads, question: &Question) -> Vec<History> {
     match question {
         Question::Outcome { txn } => {
-            // That it did not take effect is often refuted by a read that misses it, which tells less.
+            // That it did not take effect is often refuted by a read that misses it, which shows less.
             let settle = |took_effect: bool| {
                 let mut edit = history.edit();
                 edit.set_outcome(*txn, took_effect);
@@ -250,7 +252,7 @@ fn answered(history: &History, question: &Question) -> Vec<History> {
         Question::Element { read, index, appends } => {
             let settle = |&append: &Op| {
                 let mut edit = history.edit();
-                set_apart(&mut edit, *read, *index as usize, append);
+                set_apart(&mut edit, reads, *read, &[(*index as usize, append)]);
                 edit.finish()
             };
             appends.iter().map(settle).collect()
@@ -258,23 +260,36 @@ fn answered(history: &History, question: &Question) -> Vec<History> {
     }
 }
 
-/// Gives each element of a list the append that seems to be the first left, and rather the next of the transaction
-/// that appended the element before. At the end of the list are the reader's own.
-fn guess_list(edit: &mut Edit, read: Op) {
-    let history = edit.history().clone();
+/// The list reads of each key whose result is known. Copies of a history have the same ones.
+type ListReads = FxHashMap<Key, Vec<Op>>;
+
+fn list_reads(history: &History) -> ListReads {
+    let mut reads = ListReads::default();
+    let is_list = |op: &OpView| op.kind == OpKind::ReadList && op.value != Value::UNKNOWN;
+    for op in history.txns().flat_map(|txn| history.ops_of(txn)).filter(is_list) {
+        reads.entry(op.key).or_default().push(op.id);
+    }
+    reads
+}
+
+/// Gives each element of a list the append that seems to be the first left, preferably the next one of the transaction
+/// that appended the element before. The reader's own appends are at the end of the list.
+fn guess_list(edit: &mut Edit, reads: &ListReads, read: Op) {
+    let history = edit.history();
     let (key, reader) = (history.key_of(read), history.txn_of(read));
     let mut appends: Vec<Op> = history
         .writers(key)
         .iter()
         .filter(|&&txn| txn != reader && history.outcome(txn) != Outcome::Aborted)
-        .flat_map(|&txn| appends_of(&history, txn, key))
+        .flat_map(|&txn| appends_of(history, txn, key))
         .collect();
-    appends.sort_by_key(|&append| seems_appended(&history, append));
-    let list = history.table().elements(history.op(read).value).to_vec();
+    appends.sort_by_key(|&append| seems_appended(history, append));
+    let list = history.table().elements(history.op(read).value);
     let mut before: Option<Txn> = None;
-    let own: Vec<Op> = own_appends(&history, reader, key, read).collect();
-    let until = list.len() - own_length(&history, read);
+    let own: Vec<Op> = own_appends(history, reader, key, read).collect();
+    let until = list.len() - own_length(history, read);
     let from = history.table().elements(history.initial(key)).len();
+    let mut chosen: Vec<(usize, Op)> = Vec::new();
     for (index, &element) in list.iter().enumerate().skip(from) {
         let fits = |append: &Op| history.op(*append).value == element;
         let append = if index < until {
@@ -286,8 +301,9 @@ fn guess_list(edit: &mut Edit, read: Op) {
         };
         let Some(append) = append else { continue };
         before = Some(history.txn_of(append));
-        set_apart(edit, read, index, append);
+        chosen.push((index, append));
     }
+    set_apart(edit, reads, read, &chosen);
 }
 
 /// How many elements at the end of a list its reader had appended itself.
@@ -307,21 +323,28 @@ fn own_appends(history: &History, txn: Txn, key: Key, before: Op) -> impl Iterat
     appends_of(history, txn, key).take_while(move |&op| op < before)
 }
 
-/// Sets an append apart from all others, and with it the element at a place of a list and of all lists of the key that agree with
-/// it so far. What was not learned stays so.
-fn set_apart(edit: &mut Edit, read: Op, index: usize, append: Op) {
-    let history = edit.history().clone();
-    let key = history.key_of(read);
-    let list = |read: Op| history.table().elements(history.op(read).value);
-    let until = &list(read)[..=index];
-    let twin = edit.twin(until[index]);
-    let is_list = |op: &OpView| op.kind == OpKind::ReadList && op.key == key && op.value != Value::UNKNOWN;
-    for other in history.txns().flat_map(|txn| history.ops_of(txn)).filter(is_list) {
-        let mut elements = list(other.id).to_vec();
-        if elements.starts_with(until) {
-            elements[index] = twin;
-            edit.set_list(other.id, &elements);
+/// Sets appends apart from all others of the same value, each as the element at a place of a list. The element gets the same new value in all
+/// lists of the key that agree with the list up to there. The places are in ascending order.
+fn set_apart(edit: &mut Edit, reads: &ListReads, read: Op, chosen: &[(usize, Op)]) {
+    let Some(&(first, _)) = chosen.first() else { return };
+    let history = edit.history();
+    let elements = |read: Op| history.table().elements(history.op(read).value);
+    let list = elements(read).to_vec();
+    let agreeing = reads.get(&history.key_of(read)).into_iter().flatten().filter_map(|&other| {
+        let agree = elements(other).iter().zip(&list).take_while(|(one, other)| one == other).count();
+        (agree > first).then(|| (other, agree, elements(other).to_vec()))
+    });
+    let mut agreeing: Vec<(Op, usize, Vec<Value>)> = agreeing.collect();
+    for &(index, append) in chosen {
+        let twin = edit.twin(list[index]);
+        for (_, agree, elements) in &mut agreeing {
+            if index < *agree {
+                elements[index] = twin;
+            }
         }
+        edit.set_appended(append, twin);
     }
-    edit.set_appended(append, twin);
+    for (other, _, elements) in agreeing {
+        edit.set_list(other, &elements);
+    }
 }

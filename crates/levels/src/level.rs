@@ -254,6 +254,11 @@ impl Level {
         self.implies(Level::StrongPl1)
     }
 
+    /// Whether the level is one of Adya's portability levels, which have his names and ignore sessions.
+    pub const fn is_portability_level(self) -> bool {
+        matches!(self, Level::AdyaPl1 | Level::AdyaPl2 | Level::AdyaPl299 | Level::AdyaPlSi | Level::AdyaPl3)
+    }
+
     /// The level that requires the same plus session order, if that is the only difference. A history
     /// satisfies this level exactly when it satisfies the returned level with every transaction in a session
     /// of its own.

@@ -245,3 +245,11 @@ fn the_documents_name_every_level_and_anomaly() {
         assert!(named(name), "{name} is not in docs/levels.md");
     }
 }
+
+#[test]
+fn portability_levels_are_those_with_adyas_names() {
+    for level in Level::ALL {
+        assert_eq!(level.is_portability_level(), level.name().starts_with("adya-"), "{level}");
+        assert!(!(level.is_portability_level() && level.has_sessions()), "{level}");
+    }
+}

@@ -64,7 +64,7 @@ pub fn lattice(report: &Report, style: &dyn Style) -> String {
     let mut text = String::new();
     for row in rows.values_mut().rev() {
         // Adya's levels, which ignore sessions, are in the second column.
-        row.sort_by_key(|result| (result.level.name().starts_with("adya"), result.level));
+        row.sort_by_key(|result| (result.level.is_portability_level(), result.level));
         text.push_str("  ");
         for (i, result) in row.iter().enumerate() {
             let name = result.level.name();

@@ -62,7 +62,7 @@ const MOST_NUMBERS: usize = 1 << 31;
 pub(crate) enum Past<'a> {
     /// By vector clocks.
     Clocks(Clocks<'a, Causality<'a>>),
-    /// By walking; the place of each transaction in a topological order tells where to stop.
+    /// By walking; the place of each transaction in a topological order shows where to stop.
     Walk { causality: &'a Causality<'a>, place: Vec<u32> },
 }
 

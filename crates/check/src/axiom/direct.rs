@@ -43,14 +43,14 @@ pub(crate) fn opposing(
 /// Transactions up to this length are searched once more for every read in question.
 const SHORT: usize = 64;
 
-/// What a long transaction reads from whom.
+/// The writers that a long transaction reads from.
 #[derive(Default)]
 struct Sources {
     /// Each transaction it reads from, with the first such read.
     by_txn: Vec<(Txn, Op)>,
     /// The same for each key.
     by_key: FxHashMap<(Txn, Key), Op>,
-    /// For each read, whom the read of the same key before it is from.
+    /// For each read, the writer of the previous read of the same key.
     before: FxHashMap<Op, Txn>,
 }
 
@@ -97,13 +97,13 @@ impl Reader<'_> {
         // without a branch. A link that leads nowhere is taken for one that counts for nothing.
         let writer = self.resolved.links[read.index()].txn();
         let bar = writer.map_or(0, |writer| self.ranking.rank[writer.index()]);
-        let nobody = writer.unwrap_or(self.txn);
-        let mut noted = [nobody; SHORT];
+        let none = writer.unwrap_or(self.txn);
+        let mut noted = [none; SHORT];
         let mut count = 0;
         for link in &self.resolved.links[ops] {
-            let source = link.txn().unwrap_or(nobody);
+            let source = link.txn().unwrap_or(none);
             noted[count] = source;
-            count += usize::from((source != nobody) & (self.ranking.rank[source.index()] >= bar));
+            count += usize::from((source != none) & (self.ranking.rank[source.index()] >= bar));
         }
         noted[..count].iter().copied().filter(|&seen| self.history.writes(seen, key)).for_each(add);
     }

@@ -40,7 +40,7 @@ impl Checker<'_> {
                 }
                 Tried::Stopped => {}
             }
-            let answer = self.turn(level, &Patience::telling(watch, patience), None);
+            let answer = self.turn(level, &Patience::forwarding(watch, patience), None);
             if !matches!(answer, Answer::Stopped(Limit::Time)) || watch.limit().is_some() {
                 return answer;
             }

@@ -3,7 +3,7 @@
 use isoscope_history::{Outcome, Txn};
 use isoscope_levels::{Anomaly, Level};
 
-use super::Checker;
+use super::{Checker, stopped};
 use crate::certificate::{Unknown, Verdict, Witness};
 use crate::cut::{self, Cut};
 use crate::findings::violated;
@@ -51,13 +51,14 @@ impl Checker<'_> {
 
     /// Cut isolation where it depends on which transactions took effect.
     fn cut(&self) -> Verdict {
-        match cut::decide(self.history, &self.resolved) {
-            Cut::Holds => Verdict::Holds(Witness::default()),
-            Cut::Violated(first, second) => {
+        match cut::decide(self.history, &self.resolved, self.watch) {
+            Err(limit) => stopped(limit),
+            Ok(Cut::Holds) => Verdict::Holds(Witness::default()),
+            Ok(Cut::Violated(first, second)) => {
                 let pairs = self.findings().of_pairs(Anomaly::NonRepeatableRead, &[(first, second)]);
                 violated(pairs.into_iter().collect())
             }
-            Cut::Open(first) => Verdict::Unknown(Unknown::Ambiguous { reads: 1, first }),
+            Ok(Cut::Open(first)) => Verdict::Unknown(Unknown::Ambiguous { reads: 1, first }),
         }
     }
 

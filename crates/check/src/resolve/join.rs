@@ -1,14 +1,13 @@
-//! Who wrote this value to this key, whatever the values are. Matches all external reads of registers with the final writes of
+//! The writers of each value of a key, for arbitrary values. Matches all external reads of registers with the final writes of
 //! transactions that did not abort.
 //!
-//! A hash table of all writes would be far larger than any cache, and every read a miss. So reads and writes are
-//! first dealt out by key into so many hands that the writes of one fit into a cache, and then matched hand by
-//! hand: everything that is written is written in order, and everything that is looked up at random is near.
-//! Hands do not share keys, so they are played in parallel, and what is found does not depend on who plays
-//! which.
+//! A hash table of all writes would be far larger than any cache, and every lookup a miss. So reads and writes are first
+//! partitioned by key into as many *hands* as it takes for the writes of one to fit into a cache, and then matched hand by hand.
+//! All stores are sequential, and all random accesses are near. Hands do not share keys, so they are matched in parallel, and the
+//! result does not depend on the threads.
 //!
-//! A hand keeps the order in which it was dealt. So whoever goes through the operations once more, and takes the
-//! next read from the hand of each key, finds its answer there.
+//! A hand keeps the order of its operations. So a second pass over the operations that takes the next read from the hand of each key
+//! finds its answer there.
 
 use std::ops::Range;
 
@@ -27,7 +26,7 @@ const MOST_HANDS: usize = 256;
 struct Card {
     key: Key,
     value: Value,
-    /// Of a write and of a read that was not played yet: its own transaction. Then, whom it reads from.
+    /// Of a write, and of a read before it is matched: its own transaction. Of a matched read: the transaction it reads from.
     link: Link,
 }
 
@@ -145,7 +144,7 @@ impl Dealt {
         })
     }
 
-    /// Gives the operations of the piece their links: external reads whom they read from, if a final write
+    /// Gives the operations of the piece their links: external reads get the transaction they read from, if a final write
     /// explains them, and final writes that they are such.
     pub(super) fn hand_out(&self, history: &History, txns: Range<u32>, links: &mut [Link]) {
         let mut next = self.starts.clone();
@@ -169,7 +168,7 @@ struct Table {
     shift: u32,
 }
 
-/// So many writes of one value to one key say as much as more would: even without the reader there are several.
+/// More writes of one value to one key than this make no difference: even without the reader there are several.
 const ENOUGH: usize = 3;
 
 impl Table {
@@ -198,7 +197,7 @@ impl Table {
         (both.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize
     }
 
-    /// Whom a read reads from.
+    /// The transaction a read reads from.
     #[inline]
     fn find(&self, read: &Card, initial: Value) -> Link {
         if read.value == Value::UNKNOWN {

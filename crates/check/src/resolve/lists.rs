@@ -262,7 +262,7 @@ impl<'h> Lists<'h> {
         self.strange.retain(|&op| keep(self.history.txn_of(op)));
     }
 
-    /// Sets the links of list reads and says what else they tell.
+    /// Sets the links of list reads and returns what else they show.
     pub(crate) fn resolve(
         &self,
         links: &mut [Link],
@@ -449,7 +449,7 @@ impl<'h> Lists<'h> {
         }
     }
 
-    /// Whether one of two lists is the initial one and the other is not, and not of the reader either. Whoever appended
+    /// Whether one of two lists is the initial one and the other is not, and not of the reader either. Whichever transaction appended
     /// something is not the initial state, but may be the reader or be one with another.
     fn one_is_initial(&self, one: &ListRead<'h>, other: &ListRead<'h>) -> bool {
         let (a, b) = (one.part(), other.part());
@@ -458,7 +458,7 @@ impl<'h> Lists<'h> {
         (a.is_empty() || b.is_empty()) && certain(a) && certain(b) && !self.appends_any(one)
     }
 
-    /// Whom a list is from, be it wrong or not, as far as that is certain.
+    /// The transaction that a list is from, whether the read is wrong or not, as far as that is certain.
     fn origin(&self, read: &ListRead<'h>, link: Link, present: &[bool]) -> Link {
         if link != Link::NOTHING {
             return link;
@@ -499,12 +499,12 @@ impl<'h> Lists<'h> {
 }
 
 impl<'h> ListRead<'h> {
-    /// The external part, empty when it cannot be told.
+    /// The external part, empty when it cannot be determined.
     fn part(&self) -> &'h [Value] {
         self.external.unwrap_or_default()
     }
 
-    /// All that was appended, the reader's own appends included; empty when it cannot be told.
+    /// All that was appended, the reader's own appends included; empty when it cannot be determined.
     pub(super) fn whole(&self) -> &'h [Value] {
         self.appended.unwrap_or_default()
     }

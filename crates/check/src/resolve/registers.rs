@@ -175,7 +175,7 @@ struct Noted {
     write: Op,
 }
 
-/// Before anything is noted: no history has so many operations.
+/// Before anything is noted: no history has this many operations.
 const NONE: Op = Op(u32::MAX);
 
 impl Memory {

@@ -1,11 +1,11 @@
-//! Who wrote this value to this key, where no value is written twice.
+//! The writer of each value, where no value is written twice.
 //!
-//! Recorders number what they write, so that every value tells its writer: then one array, from values to final
-//! writes, answers for every read, and neighbours in a history are neighbours in it. Whether no value is written
-//! twice, by two transactions or to two keys, is not known beforehand. Every final write is put at the place of its
-//! value, whoever comes last; and when every one of them is found where it was put, there were no two.
+//! Recorders number what they write, so that every value identifies its writer. Then one array, from values to final writes,
+//! answers every read, and neighbours in a history are neighbours in the array. Whether a value is written twice, by two
+//! transactions or to two keys, is not known beforehand. Every final write is stored at the place of its value; a later one replaces
+//! an earlier one. If every write is found where it was stored, no value was written twice.
 //!
-//! Where that fails, and where values are no numbers or too large ones, `join` does the work.
+//! Otherwise, and where values are not numbers or are too large, `join` does the work.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -24,8 +24,8 @@ pub(super) struct Writers {
     repeated: AtomicBool,
 }
 
-/// Nobody wrote it: no transaction has this number.
-const NOBODY: u64 = u64::MAX;
+/// No transaction wrote it: none has this number.
+const UNWRITTEN: u64 = u64::MAX;
 
 impl Writers {
     /// Puts the final writes in their places, if there are not many more places than operations.
@@ -34,7 +34,7 @@ impl Writers {
         if highest > history.op_count() {
             return None;
         }
-        let places = (0..highest + 2).into_par_iter().map(|_| AtomicU64::new(NOBODY)).collect();
+        let places = (0..highest + 2).into_par_iter().map(|_| AtomicU64::new(UNWRITTEN)).collect();
         let writers = Writers { places, repeated: AtomicBool::new(false) };
         pieces.par_iter().for_each(|txns| {
             for txn in not_aborted(history, txns.clone()) {
@@ -56,7 +56,7 @@ impl Writers {
         &self.places[(value.bits() as usize).min(self.places.len() - 1)]
     }
 
-    /// Gives the operations of a piece their links: external reads whom they read from, if a final write explains
+    /// Gives the operations of a piece their links: external reads get the transaction they read from, if a final write explains
     /// them, and final writes that they are such. False when a value is written twice, here or elsewhere: then all
     /// links are worth nothing.
     pub(super) fn hand_out(&self, history: &History, txns: Range<u32>, links: &mut [Link]) -> bool {
@@ -82,12 +82,12 @@ impl Writers {
     }
 }
 
-/// Whom a read reads from, if its value has one writer at most.
+/// The transaction a read reads from, if its value has at most one writer.
 #[allow(clippy::needless_bitwise_bool, reason = "whatever branches here is guessed wrong half the time")]
 #[inline]
 fn link(read: OpView, reader: Txn, writer: u64, initial: Value) -> Link {
     let (key, txn) = ((writer >> 32) as u32, writer as u32);
-    let by_another = (key == read.key.0) & (txn != reader.0) & (writer != NOBODY);
+    let by_another = (key == read.key.0) & (txn != reader.0) & (writer != UNWRITTEN);
     let is_initial = (read.value == initial) & (read.value != Value::UNKNOWN);
     match (by_another, is_initial) {
         (true, false) => Link::from(Txn(txn)),

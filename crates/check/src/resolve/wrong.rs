@@ -142,16 +142,16 @@ fn classify_one(
 pub(crate) struct Repeated {
     /// At most one pair for each transaction and key.
     pub(crate) pairs: Vec<(Op, Op)>,
-    /// Reads of which it depends on who the writers are.
+    /// Reads for which it depends on the writers.
     pub(crate) uncertain: Vec<Op>,
 }
 
 /// Whose write a read returned.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Origin {
-    /// A final write: of whom, or ambiguous.
+    /// A final write: its transaction, or ambiguous.
     Final(Link),
-    /// A write that its writer then overwrote: of whom, if only one did.
+    /// A write that its writer then overwrote: the transaction, if there is one.
     Overwritten(Option<Txn>),
 }
 
@@ -164,8 +164,8 @@ impl Origin {
         }
     }
 
-    /// Whether two reads of one key are of two transactions; `None` when it depends on who the writers are.
-    /// Final writes of two values are of two transactions whoever they are.
+    /// Whether two reads of one key are of two transactions; `None` when it depends on the writers.
+    /// Final writes of two values are always of two transactions.
     fn differs(self, value: Value, other: Origin, other_value: Value) -> Option<bool> {
         match (self.writer(), other.writer()) {
             (Some(a), Some(b)) => Some(a != b),

@@ -103,6 +103,21 @@ fn problem_of<'a>(
     Ok(if spares_ranges { problem.sparing_ranges() } else { problem })
 }
 
+/// Adds the edges that hold from the start besides those of sessions and time: reads with a known source, and what lists show of
+/// versions.
+pub(crate) fn given_edges(
+    history: &History,
+    resolved: &Resolved,
+    level: Level,
+    events: &Events,
+    edges: &mut Vec<(u32, u32)>,
+    watch: &dyn Watch,
+) -> Result<(), Limit> {
+    let problem = problem_of(history, resolved, level, watch)?;
+    saturate::given(&problem, events, edges);
+    Ok(())
+}
+
 /// Decides a strong level for a problem, with a search if it needs one.
 pub(super) fn decide(problem: &Problem<'_>, level: Level, rules: Rules, watch: &dyn Watch) -> Answer {
     match early(problem, level, rules, watch) {
@@ -270,7 +285,7 @@ impl Search<'_> {
         let source = |read: u32| self.problem.reads[read as usize].source;
         let tree = Cases::new(&prover, &source, axioms, &self.known.edges, &self.order).prove();
         match tree {
-            Some(tree) => proved(&prover, Violation::one(prover.tell(tree))),
+            Some(tree) => proved(&prover, Violation::one(prover.proof(tree))),
             None => Answer::Stopped(prover.turnstile.reached().unwrap_or(Limit::Proof)),
         }
     }

@@ -1,14 +1,15 @@
 //! Transactions of unknown outcome that cannot have committed: a read of theirs has no possible writer, or only such
-//! transactions. They are no sources of reads, but a proof has to say why.
+//! transactions. No read is from them, and a proof has to show why.
 
 use isoscope_history::{Op, Txn};
 
-use super::problem::{INITIAL, Problem};
+use super::problem::Problem;
+use super::sources::Source;
 use crate::certificate::{Case, Choice, Node};
 
 /// A source as a node.
-pub(super) fn node(source: u32) -> Node {
-    if source == INITIAL { Node::Initial } else { Node::Txn(Txn(source)) }
+pub(super) fn node(source: Source) -> Node {
+    source.txn().map_or(Node::Initial, |txn| Node::Txn(Txn(txn)))
 }
 
 /// Those that wrote what a read returned.
@@ -25,11 +26,12 @@ pub(super) fn writers(problem: &Problem<'_>, read: Op) -> Vec<u32> {
     writers
 }
 
-/// Begins a split of the sources of a read; gives its place. The cases of its sources, which come first, are to be filled in;
-/// those of transactions that cannot have committed are told.
-pub(super) fn split(problem: &Problem<'_>, read: Op, sources: &[u32], cases: &mut Vec<Case>) -> usize {
+/// Begins a split of the sources of a read; gives its place. The caller fills in the cases of its sources, which are first;
+/// those of transactions that cannot have committed are written here.
+pub(super) fn split(problem: &Problem<'_>, read: Op, sources: &[Source], cases: &mut Vec<Case>) -> usize {
     let broken = writers(problem, read);
-    let writers = sources.iter().chain(&broken).map(|&source| node(source)).collect();
+    let writers =
+        sources.iter().copied().chain(broken.iter().map(|&txn| Source::of(txn))).map(node).collect();
     let place = cases.len();
     let numbers = vec![0; sources.len() + broken.len()];
     cases.push(Case::Split { choice: Choice::Source { read, writers }, cases: numbers });
@@ -46,7 +48,7 @@ pub(super) fn enter(cases: &mut [Case], (split, which): (usize, usize), number: 
     }
 }
 
-/// Tells why a transaction cannot have committed.
+/// Writes why a transaction cannot have committed.
 fn impossible(problem: &Problem<'_>, txn: u32, place: (usize, usize), cases: &mut Vec<Case>) {
     let mut todo = vec![(txn, place)];
     while let Some((txn, place)) = todo.pop() {
@@ -54,7 +56,7 @@ fn impossible(problem: &Problem<'_>, txn: u32, place: (usize, usize), cases: &mu
         enter(cases, place, number);
         let (read, sources) = &problem.broken[&txn];
         let writers = sources.iter().map(|&source| node(source)).collect();
-        todo.extend(sources.iter().enumerate().map(|(i, &source)| (source, (number, i))));
+        todo.extend(sources.iter().enumerate().filter_map(|(i, source)| Some((source.txn()?, (number, i)))));
         let numbers = vec![0; sources.len()];
         cases.push(Case::Split { choice: Choice::Source { read: *read, writers }, cases: numbers });
     }

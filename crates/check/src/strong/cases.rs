@@ -1,6 +1,6 @@
 //! A proof by cases, for what saturation alone does not refute.
 //!
-//! The search ended with constraints that no order satisfies. The simplest solver there is goes through them again: a constraint of
+//! The search ended with constraints that no order satisfies. A simple solver works through them again: a constraint of
 //! which one alternative closes a cycle decides for the other; one of which both do is a contradiction; and when no constraint
 //! decides anything, one is split and each alternative becomes a case. The steps of this solver are the proof.
 //!
@@ -13,8 +13,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::constraint::Constraint;
 use super::encode::Encoder;
-use super::problem::{INITIAL, OPEN};
 use super::refute::{By, Hop, Prover, Tree};
+use super::sources::Source;
 use crate::semantics::Sight;
 
 /// The most cases that are tried.
@@ -25,12 +25,12 @@ const MOST_CASES: usize = 200_000;
 struct Assumed {
     edges: FxHashMap<u32, Vec<Hop>>,
     /// By open read.
-    sources: FxHashMap<u32, u32>,
+    sources: FxHashMap<u32, Source>,
     /// One writer of a key before another.
     orders: FxHashSet<(Key, u32, u32)>,
-    /// Reads that miss a writer, and edges are there for it.
+    /// Reads that miss a writer, by an edge of the case.
     missed: FxHashSet<(u32, u32)>,
-    /// Optional transactions that are there.
+    /// Optional transactions that took effect.
     there: FxHashSet<u32>,
 }
 
@@ -58,9 +58,9 @@ enum Choice {
 struct Split {
     choice: Choice,
     /// The alternatives that were not tried yet, the next one last: sources, or the first of two writers.
-    left: Vec<u32>,
+    left: Vec<Source>,
     /// The sources that were tried.
-    sources: Vec<u32>,
+    sources: Vec<Source>,
     /// For each alternative that was tried, why it cannot be.
     refuted: Vec<Tree>,
     /// What is assumed in all cases.
@@ -88,10 +88,10 @@ impl Split {
 /// A split whose other alternatives are refuted.
 enum Settled {
     Versions { key: Key, first: u32, second: u32, refuted: Tree },
-    Source { read: u32, source: u32, refuted: Vec<(u32, Tree)> },
+    Source { read: u32, source: Source, refuted: Vec<(Source, Tree)> },
 }
 
-/// What an axiom comes to in a case.
+/// What a constraint decides in a case.
 enum Outcome {
     /// Nothing, for now; whether it could be split.
     Open(bool),
@@ -117,17 +117,17 @@ fn with_settled(settled: Vec<Settled>, tree: Tree) -> Tree {
 pub(super) struct Cases<'p, 'a> {
     prover: &'p Prover<'a>,
     /// The sources that reads have without assumption, as far as saturation knows.
-    known: &'p dyn Fn(u32) -> u32,
+    known: &'p dyn Fn(u32) -> Source,
     constraints: Vec<Constraint>,
     /// How many were tried.
     count: usize,
 }
 
 impl<'p, 'a> Cases<'p, 'a> {
-    /// `known` tells the source of a read, which may be open; `edges` are all known ones, and `order` one of their orders.
+    /// `known` is the source of a read, which may be open; `edges` are all known ones, and `order` one of their orders.
     pub(super) fn new(
         prover: &'p Prover<'a>,
-        known: &'p dyn Fn(u32) -> u32,
+        known: &'p dyn Fn(u32) -> Source,
         constraints: &[Constraint],
         edges: &[(u32, u32)],
         order: &[u32],
@@ -150,7 +150,7 @@ impl<'p, 'a> Cases<'p, 'a> {
             needed.push(chosen);
             let mut clause = match *constraint {
                 Constraint::Between { read, source, writer } => {
-                    encoder.between(read, source, writer, (self.known)(read) == OPEN)
+                    encoder.between(read, source, writer, (self.known)(read) == Source::OPEN)
                 }
                 Constraint::Conflict { first, second, .. } => encoder.conflict(first, second),
                 Constraint::Sources { read } => {
@@ -172,7 +172,7 @@ impl<'p, 'a> Cases<'p, 'a> {
     }
 
     /// All sources of a read in the original problem.
-    fn sources_of(&self, read: u32) -> Vec<u32> {
+    fn sources_of(&self, read: u32) -> Vec<Source> {
         let problem = self.prover.problem;
         match problem.open.binary_search_by_key(&read, |open| open.read) {
             Ok(place) => problem.open[place].sources.iter().collect(),
@@ -232,15 +232,15 @@ impl<'p, 'a> Cases<'p, 'a> {
                 }
             }
             if !progress {
-                return Some(Case::Split(Box::new(self.split(open?, assumed, settled))));
+                return Some(Case::Split(Box::new(self.split(open?, assumed, settled)?)));
             }
         }
     }
 
     /// The alternatives of a constraint.
-    fn split(&self, constraint: Constraint, assumed: Assumed, settled: Vec<Settled>) -> Split {
+    fn split(&self, constraint: Constraint, assumed: Assumed, settled: Vec<Settled>) -> Option<Split> {
         let of_order = |key: Key, first: u32, second: u32| {
-            (Choice::Versions { key, first, second }, vec![second, first])
+            (Choice::Versions { key, first, second }, vec![Source::of(second), Source::of(first)])
         };
         // The last one is taken first.
         let (choice, left) = match constraint {
@@ -248,11 +248,12 @@ impl<'p, 'a> Cases<'p, 'a> {
                 (Choice::Source { read }, self.sources_of(read).into_iter().rev().collect())
             }
             Constraint::Between { read, source, writer } => {
-                of_order(self.prover.problem.reads[read as usize].key, source, writer)
+                // That the initial state is first is no choice.
+                of_order(self.prover.problem.reads[read as usize].key, source.txn()?, writer)
             }
             Constraint::Conflict { key, first, second } => of_order(key, first, second),
         };
-        Split { choice, left, sources: Vec::new(), refuted: Vec::new(), assumed, settled }
+        Some(Split { choice, left, sources: Vec::new(), refuted: Vec::new(), assumed, settled })
     }
 
     /// The next case of a split that is not refuted at once.
@@ -268,8 +269,9 @@ impl<'p, 'a> Cases<'p, 'a> {
                     }
                 }
                 Choice::Versions { key, first, second } => {
-                    let later = if alternative == first { second } else { first };
-                    self.assume_order(&mut case, key, alternative, later);
+                    let (first, second) =
+                        if alternative.is(first) { (first, second) } else { (second, first) };
+                    self.assume_order(&mut case, key, first, second);
                     return Some(case);
                 }
             }
@@ -286,15 +288,13 @@ impl<'p, 'a> Cases<'p, 'a> {
     }
 
     /// Assumes a source of a read; why it cannot be, if that is seen at once.
-    fn exclude(&self, assumed: &mut Assumed, read: u32, source: u32) -> Option<Tree> {
+    fn exclude(&self, assumed: &mut Assumed, read: u32, source: Source) -> Option<Tree> {
         let rules = self.prover.events.rules;
         if let Some(tree) = self.prover.exclusion_of(read, source) {
             return Some(tree);
         }
         assumed.sources.insert(read, source);
-        if source == INITIAL {
-            return None;
-        }
+        let source = source.txn()?;
         let begin = rules.begin(self.prover.problem.reads[read as usize].txn);
         let mut hops = vec![Hop { from: rules.commit(source), to: begin, by: By::Read(read) }];
         if self.prover.problem.is_optional(source) && assumed.there.insert(source) {
@@ -309,16 +309,15 @@ impl<'p, 'a> Cases<'p, 'a> {
         None
     }
 
-    /// What holds of an optional transaction that is there: when it was invoked, and whom it can only have read from.
+    /// What holds of an optional transaction that took effect: when it was invoked, and its reads with one possible source.
     fn hops_of(&self, txn: u32, hops: &mut Vec<Hop>) {
         let Prover { problem, events, .. } = *self.prover;
         let to = events.rules.begin(txn);
         let tick = events.tick_before(problem.history, problem.resolved, txn);
         hops.extend(tick.map(|from| Hop { from, to, by: By::Given }));
-        let reads = problem.reads_of(txn).filter(|&i| problem.reads[i].source < OPEN);
-        hops.extend(reads.map(|i| {
-            let from = events.rules.commit(problem.reads[i].source);
-            Hop { from, to, by: By::Read(i as u32) }
+        hops.extend(problem.reads_of(txn).filter_map(|i| {
+            let from = events.rules.commit(problem.reads[i].source.txn()?);
+            Some(Hop { from, to, by: By::Read(i as u32) })
         }));
     }
 
@@ -357,7 +356,7 @@ impl<'p, 'a> Cases<'p, 'a> {
         let by_session = (writer < reader && session(writer) == session(reader)).then_some(By::Given);
         let by_read = || {
             let mut reads = problem.reads_of(reader).map(|i| i as u32);
-            reads.find(|&i| self.source_of(assumed, i) == writer).map(By::Read)
+            reads.find(|&i| self.source_of(assumed, i).is(writer)).map(By::Read)
         };
         let by_order = || {
             let mut orders = assumed.orders.iter().filter(|order| (order.1, order.2) == (writer, reader));
@@ -372,10 +371,9 @@ impl<'p, 'a> Cases<'p, 'a> {
         let problem = self.prover.problem;
         let txn = problem.reads[read as usize].txn;
         let earlier = problem.reads_of(txn).start as u32..read;
-        let mut last: Vec<Hop> = earlier
-            .map(|i| Hop { from: self.source_of(assumed, i), to: txn, by: By::Read(i) })
-            .filter(|hop| hop.from < OPEN)
-            .collect();
+        let read_from =
+            |i: u32| Some(Hop { from: self.source_of(assumed, i).txn()?, to: txn, by: By::Read(i) });
+        let mut last: Vec<Hop> = earlier.filter_map(read_from).collect();
         let mut orders: Vec<&(Key, u32, u32)> = assumed
             .orders
             .iter()
@@ -391,7 +389,7 @@ impl<'p, 'a> Cases<'p, 'a> {
     }
 
     /// The source of a read in a case, which may be open.
-    fn source_of(&self, assumed: &Assumed, read: u32) -> u32 {
+    fn source_of(&self, assumed: &Assumed, read: u32) -> Source {
         assumed.sources.get(&read).copied().unwrap_or_else(|| (self.known)(read))
     }
 
@@ -417,7 +415,7 @@ impl<'p, 'a> Cases<'p, 'a> {
         }
     }
 
-    fn look_between(&self, assumed: &mut Assumed, read: u32, source: u32, writer: u32) -> Outcome {
+    fn look_between(&self, assumed: &mut Assumed, read: u32, source: Source, writer: u32) -> Outcome {
         let rules = self.prover.events.rules;
         let problem = self.prover.problem;
         let (key, txn) = (problem.reads[read as usize].key, problem.reads[read as usize].txn);
@@ -427,21 +425,23 @@ impl<'p, 'a> Cases<'p, 'a> {
         }
         let (from, to) = (rules.begin(txn), rules.commit(writer));
         let missed = Hop { from, to, by: By::Missed(read) };
-        let plain = source == INITIAL || self.prover.lacks(problem.reads[read as usize].op, writer);
-        if plain || assumed.orders.contains(&(key, source, writer)) {
+        let order = source.txn().filter(|_| !self.prover.lacks(problem.reads[read as usize].op, writer));
+        let order = order.filter(|&source| !assumed.orders.contains(&(key, source, writer)));
+        // Without a choice of the order left, the read misses the writer.
+        let Some(source) = order else {
             if assumed.missed.contains(&(read, writer)) {
                 return Outcome::Open(false);
             }
             if let Some(cycle) = self.closed(assumed, missed) {
                 return Outcome::Contradiction(cycle);
             }
-            if !rules.misses_of(problem, txn) {
+            if !rules.misses_of(problem.history, txn) {
                 return Outcome::Open(false);
             }
             assumed.missed.insert((read, writer));
             assumed.edges.entry(from).or_default().push(missed);
             return Outcome::Settled(None);
-        }
+        };
         self.look_order(assumed, key, source, writer, Some(missed))
     }
 
@@ -488,8 +488,8 @@ impl<'p, 'a> Cases<'p, 'a> {
         if !self.is_there(assumed, txn) || assumed.sources.contains_key(&read) {
             return Outcome::Open(false);
         }
-        let mut refuted: Vec<(u32, Tree)> = Vec::new();
-        let mut left: Option<(u32, Assumed)> = None;
+        let mut refuted: Vec<(Source, Tree)> = Vec::new();
+        let mut left: Option<(Source, Assumed)> = None;
         for source in self.sources_of(read) {
             let mut case = assumed.clone();
             match (self.exclude(&mut case, read, source), &left) {

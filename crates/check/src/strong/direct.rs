@@ -1,10 +1,10 @@
 //! Violations that need no search: lost updates, stale reads, and the simplest cycle of certain dependencies in every component.
 //!
-//! All lost updates and all stale reads are found, since people look for these by their names, and count them. Of everything else a
+//! All lost updates and all stale reads are found, because users look for these by their names, and count them. Of everything else a
 //! component shows one cycle, its simplest; none where a lost update or a stale read of the same component is as simple.
 //!
-//! The *component* of a violation is a strongly connected component of the certain dependencies that a level forbids. Two that
-//! lost updates to each other, and the two of a stale read, belong to one.
+//! The *component* of a violation is a strongly connected component of the certain dependencies that a level forbids. Two
+//! transactions that lost updates to each other belong to one component, and so do the two of a stale read.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -92,7 +92,7 @@ impl Direct {
             direct.scenarios.push(Scenario { proof: Lost::proof(prover, pair), component });
         }
         if prover.is_some_and(|prover| prover.turnstile.reached().is_some()) {
-            // Proofs that were interrupted are none.
+            // An interrupted proof proves nothing.
             direct.scenarios.clear();
             listed.clear();
             direct.complete = false;

@@ -7,7 +7,8 @@ use isoscope_solve::{Lit, OrderSolver};
 use rustc_hash::FxHashMap;
 
 use super::events::{Events, Rules};
-use super::problem::{INITIAL, OPEN, Problem};
+use super::problem::Problem;
+use super::sources::Source;
 
 /// A solver, and what its variables mean.
 pub(super) struct Encoder<'a> {
@@ -15,7 +16,7 @@ pub(super) struct Encoder<'a> {
     rules: Rules,
     pub(super) solver: OrderSolver,
     /// By open read and source: the read is from the source.
-    sources: FxHashMap<(u32, u32), Lit>,
+    sources: FxHashMap<(u32, Source), Lit>,
     /// By optional transaction: it took effect.
     there: FxHashMap<u32, Lit>,
     /// Whether the solver has found values yet.
@@ -52,9 +53,11 @@ impl<'a> Encoder<'a> {
                 self.solver.add_clause(&[!lit, after]);
             }
         }
-        for read in problem.reads.iter().filter(|read| read.source < OPEN) {
-            if let Some(absent) = self.absent(read.txn) {
-                let before = self.solver.before(rules.commit(read.source), rules.begin(read.txn));
+        for read in &problem.reads {
+            if let Some(source) = read.source.txn()
+                && let Some(absent) = self.absent(read.txn)
+            {
+                let before = self.solver.before(rules.commit(source), rules.begin(read.txn));
                 self.solver.add_clause(&[absent, before]);
             }
         }
@@ -78,21 +81,21 @@ impl<'a> Encoder<'a> {
     }
 
     /// Whether the sources of an open read have variables.
-    pub(super) fn has_sources(&self, read: u32, first: u32) -> bool {
+    pub(super) fn has_sources(&self, read: u32, first: Source) -> bool {
         self.sources.contains_key(&(read, first))
     }
 
     /// Whether a read is from a source, according to the last search.
-    pub(super) fn is_from(&self, read: u32, source: u32) -> bool {
+    pub(super) fn is_from(&self, read: u32, source: Source) -> bool {
         self.solver.holds(self.sources[&(read, source)])
     }
 
     /// The literal that a read is not from a source, if the source has a variable.
-    pub(super) fn not_from(&self, read: u32, source: u32) -> Option<Lit> {
+    pub(super) fn not_from(&self, read: u32, source: Source) -> Option<Lit> {
         self.sources.get(&(read, source)).map(|&lit| !lit)
     }
 
-    fn from(&mut self, read: u32, source: u32, phase: bool) -> Lit {
+    fn from(&mut self, read: u32, source: Source, phase: bool) -> Lit {
         let Encoder { solver, sources, .. } = self;
         *sources.entry((read, source)).or_insert_with(|| solver.variable(phase))
     }
@@ -102,13 +105,13 @@ impl<'a> Encoder<'a> {
     pub(super) fn best(
         &self,
         read: u32,
-        sources: impl Iterator<Item = u32>,
+        sources: impl Iterator<Item = Source>,
         place: &[u32],
-    ) -> Option<(u32, bool)> {
+    ) -> Option<(Source, bool)> {
         let until = place[self.rules.begin(self.problem.reads[read as usize].txn) as usize];
-        let when = |source: u32| match source {
-            INITIAL => Some(0),
-            _ => Some(1 + place[self.rules.commit(source) as usize]).filter(|&place| place <= until),
+        let when = |source: Source| match source.txn() {
+            None => Some(0),
+            Some(txn) => Some(1 + place[self.rules.commit(txn) as usize]).filter(|&place| place <= until),
         };
         let best = sources.max_by_key(|&source| when(source))?;
         Some((best, when(best).is_some()))
@@ -120,8 +123,8 @@ impl<'a> Encoder<'a> {
     pub(super) fn sources(
         &mut self,
         read: u32,
-        sources: impl Iterator<Item = u32>,
-        best: Option<u32>,
+        sources: impl Iterator<Item = Source>,
+        best: Option<Source>,
         guard: Option<Lit>,
     ) -> Vec<Lit> {
         let reader = self.problem.reads[read as usize].txn;
@@ -129,11 +132,11 @@ impl<'a> Encoder<'a> {
         for source in sources {
             let lit = self.from(read, source, Some(source) == best);
             any.push(lit);
-            if source != INITIAL {
-                let before = self.solver.before(self.rules.commit(source), self.rules.begin(reader));
+            if let Some(writer) = source.txn() {
+                let before = self.solver.before(self.rules.commit(writer), self.rules.begin(reader));
                 let implied = |then: Lit| -> Vec<Lit> { guard.into_iter().chain([!lit, then]).collect() };
                 self.solver.add_clause(&implied(before));
-                if let Some(absent) = self.absent(source) {
+                if let Some(absent) = self.absent(writer) {
                     self.solver.add_clause(&implied(!absent));
                 }
             }
@@ -144,7 +147,7 @@ impl<'a> Encoder<'a> {
     /// The clause of [`Constraint::Between`]; `open` says whether the read has other possible sources.
     ///
     /// [`Constraint::Between`]: super::constraint::Constraint::Between
-    pub(super) fn between(&mut self, read: u32, source: u32, writer: u32, open: bool) -> Vec<Lit> {
+    pub(super) fn between(&mut self, read: u32, source: Source, writer: u32, open: bool) -> Vec<Lit> {
         let (rules, txn) = (self.rules, self.problem.reads[read as usize].txn);
         let mut clause: Vec<Lit> = Vec::new();
         if open {
@@ -157,9 +160,9 @@ impl<'a> Encoder<'a> {
     }
 
     /// The literal that a writer is before the source of a read, which the initial state never is.
-    pub(super) fn overwritten(&mut self, writer: u32, source: u32) -> Option<Lit> {
+    pub(super) fn overwritten(&mut self, writer: u32, source: Source) -> Option<Lit> {
         let rules = self.rules;
-        (source != INITIAL).then(|| self.solver.before(rules.commit(writer), rules.overwrite(source)))
+        source.txn().map(|source| self.solver.before(rules.commit(writer), rules.overwrite(source)))
     }
 
     /// The clause of [`Constraint::Conflict`].

@@ -2,9 +2,9 @@
 //! and anti-dependencies between a reader and those that certainly overwrote what it read.
 //!
 //! Which version follows which is known in two ways. A list shows the versions of its key in their order, and what it does not
-//! hold came later. A transaction that reads a register and writes it comes after the version it read. So the versions of a
-//! key form a tree below the initial one: the *parent* of a version is the one that it certainly follows. Who read a version
-//! missed all that stand below it, except itself.
+//! hold was appended later. A transaction that reads a register and writes it is after the version it read. So the versions of a
+//! key form a tree below the initial one: the *parent* of a version is the one that it certainly follows. A reader of a
+//! version missed all versions below it, except its own.
 //!
 //! Sessions, real time and anti-dependencies are transitive, so they have more edges than can be stored. Each is entered by an
 //! arc of length 1 and leads on along arcs of length 0: a session and the clock along a chain, an anti-dependency down the
@@ -13,10 +13,10 @@
 use isoscope_history::{Key, Txn};
 use isoscope_order::Graph;
 
-use super::broken::node;
 use super::events::Events;
-use super::problem::{INITIAL, Problem};
-use crate::certificate::{Edge, Through, Why};
+use super::problem::Problem;
+use super::sources::Source;
+use crate::certificate::{Edge, Node, Through, Why};
 
 /// What an arc stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub(super) struct Versions {
     /// From each version to those that follow it, in ascending order.
     pub(super) children: Graph,
     /// The writer of each version; none of the initial ones.
-    pub(super) writer: Vec<u32>,
+    pub(super) writer: Vec<Source>,
 }
 
 const NOTHING: u32 = u32::MAX;
@@ -76,11 +76,11 @@ impl Versions {
         let history = problem.history;
         let first_initial = history.writer_count();
         let mut parent = vec![NOTHING; first_initial + history.key_count()];
-        let mut writer = vec![INITIAL; parent.len()];
+        let mut writer = vec![Source::INITIAL; parent.len()];
         for key in history.keys() {
             let range = history.writer_range(key);
             for (slot, &Txn(txn)) in range.zip(history.writers(key)) {
-                writer[slot] = txn;
+                writer[slot] = Source::of(txn);
                 if problem.is_present(txn) {
                     parent[slot] = (first_initial + key.index()) as u32;
                 }
@@ -88,7 +88,7 @@ impl Versions {
         }
         for (i, read) in problem.reads.iter().enumerate() {
             if is_known(problem, i as u32)
-                && let Some(own) = slot_of(problem, read.key, read.txn)
+                && let Some(own) = slot_of(problem, read.key, Source::of(read.txn))
                 && let Some(source) = slot_of(problem, read.key, read.source)
             {
                 parent[own as usize] = source;
@@ -97,8 +97,8 @@ impl Versions {
         for version in &problem.resolved.versions {
             let (Why::Versions { read, .. } | Why::Missing { read, .. }) = version.why else { continue };
             let key = history.key_of(read);
-            if let Some(later) = slot_of(problem, key, version.to.0)
-                && let Some(earlier) = slot_of(problem, key, version.from.0)
+            if let Some(later) = slot_of(problem, key, Source::of(version.to.0))
+                && let Some(earlier) = slot_of(problem, key, Source::of(version.from.0))
             {
                 parent[later as usize] = earlier;
             }
@@ -116,16 +116,16 @@ impl Versions {
 }
 
 /// The place of a version, if the transaction writes the key.
-pub(super) fn slot_of(problem: &Problem<'_>, key: Key, txn: u32) -> Option<u32> {
+pub(super) fn slot_of(problem: &Problem<'_>, key: Key, writer: Source) -> Option<u32> {
     let history = problem.history;
-    if txn == INITIAL {
+    let Some(txn) = writer.txn() else {
         return Some((history.writer_count() + key.index()) as u32);
-    }
+    };
     let place = history.writers(key).binary_search(&Txn(txn)).ok()?;
     Some((history.writer_range(key).start + place) as u32)
 }
 
-/// Whether the history says by itself who wrote what a read returned.
+/// Whether the history alone determines the writer of what a read returned.
 pub(super) fn is_known(problem: &Problem<'_>, read: u32) -> bool {
     let read = problem.reads[read as usize];
     problem.is_present(read.txn) && problem.resolved.links[read.op.index()].is_read()
@@ -215,8 +215,10 @@ impl<'a> Facts<'a> {
     fn add_reads(&mut self) {
         let rules = self.events.rules;
         for (i, read) in self.problem.reads.iter().enumerate() {
-            if read.source != INITIAL && is_known(self.problem, i as u32) {
-                self.add(rules.commit(read.source), rules.begin(read.txn), By::Read(i as u32));
+            if let Some(source) = read.source.txn()
+                && is_known(self.problem, i as u32)
+            {
+                self.add(rules.commit(source), rules.begin(read.txn), By::Read(i as u32));
             }
         }
         for (version, i) in self.problem.resolved.versions.iter().zip(0..) {
@@ -245,8 +247,9 @@ impl<'a> Facts<'a> {
             beside => beside + 1,
         };
         for version in 0..self.versions.parent.len() as u32 {
-            let writer = self.versions.writer[version as usize];
-            if writer != INITIAL && self.versions.parent[version as usize] != NOTHING {
+            if let Some(writer) = self.versions.writer[version as usize].txn()
+                && self.versions.parent[version as usize] != NOTHING
+            {
                 self.add(below(version), rules.commit(writer), By::Free);
             }
             let children = self.versions.children.successors(version).to_vec();
@@ -265,7 +268,8 @@ impl<'a> Facts<'a> {
         for (i, read) in problem.reads.iter().enumerate().filter(|(i, _)| is_known(problem, *i as u32)) {
             let Some(version) = slot_of(problem, read.key, read.source) else { continue };
             let children = self.versions.children.successors(version);
-            let own = slot_of(problem, read.key, read.txn).and_then(|own| children.binary_search(&own).ok());
+            let own = slot_of(problem, read.key, Source::of(read.txn))
+                .and_then(|own| children.binary_search(&own).ok());
             let entries = match own {
                 None => [children.first().map(|&child| after(child)), None],
                 Some(own) => [
@@ -301,7 +305,7 @@ impl<'a> Facts<'a> {
                 By::Version(i) => problem.resolved.versions[i as usize].why.clone(),
                 By::Missed(read) => Why::Misses { read: problem.reads[read as usize].op },
             };
-            edges.push(Edge { from: node(from), to: node(rules.txn(arc.to)), why });
+            edges.push(Edge { from: Node::Txn(Txn(from)), to: Node::Txn(Txn(rules.txn(arc.to))), why });
         }
         edges
     }

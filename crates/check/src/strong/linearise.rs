@@ -1,14 +1,14 @@
-//! Linearisation: a schedule by greed, on values.
+//! Linearisation: a greedy schedule, on values.
 //!
-//! Transactions are run one after the other against a store that holds one version of each key. A begin may run when all its
-//! reads find what they returned; a commit, when nobody who has not begun yet still needs a version that it overwrites.
-//! Where begins and commits are two events, writers of one key must not overlap, and a transaction commits at once if
-//! it can. Among those that may run, recorded times decide, or how much must come after them.
+//! Transactions run one after the other against a store that holds one version of each key. A begin may run when all its reads
+//! find what they returned; a commit, when no transaction that has not begun needs a version that it overwrites. Where begins and
+//! commits are two events, writers of one key must not overlap, and a transaction commits as soon as it can. Among the events that
+//! may run, recorded times decide, or the length of what depends on them.
 //!
-//! A schedule that runs to the end is a certificate: replaying it explains every read. One that gets stuck proves nothing.
+//! A schedule that runs to the end is a witness: replaying it explains every read. One that gets stuck proves nothing.
 //!
-//! Since the store compares values where a read is open, it does not matter who wrote them: as long as somebody else may still
-//! write a value again, it may be overwritten although somebody needs it; but only when nothing else can run.
+//! The store compares values where a read is open, so it does not matter which transaction wrote them. A value that a read still
+//! needs may be overwritten if another transaction will write it again, but only when nothing else can run.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,9 +18,9 @@ use isoscope_order::Graph;
 use rustc_hash::FxHashMap;
 
 use super::events::{Clocked, Events};
-use super::problem::{INITIAL, OPEN, Problem};
+use super::problem::Problem;
 use super::reach::topological_order;
-use super::sources::Sources;
+use super::sources::{Source, Sources};
 use crate::certificate::Limit;
 use crate::watch::{Turnstile, Watch};
 
@@ -71,7 +71,7 @@ struct Run<'a> {
     waiting: Vec<u32>,
     rank: Vec<u64>,
     /// The version of each key.
-    current: Vec<u32>,
+    current: Vec<Source>,
     /// For each version that is read, by its place among the writers of all keys, then the initial ones by key: readers
     /// that have not begun.
     needed: Vec<u32>,
@@ -91,7 +91,7 @@ struct Run<'a> {
     order: Vec<u32>,
 }
 
-const NOBODY: u32 = u32::MAX - 2;
+const NO_WRITER: u32 = u32::MAX - 2;
 
 impl<'a> Run<'a> {
     fn new(problem: &'a Problem<'a>, events: &'a Events, edges: &[(u32, u32)]) -> Self {
@@ -106,9 +106,9 @@ impl<'a> Run<'a> {
             successors: Graph::from_edges(events.nodes as usize, edges),
             waiting,
             rank: ranks(history, events, edges),
-            current: vec![INITIAL; history.key_count()],
+            current: vec![Source::INITIAL; history.key_count()],
             needed: vec![0; history.writer_count() + history.key_count()],
-            active: vec![NOBODY; history.key_count()],
+            active: vec![NO_WRITER; history.key_count()],
             sources: problem.open.iter().map(|open| (open.read, &open.sources)).collect(),
             wanted: FxHashMap::default(),
             ready: BinaryHeap::new(),
@@ -119,7 +119,7 @@ impl<'a> Run<'a> {
             done: vec![false; events.nodes as usize],
         };
         for read in problem.reads.iter().filter(|read| problem.is_present(read.txn)) {
-            if read.source == OPEN {
+            if read.source == Source::OPEN {
                 let value = history.op(read.op).value;
                 run.wanted.entry((read.key, value)).or_default().readers += 1;
             } else {
@@ -144,11 +144,9 @@ impl<'a> Run<'a> {
         run
     }
 
-    fn slot(&self, key: Key, source: u32) -> usize {
+    fn slot(&self, key: Key, source: Source) -> usize {
         let history = self.problem.history;
-        if source == INITIAL {
-            return history.writer_count() + key.index();
-        }
+        let Some(source) = source.txn() else { return history.writer_count() + key.index() };
         let place = history.writers(key).partition_point(|writer| writer.0 < source);
         history.writer_range(key).start + place
     }
@@ -222,7 +220,9 @@ impl<'a> Run<'a> {
             let read = &self.problem.reads[i];
             let current = self.current[read.key.index()];
             let found = match read.source {
-                OPEN => self.sources.get(&(i as u32)).is_some_and(|sources| sources.contains(current)),
+                Source::OPEN => {
+                    self.sources.get(&(i as u32)).is_some_and(|sources| sources.contains(current))
+                }
                 source => current == source,
             };
             if !found {
@@ -231,7 +231,7 @@ impl<'a> Run<'a> {
         }
         if self.events.rules.split && self.events.rules.conflicts {
             for (key, _) in self.problem.writes_of(txn) {
-                if self.active[key.index()] != NOBODY {
+                if self.active[key.index()] != NO_WRITER {
                     return Moment::Blocked(key);
                 }
             }
@@ -239,13 +239,13 @@ impl<'a> Run<'a> {
         Moment::Good
     }
 
-    /// Whether nobody needs what a transaction overwrites; `begins` when it would begin at the same moment.
+    /// Whether no read needs what a transaction overwrites; `begins` if it would begin at the same moment.
     fn may_commit(&self, txn: u32, begins: bool) -> Moment {
         let history = self.problem.history;
         let mut moment = Moment::Good;
         for (key, value) in self.problem.writes_of(txn) {
             let current = self.current[key.index()];
-            let own = |wanted: &dyn Fn(u32) -> bool| {
+            let own = |wanted: &dyn Fn(Source) -> bool| {
                 let reads = self.problem.reads_of(txn);
                 let own =
                     |i: &usize| self.problem.reads[*i].key == key && wanted(self.problem.reads[*i].source);
@@ -258,13 +258,13 @@ impl<'a> Run<'a> {
             if self.wanted.is_empty() {
                 continue;
             }
-            let held = if current == INITIAL { history.initial(key) } else { self.value(current, key) };
+            let held = current.txn().map_or_else(|| history.initial(key), |txn| self.value(txn, key));
             if held == value {
                 continue;
             }
             if let Some(wanted) = self.wanted.get(&(key, held))
                 && wanted.readers > 0
-                && wanted.readers > own(&|source| source == OPEN)
+                && wanted.readers > own(&|source| source == Source::OPEN)
             {
                 if wanted.writers == 0 {
                     return Moment::Blocked(key);
@@ -307,7 +307,7 @@ impl<'a> Run<'a> {
         let history = self.problem.history;
         for i in self.problem.reads_of(txn) {
             let read = self.problem.reads[i];
-            if read.source == OPEN {
+            if read.source == Source::OPEN {
                 if let Some(wanted) = self.wanted.get_mut(&(read.key, history.op(read.op).value)) {
                     wanted.readers -= 1;
                     if wanted.readers == 0 {
@@ -332,8 +332,8 @@ impl<'a> Run<'a> {
 
     fn commit(&mut self, txn: u32) {
         for (key, value) in self.problem.writes_of(txn) {
-            self.current[key.index()] = txn;
-            self.active[key.index()] = NOBODY;
+            self.current[key.index()] = Source::of(txn);
+            self.active[key.index()] = NO_WRITER;
             if let Some(wanted) = self.wanted.get_mut(&(key, value)) {
                 wanted.writers -= 1;
             }

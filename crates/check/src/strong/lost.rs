@@ -1,8 +1,7 @@
 //! Lost updates: transactions that read the same version of a key and all overwrite it.
 //!
-//! Saturation meets them, but as one contradiction among the many that follow from them, and what it can tell about a
-//! component is the shortest proof it happens upon. People look for this anomaly by its name, so it is looked for by its
-//! shape: whichever of two such transactions wrote first, the other missed it. That is a proof of three cases at most: the
+//! Saturation meets them, but as one contradiction among the many that follow from them, and its proof is the shortest one that
+//! it finds for a component. Users look for this anomaly by its name, so it is searched by its shape: whichever of two such transactions wrote first, the other missed it. That is a proof of three cases at most: the
 //! two orders of the two, and before them, unless they read the initial state, that the version they read is older than
 //! what either wrote over it.
 
@@ -10,12 +9,13 @@ use isoscope_history::{Key, Txn};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::events::Rules;
-use super::problem::{INITIAL, OPEN, Problem};
+use super::problem::Problem;
 use super::refute::{By, Hop, Prover, Tree};
+use super::sources::Source;
 use crate::certificate::{Node, Proof};
 use crate::semantics::Sight;
 
-/// Who lost updates to whom.
+/// The lost updates of a history.
 pub(super) struct Lost {
     /// For each version of a key, the reads of those that overwrote it; there are at least two.
     groups: Vec<Vec<u32>>,
@@ -26,16 +26,16 @@ pub(super) struct Lost {
 impl Lost {
     /// Looks for them, where the level forbids them.
     pub(super) fn find(problem: &Problem<'_>, rules: Rules) -> Lost {
-        let mut by_version: FxHashMap<(Key, u32), Vec<u32>> = FxHashMap::default();
+        let mut by_version: FxHashMap<(Key, Source), Vec<u32>> = FxHashMap::default();
         if rules.conflicts {
             for (read, i) in problem.reads.iter().zip(0..) {
                 // Cursors are on single keys.
                 let spared = rules.sight == Sight::Cursor && problem.history.op(read.op).in_range;
-                if read.source == OPEN || spared || !overwrites(problem, i) {
+                if read.source == Source::OPEN || spared || !overwrites(problem, i) {
                     continue;
                 }
                 let group = by_version.entry((read.key, read.source)).or_default();
-                // Reads stand by transaction, and one transaction may read a version more than once.
+                // Reads are sorted by transaction, and one transaction may read a version more than once.
                 if group.last().is_none_or(|&last| problem.reads[last as usize].txn != read.txn) {
                     group.push(i);
                 }
@@ -59,10 +59,10 @@ impl Lost {
 
     /// The proof for an update that was lost.
     pub(super) fn proof(prover: &Prover<'_>, (one, other): (u32, u32)) -> Proof {
-        prover.tell(tree(prover, one, other))
+        prover.proof(tree(prover, one, other))
     }
 
-    /// Whether a proof tells no more than that an update was lost: it speaks of two that overwrote one version.
+    /// Whether a proof shows no more than that an update was lost: it has two transactions that overwrote one version.
     pub(super) fn explain(&self, proof: &Proof) -> bool {
         let nodes = proof.cycles().flat_map(|(_, cycle)| cycle).map(|edge| edge.from);
         let txns: FxHashSet<u32> = nodes
@@ -77,7 +77,7 @@ impl Lost {
     }
 }
 
-/// Whether a transaction that is there overwrites what it read.
+/// Whether a transaction that took effect overwrites what it read.
 fn overwrites(problem: &Problem<'_>, read: u32) -> bool {
     let read = problem.reads[read as usize];
     problem.is_present(read.txn) && problem.history.writes(Txn(read.txn), read.key)
@@ -104,14 +104,14 @@ fn tree(prover: &Prover<'_>, one: u32, other: u32) -> Tree {
 /// to have missed it needs no such thing.
 fn older(prover: &Prover<'_>, read: u32, missing: u32, then: Tree) -> Tree {
     let read = prover.problem.reads[read as usize];
-    if read.source == INITIAL || prover.is_plainly_missed(missing, read.txn) {
+    let Some(source) = read.source.txn().filter(|_| !prover.is_plainly_missed(missing, read.txn)) else {
         return then;
-    }
+    };
     let rules = prover.events.rules;
-    let path = prover.path(rules.overwrite(read.source), rules.commit(read.txn), 0, &|_| true);
+    let path = prover.path(rules.overwrite(source), rules.commit(read.txn), 0, &|_| true);
     let mut cycle = path.unwrap_or_default();
-    let (from, to) = (rules.commit(read.txn), rules.overwrite(read.source));
+    let (from, to) = (rules.commit(read.txn), rules.overwrite(source));
     cycle.push(Hop { from, to, by: By::Order(read.key) });
-    let (first, second) = (read.txn, read.source);
+    let (first, second) = (read.txn, source);
     Tree::Versions { key: read.key, first, second, cases: Box::new([Tree::Cycle(cycle), then]) }
 }

@@ -1,17 +1,17 @@
 //! Memoised search: depth first over schedules, no state twice.
 //!
-//! How a schedule can go on depends only on how far each session has come and on the value that each key holds. Where few
+//! How a schedule can continue depends only on the progress of each session and on the value that each key holds. Where few
 //! values are written by few sessions, many schedules meet in one state, and each state is entered once. This is what
 //! decides histories of few values, for which neither saturation nor the SAT solver learns much from a conflict.
 //!
 //! An event that changes no key and keeps no other event from running runs as soon as it can: to run it later helps no other event.
 //! All other events that can run are alternatives; those with the earliest rank (`linearise.rs`) are tried first.
 //!
-//! A bad choice near the beginning is found out late. So the search begins again from time to time with the ranks changed a little
-//! by chance. States from which no schedule runs to the end stay known.
+//! A bad choice near the beginning is detected late. So the search restarts from time to time with ranks that are changed a
+//! little at random. States from which no schedule runs to the end stay known.
 //!
 //! A schedule that runs to the end is a certificate. A search that finds none proves nothing: the number of steps is
-//! bounded, states are remembered by their hash, and no proof would come of it.
+//! bounded, states are remembered by their hash, and it would give no proof.
 
 use std::hash::BuildHasher;
 
@@ -96,7 +96,7 @@ struct Run<'a> {
     order: Vec<u32>,
     /// For each commit in the order, what the keys held before that it wrote, in the order of its writes.
     overwritten: Vec<Value>,
-    /// The hash of how far the chains have come and of what the keys hold.
+    /// The hash of the progress of the chains and of what the keys hold.
     hash: u64,
     seen: FxHashSet<u64>,
     looks: u64,
@@ -216,7 +216,7 @@ impl<'a> Run<'a> {
         events
     }
 
-    /// The transaction of an event, if it is there.
+    /// The transaction of an event, if it took effect.
     fn txn_of(&self, event: u32) -> Option<u32> {
         let txn = (event < self.events.first_tick).then(|| self.events.rules.txn(event))?;
         self.problem.is_present(txn).then_some(txn)
@@ -293,7 +293,7 @@ impl<'a> Run<'a> {
     }
 
     /// Notes that an event has run, or has not any more, and which is the next of its chain. The events that have run say how
-    /// far each chain has come.
+    /// far each chain has run.
     fn turn(&mut self, event: u32, next: u32) {
         let chain = self.events.chain_of(self.problem.history, event) as usize;
         self.hash ^= mix(u64::from(event));

@@ -1,10 +1,10 @@
-//! What a violation is called.
+//! The name of a violation.
 //!
 //! A cycle has a name by the dependencies along it. A proof by cases has many cycles, each under assumptions of its own, and
 //! the last of them alone says little: that two writers are each before the other is what every contradiction about their
 //! order ends with. So a proof is named after the one of its cycles that no weaker level explains away: every level that is
 //! weaker and forbids what the name says must be refuted by the whole proof, that is, by all of its cycles. The proof is
-//! then told so that this cycle is the last.
+//! then reordered so that this cycle is the last.
 
 use isoscope_history::{History, Key, OpKind, Txn};
 use isoscope_levels::{Anomaly, Level};
@@ -28,7 +28,7 @@ pub(crate) struct Name {
     main: usize,
 }
 
-/// Names a proof, and tells it with the cycle that it is named after at its end. One without a cycle has no name.
+/// Names a proof, and reorders it so that the cycle that it is named after is the last. A proof without a cycle has no name.
 pub(crate) fn named(
     history: &History,
     resolved: &Resolved,
@@ -144,7 +144,7 @@ fn forbids(history: &History, level: Level, cycle: &[Edge]) -> bool {
     }
 }
 
-/// Whether a cycle of transactions is one of events: who is entered at its commit is not left at its begin.
+/// Whether a cycle of transactions is one of events: a transaction that is entered at its commit is not left at its begin.
 fn is_walk(rules: Rules, cycle: &[Edge]) -> bool {
     let enters_at_commit = |edge: &Edge| match edge.dependency() {
         Dependency::Seen => false,
@@ -209,7 +209,7 @@ fn readers(history: &History, cycle: &[Edge]) -> usize {
     readers.len()
 }
 
-/// The same proof, told so that one of its cycles, by its number among them, is the last.
+/// The same proof, reordered so that one of its cycles, by its number among them, is the last.
 pub(crate) fn with_last_cycle(proof: Proof, number: usize) -> Proof {
     let node = proof.cycles().nth(number).map(|(node, _)| node);
     match node {
@@ -234,7 +234,7 @@ fn with_last(proof: Proof, last: usize) -> Proof {
         way[here] = true;
         node = parents[here];
     }
-    // Those that lead to it are told after those that do not, each before its children.
+    // Nodes that lead to it come after those that do not, each before its children.
     let mut order: Vec<usize> = Vec::with_capacity(proof.cases.len());
     let (mut now, mut later) = (vec![0], None);
     while let Some(node) = now.pop().or_else(|| later.take()) {
@@ -250,13 +250,13 @@ fn with_last(proof: Proof, last: usize) -> Proof {
         number[node] = i;
     }
     let mut cases: Vec<Option<Case>> = proof.cases.into_iter().map(Some).collect();
-    let told = order.iter().filter_map(|&node| cases[node].take()).map(|case| match case {
+    let cases = order.iter().filter_map(|&node| cases[node].take()).map(|case| match case {
         Case::Split { choice, cases } => {
             Case::Split { choice, cases: cases.iter().map(|&child| number[child as usize]).collect() }
         }
         cycle @ Case::Cycle(_) => cycle,
     });
-    Proof { cases: told.collect() }
+    Proof { cases: cases.collect() }
 }
 
 /// What a cycle is called besides its shape.

@@ -1,11 +1,11 @@
 //! A proof by cases without the splits that it does not need.
 //!
-//! `cases.rs` settles what can be settled, in the order of the axioms, and some of it may be about other transactions than the
-//! contradiction that is met in the end. A case that is refuted without what it assumes is refuted without the split: it
-//! takes the place of the whole. What is kept stands in the order in which it stood, and every cycle stands on what it stood on.
+//! `cases.rs` settles constraints in their order, and some of them may be about other transactions than the contradiction at the
+//! end. A case whose refutation does not use what the case assumes refutes the whole split, and replaces it. The cases that are kept
+//! stay in their order, and every cycle keeps what it depends on.
 //!
-//! What a cycle stands on is told too wide rather than too narrow: to have missed a writer counts as needing all that is assumed
-//! about who wrote the key before it, and that a transaction of unknown outcome was read from counts as needed everywhere.
+//! The dependencies of a cycle are overestimated: an anti-dependency on a writer counts as needing every assumption about earlier
+//! writers of the key, and that a transaction of unknown outcome took effect counts as needed everywhere.
 
 use isoscope_history::{Key, Op, Txn};
 use rustc_hash::FxHashSet;
@@ -13,14 +13,14 @@ use rustc_hash::FxHashSet;
 use super::problem::Problem;
 use crate::certificate::{Case, Choice, Edge, Node, Proof, Why};
 
-/// Something that is assumed, or that stands for several such things.
+/// An assumption, or a set of them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Need {
-    /// Who wrote a key before whom.
+    /// One writer of a key is before another.
     Order(Key, Node, Node),
-    /// Anybody wrote a key before somebody.
+    /// Some writer of a key is before this one.
     Before(Key, Node),
-    /// Whom a read is from.
+    /// The source of a read.
     Source(Op),
 }
 
@@ -29,7 +29,7 @@ pub(super) fn needed(problem: &Problem<'_>, proof: &Proof) -> Proof {
     let mut needs: Vec<FxHashSet<Need>> = vec![FxHashSet::default(); proof.cases.len()];
     // For each node, the one that takes its place.
     let mut place: Vec<usize> = (0..proof.cases.len()).collect();
-    // Children stand after their parents.
+    // Children are after their parents.
     for (node, case) in proof.cases.iter().enumerate().rev() {
         let (choice, cases) = match case {
             Case::Cycle(edges) => {
@@ -73,13 +73,13 @@ fn keep(proof: &Proof, place: &[usize]) -> Proof {
         number[node] = Some(i);
     }
     let renumbered = |&child: &u32| number[place[child as usize]];
-    let told = kept.iter().map(|&node| match &proof.cases[node] {
+    let renumbered_cases = kept.iter().map(|&node| match &proof.cases[node] {
         Case::Cycle(edges) => Case::Cycle(edges.clone()),
         Case::Split { choice, cases } => {
             Case::Split { choice: choice.clone(), cases: cases.iter().filter_map(renumbered).collect() }
         }
     });
-    Proof { cases: told.collect() }
+    Proof { cases: renumbered_cases.collect() }
 }
 
 /// What an alternative of a choice assumes.
@@ -107,14 +107,14 @@ fn uses(problem: &Problem<'_>, needs: &FxHashSet<Need>, choice: &Choice, alterna
     !is_there || by_miss || needs.contains(&need)
 }
 
-/// What an edge may stand on.
+/// What an edge may depend on.
 fn needs_of(problem: &Problem<'_>, edge: &Edge) -> Vec<Need> {
     match edge.why {
         Why::Overwritten { key } => vec![Need::Order(key, edge.from, edge.to)],
         Why::Misses { read } => {
             vec![Need::Source(read), Need::Before(problem.history.key_of(read), edge.to)]
         }
-        // What is forced is an edge of weak levels, whose proofs do not come here.
+        // What is forced is an edge of weak levels, whose proofs are not reduced.
         Why::ReadFrom { read } | Why::Forced { read, .. } => vec![Need::Source(read)],
         Why::Session | Why::RealTime | Why::Versions { .. } | Why::Missing { .. } => Vec::new(),
     }

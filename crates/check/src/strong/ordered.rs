@@ -17,7 +17,7 @@ use crate::resolve::Resolved;
 use crate::semantics::Semantics;
 use crate::watch::Watch;
 
-/// An order of the transactions that are there, or a cycle for each part of what is certain that has one. Reads with several
+/// An order of the transactions that took effect, or a cycle for each part of what is certain that has one. Reads with several
 /// possible writers are left out; PL-1 knows no reads, and of lists what shows it the order of writes.
 pub(crate) fn ordered(
     history: &History,

@@ -1,20 +1,19 @@
 //! The other scenarios of a violation that only the search finds.
 //!
-//! Saturation stops with all contradictions of a round, each in a component of its own. A search stops with one, and what else is
-//! wrong with the history is not looked at. So what the proof speaks of is left out, and the rest is decided again, until it holds.
+//! Saturation stops with all contradictions of a round, each in a component of its own. A search stops with one contradiction. So
+//! the transactions of its proof are removed and the rest is decided again, until the rest holds.
 //!
-//! Two proofs are *independent* when what is needed of them (`needed.rs`) names no transaction in common: neither in a cycle nor in a
-//! choice. (Those of unknown outcome that cannot have committed do not count.) All proofs of one answer are independent of
-//! each other.
+//! Two proofs are *independent* if what they need (`needed.rs`) has no transaction in common, neither in a cycle nor in a choice.
+//! (Transactions of unknown outcome that cannot have committed do not count.) All proofs of one answer are independent of each
+//! other.
 //!
-//! What is left out takes with it all reads that are or may be from it. So everything that is still asked of an order is asked by
-//! the whole history too: whoever explains the whole explains the rest, and a proof about the rest is one about the whole, as it
-//! stands. The order of sessions and of time holds across what is left out.
+//! Removing a transaction removes all reads that are or may be from it. So the rest requires nothing that the whole history
+//! does not require: an explanation of the whole explains the rest, and a proof about the rest is a proof about the whole. Session
+//! order and real-time order hold across removed transactions.
 //!
-//! The verdict is known before this begins and stays what it is. There are at most [`MOST_ROUNDS`] rounds. Looking
-//! for the next one may take as long as the first took, or [`FEWEST_QUESTIONS`], and no longer: counted in questions whether to stop,
-//! so that no clock decides. When a limit is reached, what was found until then is the answer. It is all there is only when the
-//! rest holds in the end; else there may be more.
+//! The verdict is known before this begins and does not change. There are at most [`MOST_ROUNDS`] rounds. Each may take as long as
+//! the first proof took, or [`FEWEST_QUESTIONS`]. This is counted in questions whether to stop, so that it does not depend on a
+//! clock. If a limit is reached, the answer is what was found until then. It is complete only if the rest holds at the end.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -30,9 +29,9 @@ use crate::certificate::{Case, Choice, Limit, Node, Proof};
 use crate::resolve::Resolved;
 use crate::watch::{Stage, Watch};
 
-/// So often the rest is decided again.
+/// The most rounds in which the rest is decided again.
 pub(super) const MOST_ROUNDS: usize = 15;
-/// So many questions may be asked in any case before the search for another proof is given up.
+/// The questions whether to stop that every round may ask.
 const FEWEST_QUESTIONS: u64 = 1_000;
 
 /// Adds to a violation the proofs that are independent of those it has, in at most `rounds` rounds. `questions` is the number of
@@ -69,7 +68,7 @@ pub(super) fn add(
     }
 }
 
-/// Adds the transactions that a proof speaks of.
+/// Adds the transactions of a proof.
 fn name(problem: &Problem<'_>, proof: &Proof, named: &mut FxHashSet<u32>) {
     let mut add = |node: Node| {
         if let Node::Txn(txn) = node
@@ -102,32 +101,32 @@ fn without(resolved: &Resolved, named: &FxHashSet<u32>) -> Resolved {
     resolved
 }
 
-/// Counts questions, and says after so many that it is enough.
+/// A budget of questions whether to stop, within the limits of another watch.
 pub(crate) struct Patience<'w> {
     watch: &'w dyn Watch,
     most: u64,
     asked: AtomicU64,
-    /// Whether stages are told on: they are those of the first proof.
-    tells: bool,
+    /// Whether to forward stages. Only those of the first proof are.
+    forwards: bool,
 }
 
 impl<'w> Patience<'w> {
-    /// One that never ends by itself.
+    /// An unlimited budget, which counts the questions.
     pub(super) fn endless(watch: &'w dyn Watch) -> Self {
-        Patience { watch, most: u64::MAX, asked: AtomicU64::new(0), tells: true }
+        Patience { watch, most: u64::MAX, asked: AtomicU64::new(0), forwards: true }
     }
 
-    /// One that ends after so many questions, and tells no stages.
+    /// A budget of `most` questions that forwards no stages.
     pub(crate) fn of(watch: &'w dyn Watch, most: u64) -> Self {
-        Patience { watch, most, asked: AtomicU64::new(0), tells: false }
+        Patience { watch, most, asked: AtomicU64::new(0), forwards: false }
     }
 
-    /// The same, which tells stages.
-    pub(crate) fn telling(watch: &'w dyn Watch, most: u64) -> Self {
-        Patience { tells: true, ..Patience::of(watch, most) }
+    /// The same, and it forwards stages.
+    pub(crate) fn forwarding(watch: &'w dyn Watch, most: u64) -> Self {
+        Patience { forwards: true, ..Patience::of(watch, most) }
     }
 
-    /// How many questions there were.
+    /// How many questions were asked.
     pub(super) fn asked(&self) -> u64 {
         self.asked.load(Ordering::Relaxed)
     }
@@ -144,7 +143,7 @@ impl Watch for Patience<'_> {
     }
 
     fn stage(&self, level: Level, stage: &Stage) {
-        if self.tells {
+        if self.forwards {
             self.watch.stage(level, stage);
         }
     }

@@ -1,26 +1,22 @@
-//! What an explanation of a history has to decide: for every external read, whose write it returned, and so that no
-//! other writer of the key comes between.
+//! What an explanation of a history has to decide: for every external read, which write it returned, so that no other writer of
+//! the key is between the two.
 //!
-//! Most reads have one possible writer. Those of a value that several transactions wrote have more, and are *open*. A
-//! transaction of unknown outcome that nobody must have read from, but somebody may have, is *optional*: it is there
-//! exactly when it is read from, and then its own reads count.
+//! Most reads have one possible writer. Those of a value that several transactions wrote have more, and are *open*. A transaction of
+//! unknown outcome that no read must be from, but some read may be from, is *optional*: it took effect exactly if a read is from it,
+//! and then its own reads count.
 
 use std::sync::Arc;
 
 use isoscope_history::{History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::sources::Sources;
-use crate::certificate::Limit;
+use super::broken;
+use super::sources::{Source, Sources};
+use crate::certificate::{Limit, Node};
 use crate::resolve::{Link, Resolved};
 use crate::watch::{Watch, go_on};
 
-/// The initial state as the source of a read.
-pub(crate) const INITIAL: u32 = u32::MAX;
-/// A read whose source is not known yet.
-pub(crate) const OPEN: u32 = u32::MAX - 1;
-
-/// So many reads are looked at for whether one repeats another.
+/// The most earlier reads that are compared to find one that returned the same.
 const MOST_COMPARED: usize = 64;
 
 /// An external read.
@@ -29,8 +25,7 @@ pub(crate) struct Read {
     pub(crate) op: Op,
     pub(crate) key: Key,
     pub(crate) txn: u32,
-    /// The transaction it reads from, [`INITIAL`] or [`OPEN`].
-    pub(crate) source: u32,
+    pub(crate) source: Source,
 }
 
 /// An open read, and its possible sources.
@@ -40,11 +35,11 @@ pub(crate) struct Open {
     pub(crate) sources: Sources,
 }
 
-/// By key and value, who wrote it.
-type Shared = FxHashMap<(Key, Value), Arc<[u32]>>;
+/// By key and value, its writers.
+type Shared = FxHashMap<(Key, Value), Arc<[Source]>>;
 
-/// By transaction, a read of it that nobody can explain, and who wrote what it returned.
-type Broken = FxHashMap<u32, (Op, Vec<u32>)>;
+/// By transaction, a read of it that has no explanation, and the writers of what it returned.
+type Broken = FxHashMap<u32, (Op, Vec<Source>)>;
 
 /// See the module.
 #[derive(Clone)]
@@ -56,19 +51,19 @@ pub(crate) struct Problem<'a> {
     /// Where the reads of each transaction begin.
     starts: Vec<u32>,
     pub(crate) open: Vec<Open>,
-    /// Reads in ranges with a known source, where others may come between: they order reader and writer, and nothing else.
+    /// Reads in ranges with a known source, where other writers may be between: they order reader and writer, and nothing else.
     pub(crate) ranged: Vec<Read>,
-    /// Those with several possible sources, of which one comes before the reader, and those of optional transactions.
+    /// Reads in ranges with several possible sources, one of which must be before the reader, and those of optional transactions.
     pub(super) open_ranged: Vec<(Op, Sources)>,
     /// One for each transaction, or empty when there are none.
     optional: Vec<bool>,
-    /// Transactions of unknown outcome that somebody would have read from, had they not a read that nobody can explain, or
-    /// only others of them.
+    /// Transactions of unknown outcome that cannot have taken effect, although they wrote what a read returned: a read of theirs
+    /// has no possible writer, or only such transactions.
     pub(crate) broken: Broken,
 }
 
 /// The optional transactions that work on lists, whose versions change with them. What is said about such a history is true of
-/// all else; whether they are there is settled elsewhere (`worlds.rs`).
+/// all else; whether they took effect is settled elsewhere (`worlds.rs`).
 pub(crate) fn optional_lists(history: &History, resolved: &Resolved) -> Vec<Txn> {
     if resolved.ambiguous.is_none() || !history.has_lists() {
         return Vec::new();
@@ -76,6 +71,25 @@ pub(crate) fn optional_lists(history: &History, resolved: &Resolved) -> Vec<Txn>
     let (optional, _) = Writes::new(history, resolved).optional(history, resolved);
     let lists = |txn: Txn| history.ops_of(txn).any(|op| matches!(op.kind, OpKind::Append | OpKind::ReadList));
     history.txns().filter(|&txn| optional.get(txn.index()) == Some(&true) && lists(txn)).collect()
+}
+
+/// For each external read of a transaction that certainly took effect, its possible writers.
+pub(crate) fn possible_writers(
+    history: &History,
+    resolved: &Resolved,
+    watch: &dyn Watch,
+) -> Result<Vec<(Op, Vec<Node>)>, Limit> {
+    let problem = Problem::new(history, resolved, true, watch)?;
+    let open: FxHashMap<u32, &Sources> = problem.open.iter().map(|open| (open.read, &open.sources)).collect();
+    let reads = problem.reads.iter().zip(0..).filter(|(read, _)| problem.is_present(read.txn));
+    let writers = |(read, i): (&Read, u32)| {
+        let writers = match open.get(&i) {
+            Some(sources) => sources.iter().map(broken::node).collect(),
+            None => vec![broken::node(read.source)],
+        };
+        (read.op, writers)
+    };
+    Ok(reads.map(writers).collect())
 }
 
 impl<'a> Problem<'a> {
@@ -114,7 +128,7 @@ impl<'a> Problem<'a> {
             if resolved.present[txn.index()] {
                 for i in history.op_range(txn) {
                     let (op, link) = (Op::at(i), resolved.links[i]);
-                    // Whom a list is from that ends with what several appended is settled elsewhere (`worlds.rs`).
+                    // The writer of a list whose last element was appended more than once is settled elsewhere (`worlds.rs`).
                     let is_list = || history.op(op).kind == OpKind::ReadList;
                     let counts = link.is_read() || link == Link::AMBIGUOUS && !is_list();
                     if !counts || !every && problem.has_read(op) {
@@ -124,7 +138,7 @@ impl<'a> Problem<'a> {
                         go_on(watch)?;
                         problem.push(txn, op, sources_of(txn, op));
                     } else {
-                        let source = link.txn().map_or(INITIAL, |writer| writer.0);
+                        let source = link.txn().map_or(Source::INITIAL, |writer| Source::of(writer.0));
                         problem.reads.push(Read { op, key: history.key_of(op), txn: txn.0, source });
                     }
                 }
@@ -142,17 +156,17 @@ impl<'a> Problem<'a> {
         Ok(problem)
     }
 
-    /// The same for a level that lets others come between a range read and what it missed: of reads in ranges only the order
+    /// The same for a level that lets other writers be between a range read and its source: of reads in ranges only the order
     /// of reader and writer counts, and where the writer is open nothing, until there is an order (`ranges.rs`).
     pub(crate) fn sparing_ranges(mut self) -> Problem<'a> {
         let in_range = |read: &Read| self.history.op(read.op).in_range;
         if !self.reads.iter().any(in_range) {
             return self;
         }
-        // Of a read that transactions wrote which cannot have committed, a proof has to say why it is not from them.
+        // A proof has to say why a read is not from transactions that wrote its value and cannot have committed.
         let is_plain = |read: &Read| self.broken.is_empty() || self.resolved.links[read.op.index()].is_read();
         let is_known = |read: &&Read| {
-            in_range(read) && read.source < OPEN && self.is_present(read.txn) && is_plain(read)
+            in_range(read) && read.source.txn().is_some() && self.is_present(read.txn) && is_plain(read)
         };
         self.ranged = self.reads.iter().filter(is_known).copied().collect();
         let mut place = vec![u32::MAX; self.reads.len()];
@@ -169,7 +183,7 @@ impl<'a> Problem<'a> {
         let op = |open: &Open| self.reads[open.read as usize].op;
         let ranged = self.open.iter().filter(|open| place[open.read as usize] == u32::MAX);
         let is_optional = |read: &&Read| {
-            in_range(read) && read.source != OPEN && !(self.is_present(read.txn) && is_plain(read))
+            in_range(read) && read.source != Source::OPEN && !(self.is_present(read.txn) && is_plain(read))
         };
         let alone = |read: &Read| (read.op, Sources::new([read.source].into(), read.txn));
         let optional = self.reads.iter().filter(is_optional).map(alone);
@@ -200,7 +214,8 @@ impl<'a> Problem<'a> {
             optional: self.optional.clone(),
             broken: self.broken.clone(),
         };
-        let is_left_out = |read: &Read| left_out.contains(&read.txn) || left_out.contains(&read.source);
+        let names = |source: Source| source.txn().is_some_and(|txn| left_out.contains(&txn));
+        let is_left_out = |read: &Read| left_out.contains(&read.txn) || names(read.source);
         rest.ranged.retain(|read| !is_left_out(read));
         for txn in 0..self.history.txn_count() as u32 {
             rest.starts.push(rest.reads.len() as u32);
@@ -214,10 +229,10 @@ impl<'a> Problem<'a> {
                 let open = open.remove(&(i as u32));
                 let loses = match open {
                     Some(Open { sources, .. }) if sources.len() > left_out.len() => {
-                        left_out.iter().any(|&txn| sources.contains(txn))
+                        left_out.iter().any(|&txn| sources.contains(Source::of(txn)))
                     }
-                    Some(Open { sources, .. }) => sources.iter().any(|source| left_out.contains(&source)),
-                    None => left_out.contains(&self.reads[i].source),
+                    Some(Open { sources, .. }) => sources.iter().any(names),
+                    None => names(self.reads[i].source),
                 };
                 if loses {
                     continue;
@@ -248,16 +263,18 @@ impl<'a> Problem<'a> {
 
     fn push(&mut self, txn: Txn, op: Op, sources: Sources) {
         let key = self.history.key_of(op);
-        // That an optional transaction is there is for the search to find out.
+        // Whether an optional transaction took effect is for the search to decide.
         let single = sources.iter().next().filter(|_| sources.len() == 1);
-        let source = single.filter(|&source| source == INITIAL || self.is_present(source)).unwrap_or(OPEN);
-        if source == OPEN {
+        let source = single
+            .filter(|source| source.txn().is_none_or(|txn| self.is_present(txn)))
+            .unwrap_or(Source::OPEN);
+        if source == Source::OPEN {
             self.open.push(Open { read: self.reads.len() as u32, sources });
         }
         self.reads.push(Read { op, key, txn: txn.0, source });
     }
 
-    /// Where the reads of a transaction stand.
+    /// The places of the reads of a transaction.
     pub(crate) fn reads_of(&self, txn: u32) -> std::ops::Range<usize> {
         self.starts[txn as usize] as usize..self.starts[txn as usize + 1] as usize
     }
@@ -278,7 +295,7 @@ impl<'a> Problem<'a> {
         self.history.ops_of(Txn(txn)).any(|op| op.kind.is_write())
     }
 
-    /// The same where nobody read anything.
+    /// The same without any reads.
     pub(crate) fn without_reads(mut self) -> Self {
         self.reads.clear();
         self.open.clear();
@@ -293,7 +310,7 @@ impl<'a> Problem<'a> {
     /// Whether an open read may be from an optional transaction.
     pub(crate) fn is_uncertain(&self, open: &Open) -> bool {
         !self.optional.is_empty()
-            && open.sources.iter().any(|source| source != INITIAL && !self.is_present(source))
+            && open.sources.iter().any(|source| source.txn().is_some_and(|txn| !self.is_present(txn)))
     }
 
     /// The keys a transaction writes, each with its final value.
@@ -330,7 +347,7 @@ fn external_reads(history: &History, txn: Txn) -> impl Iterator<Item = Op> + '_ 
     reads.filter(|op| op.value != Value::UNKNOWN).map(|op| op.id)
 }
 
-/// Who wrote a value to a key, for the values that open reads returned.
+/// The writers of a value of a key, for the values that open reads returned.
 struct Writes {
     by_value: FxHashMap<(Key, Value), Vec<u32>>,
 }
@@ -364,19 +381,19 @@ impl Writes {
     }
 
     /// The possible sources of a read, among transactions that count.
-    fn sources(&self, history: &History, reader: Txn, read: Op, counts: &dyn Fn(Txn) -> bool) -> Vec<u32> {
+    fn sources(&self, history: &History, reader: Txn, read: Op, counts: &dyn Fn(Txn) -> bool) -> Vec<Source> {
         let OpView { key, value, .. } = history.op(read);
         self.of(history, key, value, &|txn| txn != reader && counts(txn))
     }
 
-    /// Who of those that count wrote a value of a key, the initial state included.
-    fn of(&self, history: &History, key: Key, value: Value, counts: &dyn Fn(Txn) -> bool) -> Vec<u32> {
-        let initial = history.is_initial(key, value).then_some(INITIAL);
+    /// The writers of a value of a key among the transactions that count, and the initial state.
+    fn of(&self, history: &History, key: Key, value: Value, counts: &dyn Fn(Txn) -> bool) -> Vec<Source> {
+        let initial = history.is_initial(key, value).then_some(Source::INITIAL);
         let writers = self.by_value.get(&(key, value)).into_iter().flatten().copied();
-        initial.into_iter().chain(writers.filter(|&txn| counts(Txn(txn)))).collect()
+        initial.into_iter().chain(writers.filter(|&txn| counts(Txn(txn))).map(Source::of)).collect()
     }
 
-    /// The transactions of unknown outcome that somebody may have read from, and those that nobody can have read from.
+    /// The transactions of unknown outcome that a read may be from, and those that cannot have taken effect.
     fn optional(&self, history: &History, resolved: &Resolved) -> (Vec<bool>, Broken) {
         let maybe = |txn: Txn| !resolved.present[txn.index()] && history.outcome(txn) == Outcome::Unknown;
         let mut candidates: Vec<bool> = vec![false; history.txn_count()];
@@ -390,7 +407,7 @@ impl Writes {
         if !candidates.contains(&true) {
             return (Vec::new(), all_broken);
         }
-        // One that has a read nobody can explain was never there, and so nobody read from it.
+        // A transaction with a read that has no explanation did not take effect, so no read is from it.
         loop {
             let counts = |t: Txn| resolved.present[t.index()] || candidates[t.index()];
             let unexplained = |txn: Txn| {

@@ -8,7 +8,8 @@ use isoscope_history::{Op, Txn};
 use isoscope_levels::Level;
 
 use super::events::Rules;
-use super::problem::{INITIAL, Problem};
+use super::problem::Problem;
+use super::sources::Source;
 use super::weak::assume;
 use super::{Answer, Violation, attempt, broken};
 use crate::certificate::{Case, Limit, Proof};
@@ -71,7 +72,7 @@ pub(super) fn decide(all: &Problem<'_>, rules: Rules, watch: &dyn Watch) -> Answ
 
 /// The read whose writer is to be assumed for a read that has none before it. What an optional transaction read counts where
 /// that one took effect, so this is settled first: by a read that may be from such a transaction.
-fn to_assume(all: &Problem<'_>, read: Op, sources: Vec<u32>) -> Option<(Op, Vec<u32>)> {
+fn to_assume(all: &Problem<'_>, read: Op, sources: Vec<Source>) -> Option<(Op, Vec<Source>)> {
     if all.is_present(all.history.txn_of(read).0) {
         return Some((read, sources));
     }
@@ -95,14 +96,14 @@ fn append(cases: &mut Vec<Case>, proof: Proof) {
 impl Problem<'_> {
     /// In a commit order, a read in a range whose source is open and that has no possible source before it, if there is one,
     /// with its possible sources.
-    pub(super) fn unexplained(&self, order: &[Txn]) -> Option<(Op, Vec<u32>)> {
+    pub(super) fn unexplained(&self, order: &[Txn]) -> Option<(Op, Vec<Source>)> {
         let mut place = vec![u32::MAX; self.history.txn_count()];
         for (txn, i) in order.iter().zip(0..) {
             place[txn.index()] = i;
         }
         let unexplained = self.open_ranged.iter().find(|(read, sources)| {
             let reader = place[self.history.txn_of(*read).index()];
-            let is_before = |source: u32| source == INITIAL || place[source as usize] < reader;
+            let is_before = |source: Source| source.txn().is_none_or(|txn| place[txn as usize] < reader);
             reader != u32::MAX && !sources.iter().any(is_before)
         });
         unexplained.map(|(read, sources)| (*read, sources.iter().collect()))

@@ -2,13 +2,13 @@
 //!
 //! Saturation ends with a cycle of edges, or with a read that has no source left. Each of its steps rests on a path of edges of
 //! earlier rounds: the alternative would have closed a cycle with it. So the proof is read backwards: the last cycle, the steps
-//! it uses, the paths they rest on, and so on; then told forwards, a split for each step: the one alternative is refuted
-//! by its cycle, the other goes on. Everything that is not needed has fallen away.
+//! it uses, the paths they rest on, and so on. It is written forwards, with a split for each step: a cycle refutes one
+//! alternative, and the proof continues with the other. Steps that are not needed do not appear.
 //!
-//! Where saturation was not enough and a search found nothing, the same is done under assumptions: one choice after the other is
-//! split until every branch ends in a cycle (`cases.rs`).
+//! Where saturation was not enough and the search returned UNSAT, the same is done under assumptions: one choice after the other
+//! is split until every branch ends in a cycle (`cases.rs`).
 //!
-//! Paths run through events, and what is shown are transactions: the step from a begin to its own commit is left out, steps
+//! Paths run through events, and a proof shows transactions: the step from a begin to its own commit is left out, steps
 //! along a session are joined, and so are ticks of the clock.
 
 use std::cell::RefCell;
@@ -18,13 +18,14 @@ use isoscope_history::{Key, Op, Txn};
 use isoscope_order::{Components, Graph};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::broken::{self, node};
+use super::broken;
 use super::events::Events;
 use super::index::Index;
-use super::problem::{INITIAL, Problem};
+use super::problem::Problem;
 use super::reach::Reach;
 use super::saturate::{Exclusion, Known, Round, Rule, Step};
-use crate::certificate::{Case, Choice, Dependency, Edge, Proof, Why};
+use super::sources::Source;
+use crate::certificate::{Case, Choice, Dependency, Edge, Node, Proof, Why};
 use crate::watch::{Turnstile, Watch};
 
 /// An edge on a path of events.
@@ -65,7 +66,7 @@ pub(super) struct Prover<'a> {
     rounds: RefCell<Rounds>,
     paths: RefCell<Paths>,
     watch: &'a dyn Watch,
-    /// Where a limit is reached, paths are not found any more and the proof is none.
+    /// Once a limit is reached, no path is found any more, and the proof is not valid.
     pub(super) turnstile: Turnstile<'a>,
 }
 
@@ -76,7 +77,7 @@ struct Rounds {
     reaches: FxHashMap<u32, Option<Rc<Reach>>>,
 }
 
-/// So many bytes of reachability are kept.
+/// The most bytes of reachability that are kept.
 const MOST_BYTES: u64 = 1 << 28;
 
 /// The state of a search for a lightest path, from which each search costs only what it visits.
@@ -191,7 +192,7 @@ impl<'a> Prover<'a> {
                 let proofs = hops.iter().take(TRIES).filter_map(|&hop| {
                     let mut cycle = self.path(hop.to, hop.from, last + 1, &within)?;
                     cycle.push(hop);
-                    Some(self.tell(Tree::Cycle(cycle)))
+                    Some(self.proof(Tree::Cycle(cycle)))
                 });
                 proofs.min_by_key(|proof| (!misses(proof), proof.size()))
             })
@@ -202,17 +203,17 @@ impl<'a> Prover<'a> {
 
     /// Why a read has no source.
     pub(super) fn orphan(&self, read: u32) -> Proof {
-        self.tell(Tree::Source { read, cases: self.refuted_sources(read) })
+        self.proof(Tree::Source { read, cases: self.refuted_sources(read) })
     }
 
     /// Why a read cannot have the sources that saturation excluded.
-    fn refuted_sources(&self, read: u32) -> Vec<(u32, Tree)> {
+    fn refuted_sources(&self, read: u32) -> Vec<(Source, Tree)> {
         let excluded = self.excluded(read);
         excluded.map(|(source, round)| (source, self.exclusion(read, source, round))).collect()
     }
 
     /// The sources of a read that saturation excluded, and in which round.
-    fn excluded(&self, read: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
+    fn excluded(&self, read: u32) -> impl Iterator<Item = (Source, u32)> + '_ {
         let open = self.problem.open.binary_search_by_key(&read, |open| open.read);
         let sources = open.ok().map(|place| &self.problem.open[place].sources);
         let exclusions = self.exclusions.get(&read).into_iter().flatten();
@@ -223,29 +224,32 @@ impl<'a> Prover<'a> {
     }
 
     /// Why saturation excluded a source of a read, if it did.
-    pub(super) fn exclusion_of(&self, read: u32, source: u32) -> Option<Tree> {
+    pub(super) fn exclusion_of(&self, read: u32, source: Source) -> Option<Tree> {
         let (_, round) = self.excluded(read).find(|&(excluded, _)| excluded == source)?;
         Some(self.exclusion(read, source, round))
     }
 
     /// Why a read cannot have a source.
-    fn exclusion(&self, read: u32, source: u32, round: u32) -> Tree {
+    fn exclusion(&self, read: u32, source: Source, round: u32) -> Tree {
         let by = self.excluded_by(read, source, round);
         let rules = self.events.rules;
         let Problem { reads, .. } = self.problem;
         let (key, reader) = (reads[read as usize].key, reads[read as usize].txn);
         let begin = rules.begin(reader);
         let path = |from, to| self.path(from, to, round, &|_| true).unwrap_or_default();
-        let Some(writer) = by else {
-            let mut cycle = path(begin, rules.commit(source));
-            cycle.push(Hop { from: rules.commit(source), to: begin, by: By::Read(read) });
-            return Tree::Cycle(cycle);
+        let (writer, source) = match (by, source.txn()) {
+            (Some(writer), source) => (writer, source),
+            (None, Some(source)) => {
+                let mut cycle = path(begin, rules.commit(source));
+                cycle.push(Hop { from: rules.commit(source), to: begin, by: By::Read(read) });
+                return Tree::Cycle(cycle);
+            }
+            // Only an interrupted search finds no transaction that overwrote the initial state.
+            (None, None) => return Tree::Cycle(Vec::new()),
         };
         let mut missed = path(rules.commit(writer), begin);
         missed.push(Hop { from: begin, to: rules.commit(writer), by: By::Missed(read) });
-        if source == INITIAL {
-            return Tree::Cycle(missed);
-        }
+        let Some(source) = source else { return Tree::Cycle(missed) };
         let mut overwritten = path(rules.overwrite(source), rules.commit(writer));
         let (from, to) = (rules.commit(writer), rules.overwrite(source));
         overwritten.push(Hop { from, to, by: By::Order(key) });
@@ -315,7 +319,7 @@ impl<'a> Prover<'a> {
     }
 
     /// Why a source of a read was excluded in a round; see [`Round::excluded_by`].
-    fn excluded_by(&self, read: u32, source: u32, round: u32) -> Option<u32> {
+    fn excluded_by(&self, read: u32, source: Source, round: u32) -> Option<u32> {
         let Prover { problem, events, known, watch, .. } = *self;
         let mut rounds = self.rounds.borrow_mut();
         let Rounds { index, reaches } = &mut *rounds;
@@ -327,7 +331,10 @@ impl<'a> Prover<'a> {
             let given = known.edges[..known.given].iter().copied();
             let steps = known.steps.iter().filter(|step| step.round < round);
             let edges: Vec<(u32, u32)> = given.chain(steps.map(|step| (step.from, step.to))).collect();
-            Reach::new(problem.history, events, &edges, watch).map(Rc::new)
+            let reach = Reach::new(problem.history, events, &edges, watch).map(Rc::new);
+            // It may have been interrupted.
+            self.turnstile.ask();
+            reach
         });
         let reach = reach.clone()?;
         Round::new(problem, events, index, &reach, round, watch).excluded_by(read, source)
@@ -337,7 +344,7 @@ impl<'a> Prover<'a> {
     fn is_edge(&self, step: usize) -> bool {
         match self.known.steps[step].rule {
             Rule::Misses { read, .. } => {
-                self.events.rules.misses_of(self.problem, self.problem.reads[read as usize].txn)
+                self.events.rules.misses_of(self.problem.history, self.problem.reads[read as usize].txn)
             }
             _ => true,
         }
@@ -352,11 +359,10 @@ impl<'a> Prover<'a> {
                 let begin = rules.begin(self.problem.reads[read as usize].txn);
                 (path(rules.commit(writer), begin), Some(read))
             }
-            Rule::Misses { read, writer } if self.is_plainly_missed(read, writer) => (Vec::new(), Some(read)),
-            Rule::Misses { read, writer } => {
-                let source = self.source(read);
-                (path(rules.overwrite(source), rules.commit(writer)), Some(read))
-            }
+            Rule::Misses { read, writer } => match self.overwritten_source(read, writer) {
+                Some(source) => (path(rules.overwrite(source), rules.commit(writer)), Some(read)),
+                None => (Vec::new(), Some(read)),
+            },
             Rule::Conflict { first, second, .. } => {
                 (path(rules.overwrite(first), rules.commit(second)), None)
             }
@@ -365,7 +371,7 @@ impl<'a> Prover<'a> {
     }
 
     /// The source of a read that saturation knows.
-    fn source(&self, read: u32) -> u32 {
+    fn source(&self, read: u32) -> Source {
         let original = self.problem.reads[read as usize].source;
         let Ok(open) = self.problem.open.binary_search_by_key(&read, |open| open.read) else {
             return original;
@@ -380,8 +386,13 @@ impl<'a> Prover<'a> {
     /// Whether it needs no choice to see that a read misses a writer: it read the initial state, or a list without what the
     /// writer appended.
     pub(super) fn is_plainly_missed(&self, read: u32, writer: u32) -> bool {
+        self.overwritten_source(read, writer).is_none()
+    }
+
+    /// The source of a read that must be before a writer for the read to miss it; none where it is plainly missed.
+    fn overwritten_source(&self, read: u32, writer: u32) -> Option<u32> {
         let op = self.problem.reads[read as usize].op;
-        self.source(read) == INITIAL || self.lacks(op, writer)
+        self.source(read).txn().filter(|_| !self.lacks(op, writer))
     }
 
     /// Whether a list that was read lacks what a writer appended.
@@ -389,8 +400,8 @@ impl<'a> Prover<'a> {
         self.problem.lacks(read, writer)
     }
 
-    /// Puts what a tree rests on before it, and tells the whole in transactions.
-    pub(super) fn tell(&self, tree: Tree) -> Proof {
+    /// Puts what a tree rests on before it, and writes the whole in terms of transactions.
+    pub(super) fn proof(&self, tree: Tree) -> Proof {
         let mut grounds: FxHashMap<u32, Vec<Hop>> = FxHashMap::default();
         let mut reads: FxHashSet<u32> = FxHashSet::default();
         let mut todo: Vec<u32> = Vec::new();
@@ -398,7 +409,7 @@ impl<'a> Prover<'a> {
             todo.extend(hop.step());
             reads.extend(self.read_of(hop));
         });
-        let mut excluding: FxHashMap<u32, Vec<(u32, Tree)>> = FxHashMap::default();
+        let mut excluding: FxHashMap<u32, Vec<(Source, Tree)>> = FxHashMap::default();
         let assumed = tree.assumed();
         let mut known: Vec<u32> = reads.into_iter().collect();
         loop {
@@ -440,14 +451,14 @@ impl<'a> Prover<'a> {
             }
         }
         lemmas.sort_by_key(|lemma| (lemma.round, lemma.after, lemma.what.number()));
-        let mut teller = Teller { prover: self, cases: Vec::new(), orders: FxHashSet::default() };
+        let mut writer = Writer { prover: self, cases: Vec::new(), orders: FxHashSet::default() };
         for lemma in lemmas {
-            if teller.lemma(lemma.what) {
-                return Proof { cases: teller.cases };
+            if writer.lemma(lemma.what) {
+                return Proof { cases: writer.cases };
             }
         }
-        teller.tree(tree);
-        Proof { cases: teller.cases }
+        writer.tree(tree);
+        Proof { cases: writer.cases }
     }
 
     /// Whether several transactions wrote what a read returned, be it that some of them cannot have committed.
@@ -473,11 +484,11 @@ impl<'a> Prover<'a> {
         }
         let (from, to) = (rules.txn(hop.from), rules.txn(hop.to));
         let mut reads = self.problem.reads_of(to);
-        reads.find(|&i| from != to && self.problem.reads[i].source == from).map(|i| i as u32)
+        reads.find(|&i| from != to && self.problem.reads[i].source.is(from)).map(|i| i as u32)
     }
 }
 
-/// Whether somebody missed something in the cycle a proof ends with. What is forced alone is harder to follow.
+/// Whether the main cycle of a proof has an anti-dependency. A cycle of forced orders alone is harder to follow.
 fn misses(proof: &Proof) -> bool {
     proof.main_cycle().iter().any(|edge| edge.dependency() == Dependency::Missed)
 }
@@ -504,7 +515,7 @@ pub(super) enum Tree {
     /// By source.
     Source {
         read: u32,
-        cases: Vec<(u32, Tree)>,
+        cases: Vec<(Source, Tree)>,
     },
 }
 
@@ -548,7 +559,7 @@ struct Lemma {
 }
 
 enum What {
-    Source { read: u32, cases: Vec<(u32, Tree)> },
+    Source { read: u32, cases: Vec<(Source, Tree)> },
     Step { step: u32, path: Vec<Hop> },
 }
 
@@ -561,15 +572,15 @@ impl What {
     }
 }
 
-struct Teller<'p, 'a> {
+struct Writer<'p, 'a> {
     prover: &'p Prover<'a>,
     cases: Vec<Case>,
     /// The orders of writers settled so far.
     orders: FxHashSet<(Key, u32, u32)>,
 }
 
-impl Teller<'_, '_> {
-    /// Tells a lemma; true when it is a contradiction by itself.
+impl Writer<'_, '_> {
+    /// Writes a lemma; whether it is a contradiction by itself.
     fn lemma(&mut self, what: What) -> bool {
         match what {
             What::Source { read, cases } => {
@@ -596,7 +607,7 @@ impl Teller<'_, '_> {
         broken::split(problem, op, &sources, &mut self.cases)
     }
 
-    fn sources(&self, read: u32) -> Vec<u32> {
+    fn sources(&self, read: u32) -> Vec<Source> {
         let problem = self.prover.problem;
         match problem.open.binary_search_by_key(&read, |open| open.read) {
             Ok(place) => problem.open[place].sources.iter().collect(),
@@ -604,22 +615,23 @@ impl Teller<'_, '_> {
         }
     }
 
-    fn set_source(&mut self, place: usize, read: u32, source: u32, number: usize) {
+    fn set_source(&mut self, place: usize, read: u32, source: Source, number: usize) {
         if let Some(which) = self.sources(read).iter().position(|&s| s == source) {
             broken::enter(&mut self.cases, (place, which), number);
         }
     }
 
-    /// Tells a step: the alternative closes a cycle with its path, and the step itself is assumed from then on.
+    /// Writes a step: the alternative closes a cycle with its path, and the step itself is assumed from then on.
     fn step(&mut self, rule: Rule, mut path: Vec<Hop>) -> bool {
         let rules = self.prover.events.rules;
         let problem = self.prover.problem;
         match rule {
             Rule::Source { .. } => false,
-            Rule::Misses { read, writer } if self.prover.is_plainly_missed(read, writer) => false,
             Rule::Misses { read, writer } => {
                 let key = problem.reads[read as usize].key;
-                self.order(key, self.prover.source(read), writer, path);
+                if let Some(source) = self.prover.overwritten_source(read, writer) {
+                    self.order(key, source, writer, path);
+                }
                 false
             }
             Rule::Conflict { key, first, second } => {
@@ -628,13 +640,12 @@ impl Teller<'_, '_> {
             }
             Rule::Before { read, writer } => {
                 let (key, reader) = (problem.reads[read as usize].key, problem.reads[read as usize].txn);
-                let source = self.prover.source(read);
                 path.push(Hop { from: rules.begin(reader), to: rules.commit(writer), by: By::Missed(read) });
-                if self.prover.is_plainly_missed(read, writer) {
+                let Some(source) = self.prover.overwritten_source(read, writer) else {
                     let cycle = self.edges(&path);
                     self.cases.push(Case::Cycle(cycle));
                     return true;
-                }
+                };
                 if self.orders.insert((key, writer, source)) {
                     let first = self.cases.len() as u32 + 1;
                     let choice = Choice::Versions { key, first: Txn(source), second: Txn(writer) };
@@ -661,7 +672,7 @@ impl Teller<'_, '_> {
         self.cases.push(Case::Cycle(cycle));
     }
 
-    /// Tells a tree.
+    /// Writes a tree.
     fn tree(&mut self, tree: Tree) {
         // A place to enter the number of the next node at: of a split, which of its cases.
         let mut todo: Vec<(Tree, Option<(usize, usize)>)> = vec![(tree, None)];
@@ -713,8 +724,8 @@ impl Teller<'_, '_> {
                 None => (rules.txn(hop.from), self.why(hop)),
             };
             match edges.last_mut() {
-                Some(last) if last.why == Why::Session && why == Why::Session => last.to = node(to),
-                _ => edges.push(Edge { from: node(from), to: node(to), why }),
+                Some(last) if last.why == Why::Session && why == Why::Session => last.to = Node::Txn(Txn(to)),
+                _ => edges.push(Edge { from: Node::Txn(Txn(from)), to: Node::Txn(Txn(to)), why }),
             }
         }
         // The cycle may have begun in the middle of a session.
@@ -765,7 +776,7 @@ impl Teller<'_, '_> {
             return Why::ReadFrom { read: problem.reads[read as usize].op };
         }
         let mut ranged = problem.ranged.iter();
-        if let Some(read) = ranged.find(|read| (read.source, read.txn) == (from, to)) {
+        if let Some(read) = ranged.find(|read| read.source.is(from) && read.txn == to) {
             return Why::ReadFrom { read: read.op };
         }
         let mut versions = problem.resolved.versions.iter();

@@ -7,7 +7,7 @@
 //! - w is before b: then t misses b.
 //! - Of two writers of a key one is before the other; where begins and commits are two events and one of the two orders
 //!   would close a cycle, the other is forced.
-//! - An open read drops a source that it precedes, or that somebody certainly overwrote before the read. The last source
+//! - An open read drops a source that it precedes, or that a transaction certainly overwrote before the read. The last source
 //!   left is known.
 //!
 //! Writers of a session are in order, so of those that reach t only the last of each session matters, and of those that
@@ -27,8 +27,9 @@ use rayon::prelude::*;
 
 use super::events::Events;
 use super::index::{Index, Writers};
-use super::problem::{INITIAL, OPEN, Open, Problem, Read};
+use super::problem::{Open, Problem, Read};
 use super::reach::{Reach, reversed, topological_order};
+use super::sources::Source;
 use crate::certificate::Limit;
 use crate::watch::Watch;
 
@@ -63,7 +64,7 @@ pub(crate) struct Exclusion {
     pub(crate) round: u32,
 }
 
-/// What saturation came to.
+/// The result of saturation.
 pub(crate) enum Outcome {
     /// Nothing more is forced.
     Fixpoint,
@@ -99,14 +100,15 @@ impl Known {
 /// versions.
 pub(crate) fn given(problem: &Problem<'_>, events: &Events, edges: &mut Vec<(u32, u32)>) {
     let rules = events.rules;
-    let mut last = (OPEN, OPEN);
-    for read in problem.reads.iter().filter(|read| read.source < OPEN && problem.is_present(read.txn)) {
-        if last != (read.source, read.txn) {
-            edges.push((rules.commit(read.source), rules.begin(read.txn)));
+    let read_from = |read: &Read| Some((rules.commit(read.source.txn()?), rules.begin(read.txn)));
+    let mut last = None;
+    for read in problem.reads.iter().filter(|read| problem.is_present(read.txn)) {
+        if let Some(edge) = read_from(read) {
+            edges.extend((last != Some(edge)).then_some(edge));
+            last = Some(edge);
         }
-        last = (read.source, read.txn);
     }
-    edges.extend(problem.ranged.iter().map(|read| (rules.commit(read.source), rules.begin(read.txn))));
+    edges.extend(problem.ranged.iter().filter_map(read_from));
     for version in &problem.resolved.versions {
         edges.push((rules.commit(version.from.0), rules.overwrite(version.to.0)));
     }
@@ -168,7 +170,7 @@ fn by_version(problem: &Problem<'_>) -> Vec<u32> {
     };
     let counts = |i: &u32| {
         let read = problem.reads[*i as usize];
-        read.source != OPEN && problem.is_present(read.txn)
+        read.source != Source::OPEN && problem.is_present(read.txn)
     };
     let mut reads: Vec<u32> = (0..problem.reads.len() as u32).filter(counts).collect();
     reads.par_sort_unstable_by_key(|&i| version(i));
@@ -194,7 +196,7 @@ fn settle(
             None => return Err(read),
             Some(source) if sources.len() == 1 => {
                 problem.reads[read as usize].source = source;
-                if source != INITIAL {
+                if let Some(source) = source.txn() {
                     let reader = problem.reads[read as usize].txn;
                     let (from, to) = (events.rules.commit(source), events.rules.begin(reader));
                     steps.push(Step { from, to, rule: Rule::Source { read }, round });
@@ -204,7 +206,7 @@ fn settle(
         }
     }
     let reads = &problem.reads;
-    problem.open.retain(|open| reads[open.read as usize].source == OPEN);
+    problem.open.retain(|open| reads[open.read as usize].source == Source::OPEN);
     Ok(())
 }
 
@@ -254,14 +256,14 @@ impl<'a> Round<'a> {
     }
 
     /// For each session, the first writer that is certainly after a version.
-    fn after<'w>(&'w self, writers: Writers<'w>, version: u32) -> impl Iterator<Item = (usize, u32)> + 'w {
+    fn after<'w>(&'w self, writers: Writers<'w>, version: Source) -> impl Iterator<Item = (usize, u32)> + 'w {
         writers.sessions().enumerate().filter_map(move |(session, (_, txns))| {
-            let first = match txns.binary_search(&version) {
-                _ if version == INITIAL => 0,
+            let after = |version: u32| match txns.binary_search(&version) {
                 // In its own session, the next one.
                 Ok(place) => place + 1,
                 Err(_) => txns.partition_point(|&txn| !self.is_before(version, txn)),
             };
+            let first = version.txn().map_or(0, after);
             Some((session, *txns.get(first)?))
         })
     }
@@ -310,15 +312,16 @@ impl<'a> Round<'a> {
         for part in open.sources.parts() {
             let mut from = part.start;
             let mut rest = open.sources.listed(part);
-            if let Some((&INITIAL, others)) = rest.split_first() {
+            if let Some((&Source::INITIAL, others)) = rest.split_first() {
                 exclude(from..from + u32::from(last.iter().any(Option::is_some)));
                 (from, rest) = (from + 1, others);
             }
             while let Some(&first) = rest.first() {
-                let session =
-                    sessions.partition_point(|(_, txns)| txns.last().is_some_and(|&txn| txn < first));
+                let session = sessions
+                    .partition_point(|(_, txns)| txns.last().is_some_and(|&txn| Source::of(txn) < first));
                 let Some(&(chain, txns)) = sessions.get(session) else { break };
-                let own = rest.partition_point(|source| txns.last().is_some_and(|last| source <= last));
+                let own = rest
+                    .partition_point(|&source| txns.last().is_some_and(|&last| source <= Source::of(last)));
                 let (sources, others) = rest.split_at(own);
                 let bounds = last.iter().enumerate().filter_map(|(other, last)| {
                     let last = (*last)?;
@@ -330,9 +333,14 @@ impl<'a> Round<'a> {
                     })
                 });
                 let bound = bounds.max().unwrap_or(0);
-                let overwritten = sources.partition_point(|&source| rules.overwrite(source) < bound);
+                let is_overwritten =
+                    |source: &Source| source.txn().is_some_and(|txn| rules.overwrite(txn) < bound);
+                let overwritten = sources.partition_point(is_overwritten);
                 let (_, left) = sources.split_at(overwritten);
-                let possible = left.partition_point(|&source| !self.precedes(begin, rules.commit(source)));
+                let is_possible = |source: &Source| {
+                    source.txn().is_some_and(|txn| !self.precedes(begin, rules.commit(txn)))
+                };
+                let possible = left.partition_point(is_possible);
                 let kept = from + overwritten as u32;
                 let end = from + sources.len() as u32;
                 exclude(from..kept);
@@ -342,13 +350,13 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Why a read cannot have a source that this round excludes: because of who overwrote it before the read, or else because the
+    /// Why a read cannot have a source that this round excludes: because of a transaction that overwrote it before the read, or else because the
     /// reader precedes it.
-    pub(super) fn excluded_by(&self, read: u32, source: u32) -> Option<u32> {
+    pub(super) fn excluded_by(&self, read: u32, source: Source) -> Option<u32> {
         let rules = self.events.rules;
         let Read { key, txn, .. } = self.problem.reads[read as usize];
         let begin = rules.begin(txn);
-        if source != INITIAL && self.precedes(begin, rules.commit(source)) {
+        if source.txn().is_some_and(|source| self.precedes(begin, rules.commit(source))) {
             return None;
         }
         let writers = self.index.writers(key);
@@ -405,10 +413,11 @@ impl<'a> Round<'a> {
         let mut versions = reads.chunk_by(|a, b| source(a) == source(b)).peekable();
         if self.has_conflicts() && !writers.is_single() {
             for first in writers.all() {
-                let after = self.first_after(writers, first);
+                let version = Source::of(first);
+                let after = self.first_after(writers, version);
                 self.force_conflicts(key, first, &after, found);
-                if let Some(reads) = versions.next_if(|reads| source(&reads[0]) == first) {
-                    self.force_version(writers, first, &after, reads, found);
+                if let Some(reads) = versions.next_if(|reads| source(&reads[0]) == version) {
+                    self.force_version(writers, version, &after, reads, found);
                 }
             }
         }
@@ -430,7 +439,7 @@ impl<'a> Round<'a> {
     }
 
     /// The writers that are certainly after a version, as far as no other of them commits before.
-    fn first_after(&self, writers: Writers<'_>, version: u32) -> Vec<u32> {
+    fn first_after(&self, writers: Writers<'_>, version: Source) -> Vec<u32> {
         let commit = |txn: u32| self.events.rules.commit(txn);
         let mut after: Vec<u32> = self.after(writers, version).map(|(_, txn)| txn).collect();
         after.sort_unstable_by_key(|&txn| self.reach.place[commit(txn) as usize]);
@@ -447,7 +456,7 @@ impl<'a> Round<'a> {
     fn force_version(
         &self,
         writers: Writers<'_>,
-        source: u32,
+        source: Source,
         after: &[u32],
         reads: &[u32],
         found: &mut Vec<Step>,
@@ -456,19 +465,17 @@ impl<'a> Round<'a> {
         for &read in reads {
             let reader = self.problem.reads[read as usize].txn;
             let begin = rules.begin(reader);
-            // A reader that overwrites what it read is one of those after it; who is after it is no matter then.
+            // A reader that overwrites what it read is one of those after it; the order of the others does not matter then.
             for &writer in after.iter().filter(|&&writer| writer != reader) {
                 let (from, to) = (begin, rules.commit(writer));
                 // Where this is no edge, it still closes a cycle if the reader has seen what it cannot have missed.
-                let is_edge = rules.misses_of(self.problem, reader);
-                let counts = is_edge || source == INITIAL && self.precedes(to, from);
+                let is_edge = rules.misses_of(self.problem.history, reader);
+                let counts = is_edge || source == Source::INITIAL && self.precedes(to, from);
                 if counts && !self.precedes(from, to) {
                     found.push(Step { from, to, rule: Rule::Misses { read, writer }, round });
                 }
             }
-            if source == INITIAL {
-                continue;
-            }
+            let Some(source) = source.txn() else { continue };
             for writer in writers.sessions().filter_map(|session| self.last_before(session, begin)) {
                 let (from, to) = (rules.commit(writer), rules.overwrite(source));
                 if writer != source && !self.precedes(from, to) {

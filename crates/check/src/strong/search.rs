@@ -11,9 +11,9 @@ use super::constraint::Constraint;
 use super::encode::Encoder;
 use super::events::{Events, Rules};
 use super::memo;
-use super::problem::{INITIAL, OPEN, Problem};
+use super::problem::Problem;
 use super::refine::{Refined, Replay, refine};
-use super::sources::Sources;
+use super::sources::{Source, Sources};
 use crate::certificate::Limit;
 use crate::watch::Watch;
 
@@ -101,7 +101,7 @@ impl<'a> Replay<'a> for Search<'a> {
         for (&node, i) in order.iter().zip(0..) {
             self.place[node as usize] = i;
         }
-        let mut current = vec![INITIAL; self.problem.history.key_count()];
+        let mut current = vec![Source::INITIAL; self.problem.history.key_count()];
         let first_tick = self.events.first_tick;
         for &node in order.iter().filter(|&&node| node < first_tick) {
             let txn = self.rules.txn(node);
@@ -116,8 +116,8 @@ impl<'a> Replay<'a> for Search<'a> {
             }
             if !self.rules.split || !self.rules.is_begin(node) {
                 for (key, _) in self.problem.writes_of(txn) {
-                    let before = std::mem::replace(&mut current[key.index()], txn);
-                    if self.rules.split && self.rules.conflicts && before != INITIAL {
+                    let before = std::mem::replace(&mut current[key.index()], Source::of(txn)).txn();
+                    if let Some(before) = before.filter(|_| self.rules.split && self.rules.conflicts) {
                         self.check_conflict(key, before, txn);
                     }
                 }
@@ -142,20 +142,20 @@ impl Search<'_> {
         }
     }
 
-    fn check_read(&mut self, i: u32, current: u32) {
+    fn check_read(&mut self, i: u32, current: Source) {
         let read = self.problem.reads[i as usize];
-        if read.source != OPEN {
+        if read.source != Source::OPEN {
             if current != read.source {
                 self.forbid_between(i, read.source, false);
             }
             return;
         }
         let sources = self.open[&i];
-        if sources.contains(current) && (current == INITIAL || self.encoder.is_there(current)) {
+        if sources.contains(current) && current.txn().is_none_or(|txn| self.encoder.is_there(txn)) {
             return;
         }
         let begun = sources.iter().next().is_some_and(|first| self.encoder.has_sources(i, first));
-        let chosen: Vec<u32> = if begun {
+        let chosen: Vec<Source> = if begun {
             sources.iter().filter(|&source| self.encoder.is_from(i, source)).collect()
         } else {
             self.begin_open(i, sources).into_iter().collect()
@@ -166,7 +166,7 @@ impl Search<'_> {
     }
 
     /// Makes variables for the sources of an open read; returns the source that is tried first, if it is before the read.
-    fn begin_open(&mut self, i: u32, sources: &Sources) -> Option<u32> {
+    fn begin_open(&mut self, i: u32, sources: &Sources) -> Option<Source> {
         let best = self.encoder.best(i, sources.iter(), &self.place);
         let any = self.encoder.sources(i, sources.iter(), best.map(|(best, _)| best), None);
         self.add(Constraint::Sources { read: i }, &any);
@@ -174,11 +174,11 @@ impl Search<'_> {
     }
 
     /// No transaction may write the key between a source and a read of it: forbids those that do so now.
-    fn forbid_between(&mut self, i: u32, source: u32, open: bool) {
+    fn forbid_between(&mut self, i: u32, source: Source, open: bool) {
         let read = self.problem.reads[i as usize];
         let (rules, begin) = (self.rules, self.rules.begin(read.txn));
         let until = self.place[begin as usize];
-        let from = if source == INITIAL { 0 } else { self.place[rules.commit(source) as usize] + 1 };
+        let from = source.txn().map_or(0, |source| self.place[rules.commit(source) as usize] + 1);
         let mut between: Vec<(u32, u32)> = Vec::new();
         for &Txn(writer) in self.problem.history.writers(read.key) {
             let place = self.place[rules.commit(writer) as usize];

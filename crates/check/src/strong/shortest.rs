@@ -4,7 +4,7 @@
 //! that can be; then with the fewest steps. A cycle with fewer anti-dependencies is forbidden by weaker levels, so the name that it
 //! gives to a violation is the weakest that is true.
 //!
-//! For each of these classes the strongly connected components tell who can be on such a cycle, and a breadth-first search from
+//! For each of these classes the strongly connected components show which nodes can be on such a cycle, and a breadth-first search from
 //! each of them finds the shortest. A search never goes deeper than the best cycle so far. All searches of a level together take
 //! at most [`MOST_STEPS`]; what was found by then is the answer, which in large components may not be the shortest.
 
@@ -16,7 +16,7 @@ use crate::certificate::{Edge, Through};
 use crate::semantics::Sight;
 use crate::watch::{Turnstile, Watch};
 
-/// So many nodes are visited by all searches of a level together.
+/// The most nodes that all searches of a level visit together.
 const MOST_STEPS: u64 = 1 << 25;
 
 /// The simplest cycle of a component.
@@ -72,7 +72,7 @@ impl<'f> Cyclic<'f> {
     }
 
     /// A path with the numbers of the facts.
-    fn told(&self, path: &[Arc]) -> Vec<Arc> {
+    fn renumbered(&self, path: &[Arc]) -> Vec<Arc> {
         let node = |one: u32| self.node[one as usize];
         path.iter().map(|arc| Arc { from: node(arc.from), to: node(arc.to), by: arc.by }).collect()
     }
@@ -145,7 +145,7 @@ pub(super) fn find(facts: &Facts<'_>, watch: &dyn Watch) -> Found {
             }
             let layer = Layer::new(nodes, arcs);
             for (component, path) in layer_cycles(&layer, missed, &cyclic, &best, &mut search) {
-                let cycle = facts.edges(&cyclic.told(&path));
+                let cycle = facts.edges(&cyclic.renumbered(&path));
                 let all = cyclic.component[component as usize];
                 best[component as usize] = Some(Simplest { cycle, missed, component: all });
             }
@@ -221,7 +221,7 @@ impl<'w> Search<'w> {
         Search { met: vec![nothing; nodes], touched: Vec::new(), steps: 0, turnstile: Turnstile::new(watch) }
     }
 
-    /// A shortest path of at least 2 and at most so many steps from the target back to it, along one of some arcs first.
+    /// A shortest path of at least 2 and at most `most` steps from the target back to it, along one of some arcs first.
     fn path(
         &mut self,
         layer: &Layer,

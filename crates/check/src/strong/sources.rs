@@ -1,29 +1,57 @@
 //! The possible sources of an open read.
 //!
-//! All reads that returned one value of a key share the list of those that wrote it, and each keeps which parts of the list are
-//! left. Writers of a session stand together and in their order, and saturation excludes the first of them, or the last. So a read
-//! has few parts, however often its value was written.
+//! All reads that returned one value of a key share the list of its writers, and each keeps which parts of the list are
+//! left. Writers of a session are adjacent and in their order, and saturation excludes the first of them, or the last. So a
+//! read has few parts, however often its value was written.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::problem::INITIAL;
+/// The writer of what a read returned: a transaction, the initial state, or one of several. Four bytes, because every read has one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Source(u32);
+
+impl Source {
+    /// The initial state.
+    pub(crate) const INITIAL: Source = Source(u32::MAX);
+    /// Not known yet: one of several.
+    pub(crate) const OPEN: Source = Source(u32::MAX - 1);
+
+    /// A transaction.
+    #[inline]
+    pub(crate) fn of(txn: u32) -> Source {
+        debug_assert!(txn < Source::OPEN.0, "transactions are numbered below the marks");
+        Source(txn)
+    }
+
+    /// The transaction, if it is one.
+    #[inline]
+    pub(crate) fn txn(self) -> Option<u32> {
+        if self.0 < Source::OPEN.0 { Some(self.0) } else { None }
+    }
+
+    /// Whether it is this transaction.
+    #[inline]
+    pub(crate) fn is(self, txn: u32) -> bool {
+        self.0 == txn
+    }
+}
 
 /// See the module.
 #[derive(Clone, Debug)]
 pub(crate) struct Sources {
     /// The initial state first, if it is one of them, then transactions in ascending order.
-    all: Arc<[u32]>,
+    all: Arc<[Source]>,
     /// In ascending order, none of them empty.
     parts: Vec<Range<u32>>,
 }
 
 impl Sources {
-    /// All of a list but one.
-    pub(super) fn new(all: Arc<[u32]>, without: u32) -> Sources {
+    /// All of a list but the reader itself.
+    pub(super) fn new(all: Arc<[Source]>, reader: u32) -> Sources {
         let whole = 0..all.len() as u32;
         let mut sources = Sources { all, parts: vec![whole] };
-        let excluded = sources.place(without).map(|place| place..place + 1);
+        let excluded = sources.place(Source::of(reader)).map(|place| place..place + 1);
         sources.remove(excluded.as_slice());
         sources
     }
@@ -37,21 +65,21 @@ impl Sources {
     }
 
     /// Those that are left, in order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Source> + '_ {
         self.parts.iter().flat_map(|part| self.listed(part)).copied()
     }
 
-    pub(crate) fn contains(&self, source: u32) -> bool {
+    pub(crate) fn contains(&self, source: Source) -> bool {
         self.place(source).is_some_and(|place| self.parts.iter().any(|part| part.contains(&place)))
     }
 
-    /// Where they stand in the list.
+    /// Their places in the list.
     pub(super) fn parts(&self) -> &[Range<u32>] {
         &self.parts
     }
 
     /// A part of the list, whether or not it is left.
-    pub(super) fn listed(&self, part: &Range<u32>) -> &[u32] {
+    pub(super) fn listed(&self, part: &Range<u32>) -> &[Source] {
         &self.all[part.start as usize..part.end as usize]
     }
 
@@ -71,10 +99,10 @@ impl Sources {
         self.parts = left;
     }
 
-    /// Where a source stands in the list.
-    fn place(&self, source: u32) -> Option<u32> {
-        let initial = usize::from(self.all.first() == Some(&INITIAL));
-        if source == INITIAL {
+    /// The place of a source in the list.
+    fn place(&self, source: Source) -> Option<u32> {
+        let initial = usize::from(self.all.first() == Some(&Source::INITIAL));
+        if source == Source::INITIAL {
             return (initial == 1).then_some(0);
         }
         self.all[initial..].binary_search(&source).ok().map(|place| (initial + place) as u32)
@@ -85,20 +113,26 @@ impl Sources {
 mod tests {
     use super::*;
 
+    fn listed(txns: &[u32]) -> Vec<Source> {
+        txns.iter().map(|&txn| Source::of(txn)).collect()
+    }
+
     #[test]
     fn what_is_removed_is_not_left() {
-        let mut sources = Sources::new([INITIAL, 2, 4, 6, 8].into(), 4);
-        assert_eq!(sources.iter().collect::<Vec<_>>(), [INITIAL, 2, 6, 8]);
+        let all = [vec![Source::INITIAL], listed(&[2, 4, 6, 8])].concat();
+        let mut sources = Sources::new(all.into(), 4);
+        assert_eq!(sources.iter().collect::<Vec<_>>(), [vec![Source::INITIAL], listed(&[2, 6, 8])].concat());
         sources.remove(&[0..1, 3..4]);
-        assert_eq!(sources.iter().collect::<Vec<_>>(), [2, 8]);
+        assert_eq!(sources.iter().collect::<Vec<_>>(), listed(&[2, 8]));
         assert_eq!(sources.len(), 2);
-        assert!(sources.contains(8) && !sources.contains(INITIAL) && !sources.contains(4));
+        assert!(sources.contains(Source::of(8)));
+        assert!(!sources.contains(Source::INITIAL) && !sources.contains(Source::of(4)));
         sources.remove(&[1..2, 4..5]);
         assert!(sources.is_empty());
     }
 
     #[test]
     fn a_reader_that_did_not_write_the_value_takes_nothing_away() {
-        assert_eq!(Sources::new([1, 3].into(), 2).iter().collect::<Vec<_>>(), [1, 3]);
+        assert_eq!(Sources::new(listed(&[1, 3]).into(), 2).iter().collect::<Vec<_>>(), listed(&[1, 3]));
     }
 }

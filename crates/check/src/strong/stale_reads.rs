@@ -1,8 +1,8 @@
 //! Stale reads: a transaction reads a version that was overwritten by one that had returned before it began.
 //!
-//! They need no search. That a version was overwritten is known from the tree of versions (`facts.rs`), and from real time: who
-//! was invoked after its writer had returned wrote later. Of all that certainly overwrote a version, the one that returned
-//! first decides, and is told: the read is as old as that.
+//! They need no search. That a version was overwritten is known from the tree of versions (`facts.rs`), and from real time: a
+//! transaction that was invoked after the writer had returned wrote later. Of all transactions that certainly overwrote a
+//! version, the report shows the one that returned first: it determines the age of the read.
 //!
 //! Cost: a sort of the writers of every key.
 
@@ -12,14 +12,15 @@ use isoscope_history::{History, OpKind, Txn};
 
 use super::events::{Clocked, is_certain};
 use super::facts::{Facts, is_known, slot_of};
-use super::problem::{INITIAL, Problem};
+use super::problem::Problem;
+use super::sources::Source;
 use crate::certificate::{Edge, Node, Why};
 
 /// A stale read as a cycle of two steps.
 pub(super) struct StaleRead {
     pub(super) cycle: Vec<Edge>,
     pub(super) reader: u32,
-    /// Who overwrote what it read.
+    /// The transaction that overwrote what it read.
     pub(super) by: u32,
 }
 
@@ -67,14 +68,14 @@ fn returned(problem: &Problem<'_>, clock: &Clocked<'_>, txn: u32) -> Return {
     end.map_or(NEVER, |end| (end, txn))
 }
 
-/// Of each version, who of those that certainly came after it returned first.
+/// For each version, the first to return of the transactions that certainly overwrote it.
 struct Below(Vec<Return>);
 
 impl Below {
     fn new(facts: &Facts<'_>, clock: &Clocked<'_>) -> Below {
         let versions = &facts.versions;
         let count = versions.parent.len();
-        // Parents stand before their children in this order.
+        // Parents are before their children in this order.
         let mut order: Vec<u32> = (facts.problem.history.writer_count() as u32..count as u32).collect();
         let mut next = 0;
         while let Some(&version) = order.get(next) {
@@ -85,7 +86,7 @@ impl Below {
         for &version in order.iter().rev() {
             let (writer, parent) = (versions.writer[version as usize], versions.parent[version as usize]);
             if let Some(&above) = first.get(parent as usize) {
-                let own = returned(facts.problem, clock, writer);
+                let own = writer.txn().map_or(NEVER, |txn| returned(facts.problem, clock, txn));
                 first[parent as usize] = above.min(own).min(first[version as usize]);
             }
         }
@@ -115,11 +116,9 @@ impl Later {
         Later(history.keys().map(of_key).collect())
     }
 
-    /// Who of those that were invoked after a writer had returned returned first.
-    fn first(&self, problem: &Problem<'_>, clock: &Clocked<'_>, key: usize, source: u32) -> Return {
-        if source == INITIAL {
-            return NEVER;
-        }
+    /// The first to return of the transactions that were invoked after a writer had returned.
+    fn first(&self, problem: &Problem<'_>, clock: &Clocked<'_>, key: usize, source: Source) -> Return {
+        let Some(source) = source.txn() else { return NEVER };
         let (end, _) = returned(problem, clock, source);
         let after = self.0[key].partition_point(|&(start, _)| start <= end);
         self.0[key].get(after).map_or(NEVER, |&(_, first)| first)

@@ -29,8 +29,9 @@ use rustc_hash::FxHashSet;
 use super::constraint::Constraint;
 use super::encode::Encoder;
 use super::events::Events;
-use super::problem::{OPEN, Problem};
+use super::problem::Problem;
 use super::refine::{Refined, Replay, refine};
+use super::sources::Source;
 use crate::certificate::Limit;
 use crate::semantics::Sight;
 use crate::watch::Watch;
@@ -44,7 +45,7 @@ pub(crate) enum Found {
     /// A commit order of the transactions that took effect, and a source for each open read of theirs.
     Order {
         order: Vec<Txn>,
-        sources: Vec<(Op, u32)>,
+        sources: Vec<(Op, Source)>,
     },
     /// No order satisfies these constraints.
     Nothing(Vec<Constraint>),
@@ -93,7 +94,7 @@ struct Search<'a> {
     /// The place of each event in the order at hand.
     place: Vec<u32>,
     /// The source of each read in the assignment at hand.
-    chosen: Vec<u32>,
+    chosen: Vec<Source>,
     /// The constraints of all clauses.
     needed: Vec<Constraint>,
     /// The pairs of writers of a key that a clause depends on.
@@ -120,7 +121,7 @@ impl<'a> Replay<'a> for Search<'a> {
         self.note_places(order);
         for open in &self.problem.open {
             let chosen = open.sources.iter().find(|&source| self.encoder.is_from(open.read, source));
-            self.chosen[open.read as usize] = chosen.unwrap_or(OPEN);
+            self.chosen[open.read as usize] = chosen.unwrap_or(Source::OPEN);
         }
         let before = self.needed.len();
         let links = self.links();

@@ -12,9 +12,10 @@ use rustc_hash::FxHashMap;
 use super::attempt::proved;
 use super::constraint::Constraint;
 use super::events::{Events, Rules};
-use super::problem::{INITIAL, OPEN, Problem};
+use super::problem::Problem;
 use super::refute::Prover;
 use super::saturate::{self, Known};
+use super::sources::Source;
 use super::{Answer, Violation, broken, linearise, visible, witness};
 use crate::certificate::{Against, Case, Edge, Limit, Proof};
 use crate::options::Options;
@@ -82,10 +83,10 @@ pub(crate) fn decide_weak(
     }
 }
 
-/// More cases than this are not gone through.
+/// The most cases that are tried.
 const MOST_CASES: usize = 20_000;
 
-/// A case to be told: what is known in it, and where its number is to be entered.
+/// A case to be proved: what is known in it, and where its number is to be entered.
 struct Todo {
     resolved: Resolved,
     place: Option<(usize, usize)>,
@@ -144,7 +145,7 @@ fn proof(
         let next = open.max_by_key(|read| (often.get(read).copied(), std::cmp::Reverse(*read)));
         let next = next.ok_or(Limit::Proof)?;
         let read = &problem.reads[next as usize];
-        let sources: Vec<u32> = match problem.open.binary_search_by_key(&next, |open| open.read) {
+        let sources: Vec<Source> = match problem.open.binary_search_by_key(&next, |open| open.read) {
             Ok(place) => problem.open[place].sources.iter().collect(),
             Err(_) => vec![read.source],
         };
@@ -157,13 +158,13 @@ fn proof(
     Ok((Proof { cases }, leaves))
 }
 
-/// The same history where one read has a source, which is there then.
-pub(super) fn assume(problem: &Problem<'_>, resolved: &Resolved, read: Op, source: u32) -> Resolved {
+/// The same history where one read has a source, which then took effect.
+pub(super) fn assume(problem: &Problem<'_>, resolved: &Resolved, read: Op, source: Source) -> Resolved {
     let mut resolved = resolved.clone();
-    if source == INITIAL {
+    let Some(source) = source.txn() else {
         resolved.links[read.index()] = Link::INITIAL;
         return resolved;
-    }
+    };
     resolved.links[read.index()] = Link::from(Txn(source));
     let mut todo = vec![source];
     while let Some(txn) = todo.pop() {
@@ -175,13 +176,11 @@ pub(super) fn assume(problem: &Problem<'_>, resolved: &Resolved, read: Op, sourc
         }
         for i in problem.reads_of(txn) {
             let read = problem.reads[i];
-            resolved.links[read.op.index()] = match read.source {
-                OPEN => Link::AMBIGUOUS,
-                INITIAL => Link::INITIAL,
-                source => {
-                    todo.push(source);
-                    Link::from(Txn(source))
-                }
+            todo.extend(read.source.txn());
+            resolved.links[read.op.index()] = match read.source.txn() {
+                None if read.source == Source::OPEN => Link::AMBIGUOUS,
+                None => Link::INITIAL,
+                Some(source) => Link::from(Txn(source)),
             };
         }
     }

@@ -9,7 +9,8 @@ use rustc_hash::FxHashMap;
 
 use super::broken::node;
 use super::events::{Events, Rules};
-use super::problem::{INITIAL, OPEN, Problem, Read};
+use super::problem::{Problem, Read};
+use super::sources::Source;
 use crate::certificate::{Node, Witness};
 use crate::resolve::Resolved;
 use crate::semantics::Semantics;
@@ -25,7 +26,7 @@ pub(super) fn of_events(
     let history = problem.history;
     let mut commits: Vec<Txn> = Vec::new();
     let mut seen = vec![0u32; history.txn_count()];
-    let mut current = vec![INITIAL; history.key_count()];
+    let mut current = vec![Source::INITIAL; history.key_count()];
     let mut sources: Vec<(Op, Node)> = Vec::new();
     for &event in order.iter().filter(|&&event| event < events.first_tick) {
         let txn = rules.txn(event);
@@ -42,7 +43,7 @@ pub(super) fn of_events(
         if !rules.split || !rules.is_begin(event) {
             commits.push(Txn(txn));
             if !rules.says_sources() {
-                problem.writes_of(txn).for_each(|(key, _)| current[key.index()] = txn);
+                problem.writes_of(txn).for_each(|(key, _)| current[key.index()] = Source::of(txn));
             }
         }
     }
@@ -59,8 +60,8 @@ fn ambiguous_reads(history: &History, txn: Txn) -> impl Iterator<Item = (Op, Key
 }
 
 /// A commit order and the sources of all reads.
-pub(super) fn of_sources(problem: &Problem<'_>, order: Vec<Txn>, chosen: &[(Op, u32)]) -> Witness {
-    let chosen: FxHashMap<Op, u32> = chosen.iter().copied().collect();
+pub(super) fn of_sources(problem: &Problem<'_>, order: Vec<Txn>, chosen: &[(Op, Source)]) -> Witness {
+    let chosen: FxHashMap<Op, Source> = chosen.iter().copied().collect();
     let mut sources: Vec<(Op, Node)> = Vec::new();
     for &txn in &order {
         let reads = &problem.reads[problem.reads_of(txn.0)];
@@ -69,8 +70,11 @@ pub(super) fn of_sources(problem: &Problem<'_>, order: Vec<Txn>, chosen: &[(Op, 
             let same = |read: &&Read| read.key == key && problem.history.op(read.op).value == value;
             let read = reads.iter().find(|read| read.op == op).or_else(|| reads.iter().find(same));
             if let Some(read) = read {
-                let from =
-                    if read.source == OPEN { chosen.get(&read.op).copied() } else { Some(read.source) };
+                let from = if read.source == Source::OPEN {
+                    chosen.get(&read.op).copied()
+                } else {
+                    Some(read.source)
+                };
                 sources.extend(from.map(|from| (op, node(from))));
             }
         }

@@ -6,7 +6,7 @@ use isoscope_history::Txn;
 use isoscope_solve::Lit;
 
 use super::super::constraint::Constraint;
-use super::super::problem::OPEN;
+use super::super::sources::Source;
 use super::Search;
 use super::links::{Paths, Reason, Step};
 use crate::semantics::Sight;
@@ -65,10 +65,14 @@ impl Search<'_> {
                 if self.sight == Sight::Earlier {
                     reads.end = read as usize;
                 }
-                let known = |j: &usize| self.chosen[*j] == writer;
+                let known = |j: &usize| self.chosen[*j].is(writer);
                 let history = self.problem.history;
                 let session = history.session_of(Txn(writer)) == history.session_of(Txn(txn)) && writer < txn;
-                match reads.clone().filter(known).min_by_key(|&j| self.problem.reads[j].source == OPEN) {
+                match reads
+                    .clone()
+                    .filter(known)
+                    .min_by_key(|&j| self.problem.reads[j].source == Source::OPEN)
+                {
                     _ if matches!(self.sight, Sight::Direct | Sight::Update) && session => vec![],
                     Some(j) => vec![(writer, txn, Reason::Read(j as u32))],
                     None => match self.conflict(writer, txn).filter(|_| self.sight == Sight::Update) {

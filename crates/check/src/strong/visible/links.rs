@@ -6,7 +6,8 @@ use isoscope_history::Key;
 use isoscope_order::Graph;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::super::problem::{OPEN, Problem};
+use super::super::problem::Problem;
+use super::super::sources::Source;
 use super::Search;
 use crate::semantics::Sight;
 
@@ -36,8 +37,8 @@ impl Search<'_> {
             }
         }
         for (i, read) in problem.reads.iter().enumerate() {
-            if self.encoder.is_there(read.txn) && self.chosen[i] < OPEN {
-                links.add(self.chosen[i], read.txn, Reason::Read(i as u32));
+            if let Some(source) = self.chosen[i].txn().filter(|_| self.encoder.is_there(read.txn)) {
+                links.add(source, read.txn, Reason::Read(i as u32));
             }
         }
         if matches!(self.sight, Sight::Parallel | Sight::Monotonic | Sight::Updates) {
@@ -60,17 +61,17 @@ impl Search<'_> {
         links
     }
 
-    /// The anti-dependencies of those that write: on the next writer, whom the others overwrite.
+    /// The anti-dependencies of transactions that write: to the next writer, which later writers overwrite.
     fn link_missed(&self, links: &mut Links) {
         let problem = self.problem;
         for (read, i) in problem.reads.iter().zip(0..).filter(|(read, _)| self.encoder.is_there(read.txn)) {
-            if !problem.is_update(read.txn) || self.chosen[i as usize] == OPEN {
+            if !problem.is_update(read.txn) || self.chosen[i as usize] == Source::OPEN {
                 continue;
             }
             let writers = problem.history.writers(read.key).iter().map(|writer| writer.0);
             let after = writers.filter(|&writer| self.encoder.is_there(writer) && self.is_after(i, writer));
             let next = after.min_by_key(|&writer| self.place[writer as usize]);
-            // Who overwrites what it read is followed by whoever follows it.
+            // A reader that overwrites what it read leads to later writers by overwriting.
             if let Some(next) = next.filter(|&next| next != read.txn) {
                 links.add(read.txn, next, Reason::Missed(i));
             }
@@ -126,7 +127,7 @@ impl<'l> Paths<'l> {
         let Paths { problem, links, graph, sorted } = self;
         let is_free = |i: u32| match links.reasons[i as usize] {
             Reason::Session => true,
-            Reason::Read(read) => problem.reads[read as usize].source != OPEN,
+            Reason::Read(read) => problem.reads[read as usize].source != Source::OPEN,
             Reason::Overwritten(_) | Reason::Missed(_) => false,
         };
         let mut after: FxHashMap<u32, u32> = FxHashMap::default();

@@ -3,8 +3,8 @@
 use isoscope_history::{Key, Op, Session, Txn};
 use rustc_hash::FxHashSet;
 
-use super::super::problem::{INITIAL, OPEN};
 use super::super::reach::Reach;
+use super::super::sources::Source;
 use super::links::{Links, Paths, Reason};
 use super::{AT_A_TIME, Search};
 use crate::semantics::Sight;
@@ -37,13 +37,12 @@ impl Search<'_> {
 
     /// Whether a writer is after the source of a read.
     pub(super) fn is_after(&self, read: u32, writer: u32) -> bool {
-        match self.chosen[read as usize] {
-            INITIAL => true,
-            source => writer != source && self.place[writer as usize] > self.place[source as usize],
-        }
+        self.chosen[read as usize].txn().is_none_or(|source| {
+            writer != source && self.place[writer as usize] > self.place[source as usize]
+        })
     }
 
-    /// Reads that miss a writer they must have seen, where that is whom the reader reads from or its session.
+    /// Reads that miss a writer they must have seen, where those are the writers of the reader's reads and its session.
     fn broken_directly(&self) -> Vec<(u32, u32)> {
         let (problem, history) = (self.problem, self.problem.history);
         let mut broken = Vec::new();
@@ -55,7 +54,7 @@ impl Search<'_> {
                     Sight::Earlier => reads.start..i,
                     _ => reads.clone(),
                 };
-                for writer in seen.map(|j| self.chosen[j]).filter(|&source| source < OPEN) {
+                for writer in seen.filter_map(|j| self.chosen[j].txn()) {
                     if history.writes(Txn(writer), key) && self.is_after(i as u32, writer) {
                         broken.push((i as u32, writer));
                     }
@@ -122,7 +121,8 @@ impl Search<'_> {
 
     /// What the reads of a transaction miss, by read, and the first of those missed.
     fn missed_by(&self, txn: u32) -> (Vec<(u32, Vec<u32>)>, u32) {
-        let reads = self.problem.reads_of(txn).map(|i| i as u32).filter(|&i| self.chosen[i as usize] != OPEN);
+        let reads =
+            self.problem.reads_of(txn).map(|i| i as u32).filter(|&i| self.chosen[i as usize] != Source::OPEN);
         let missed: Vec<(u32, Vec<u32>)> =
             reads.map(|i| (i, self.missed(i))).filter(|(_, missed)| !missed.is_empty()).collect();
         let places = missed.iter().flat_map(|(_, missed)| missed).map(|&writer| self.place[writer as usize]);
@@ -144,7 +144,7 @@ impl Search<'_> {
             let is_cursor = || history.writes(Txn(read.txn), read.key) && !history.op(read.op).in_range;
             if self.sight == Sight::Cursor && !is_cursor()
                 || !problem.is_update(read.txn)
-                || self.chosen[i as usize] == OPEN
+                || self.chosen[i as usize] == Source::OPEN
             {
                 continue;
             }
@@ -156,7 +156,7 @@ impl Search<'_> {
     }
 
     /// Reads that miss a writer that leads to their transaction, looked for by a walk back from each transaction that
-    /// misses anybody. Those that write are left out where they are serializable already.
+    /// misses a writer. Transactions that write are left out where they are serializable already.
     fn broken_by_walk(&self, paths: &Paths<'_>) -> Vec<(u32, u32)> {
         let counts = |txn: u32| self.sight != Sight::Updates || !self.problem.is_update(txn);
         let txns = 0..self.problem.history.txn_count() as u32;
@@ -208,12 +208,11 @@ impl Search<'_> {
         broken
     }
 
-    /// Whom each operation of a transaction reads from or overwrites, in program order.
+    /// The transaction that each operation of a transaction reads from or overwrites, in program order.
     pub(super) fn earlier(&self, txn: u32) -> Vec<(Op, u32, Reason)> {
         let problem = self.problem;
-        let reads = problem.reads_of(txn).filter(|&i| self.chosen[i] < OPEN);
-        let mut earlier: Vec<(Op, u32, Reason)> =
-            reads.map(|i| (problem.reads[i].op, self.chosen[i], Reason::Read(i as u32))).collect();
+        let read_from = |i: usize| Some((problem.reads[i].op, self.chosen[i].txn()?, Reason::Read(i as u32)));
+        let mut earlier: Vec<(Op, u32, Reason)> = problem.reads_of(txn).filter_map(read_from).collect();
         let writes = problem.history.ops_of(Txn(txn)).filter(|op| op.kind.is_write() && op.last_write);
         let place = |txn: u32| self.place[txn as usize];
         earlier.extend(writes.filter_map(|op| {
@@ -226,13 +225,13 @@ impl Search<'_> {
         earlier
     }
 
-    /// Reads of transactions that write which miss anybody before them.
+    /// Reads of transactions that write and miss a writer before them.
     fn broken_updates(&self) -> Vec<(u32, u32)> {
         let mut broken = Vec::new();
         for (read, i) in
             self.problem.reads.iter().zip(0..).filter(|(read, _)| self.encoder.is_there(read.txn))
         {
-            if self.problem.is_update(read.txn) && self.chosen[i as usize] != OPEN {
+            if self.problem.is_update(read.txn) && self.chosen[i as usize] != Source::OPEN {
                 broken.extend(self.missed(i).into_iter().take(AT_A_TIME).map(|writer| (i, writer)));
             }
         }

@@ -1,7 +1,7 @@
-//! The event graph: what a level says about the order of begins and commits.
+//! The event graph: which events of a history a level puts in which order.
 //!
 //! Every transaction has a begin `B` and a commit `C`, and a level says between which events a dependency runs
-//! (docs/levels.md, "The event graph"): it holds exactly when some choice of writers and version orders
+//! (docs/levels.md, "The event graph"): the level holds exactly when some choice of writers and version orders
 //! leaves the graph acyclic. For serializability the two events are one.
 //!
 //! | level | so, rt, wr from t to s | ww from t to s | rw from t to s |
@@ -10,21 +10,44 @@
 //! | snapshot isolation | C(t) → B(s) | C(t) → B(s) | B(t) → C(s) |
 //! | prefix | C(t) → B(s) | C(t) → C(s) | B(t) → C(s) |
 //!
-//! Levels that forbid only some cycles with anti-dependencies have the graph of serializability without those, and a
-//! [`Sight`]: what a reader must have seen, and so does not miss. Update serializability is in between:
-//! anti-dependencies are edges where the reader writes something.
+//! Levels that forbid only some cycles with anti-dependencies have the graph of serializability without those, and a rule of
+//! what a reader must have seen. Update serializability is in between: anti-dependencies are edges where the reader writes something.
 //!
-//! Real time would have an edge for nearly every pair of transactions. It is told by a chain of *ticks* instead, one
+//! Real time would have an edge for nearly every pair of transactions. A chain of *ticks* represents it instead, one
 //! for every return: a commit leads to the tick of its return, a tick to the next one, and the last tick before an
 //! invocation to the begin.
 //!
-//! Nodes are numbered so that the events of a session have ascending numbers; ticks follow. So sessions and the
-//! clock are chains.
+//! Events are numbered so that those of a session have ascending numbers; ticks follow. So sessions and the clock are chains.
+//!
+//! The public interface is [`EventGraph`]: the events of a history at a level, the edges that hold for any choice, the
+//! possible writers of each read, and reachability.
+//!
+//! ```
+//! use isoscope_check::events::EventGraph;
+//! use isoscope_history::{Txn, notation};
+//! use isoscope_levels::Level;
+//!
+//! // T3 reads x from T1, and does not read from T2.
+//! let history = notation::parse("T1: w(x,1)  T2: w(x,2)  T3: r(x,1)").unwrap();
+//! let graph = EventGraph::new(&history, Level::Snapshot).unwrap();
+//! let reach = graph.reachability(&[]).unwrap().unwrap();
+//! assert!(reach.precedes(graph.commit(Txn(0)), graph.begin(Txn(2))));
+//! assert!(!reach.precedes(graph.commit(Txn(1)), graph.begin(Txn(2))));
+//!
+//! // If T1 overwrote T2, then T2 precedes the reader of T1.
+//! let assumed = [(graph.commit(Txn(1)), graph.overwrite(Txn(0)))];
+//! let reach = graph.reachability(&assumed).unwrap().unwrap();
+//! assert!(reach.precedes(graph.commit(Txn(1)), graph.begin(Txn(2))));
+//! ```
+
+mod graph;
+pub(crate) mod reach;
+
+pub use graph::{Event, EventGraph, PossibleWriters, Reachability};
 
 use isoscope_history::{History, NO_EVENT, NO_TIME, Outcome, Txn};
 use isoscope_levels::Level;
 
-use super::problem::Problem;
 use crate::resolve::Resolved;
 use crate::semantics::{Graph, Method, Semantics, Sight};
 
@@ -37,7 +60,7 @@ use crate::semantics::{Graph, Method, Semantics, Sight};
 pub(crate) struct Rules {
     /// Begin and commit are two events.
     pub(crate) split: bool,
-    /// Of two writers of a key, one commits before the other begins. Goes without saying where they are one.
+    /// Of two writers of a key, one commits before the other begins. Implied when begin and commit are the same event.
     pub(crate) conflicts: bool,
     /// The order of sessions counts.
     pub(crate) sessions: bool,
@@ -48,7 +71,7 @@ pub(crate) struct Rules {
     /// Anti-dependencies are edges. For parallel snapshot isolation they are not: there, only a cycle with a single one is
     /// forbidden.
     pub(crate) misses: bool,
-    /// What a reader must have seen, where that is not for the edges to say.
+    /// What a reader must have seen, where the edges do not say it.
     pub(crate) sight: Sight,
 }
 
@@ -76,11 +99,12 @@ impl Rules {
     }
 
     /// Whether an anti-dependency of a transaction is an edge.
-    pub(crate) fn misses_of(self, problem: &Problem<'_>, reader: u32) -> bool {
-        self.misses && (self.sight != Sight::Updates || problem.is_update(reader))
+    pub(crate) fn misses_of(self, history: &History, reader: u32) -> bool {
+        let is_update = || history.ops_of(Txn(reader)).any(|op| op.kind.is_write());
+        self.misses && (self.sight != Sight::Updates || is_update())
     }
 
-    /// Whether an order of events says from whom every read is: from the last writer before.
+    /// Whether an order of events determines the writer of every read: the last one before it.
     pub(crate) fn says_sources(self) -> bool {
         self.misses && self.sight != Sight::Updates
     }
@@ -90,8 +114,8 @@ impl Rules {
         matches!(self.sight, Sight::Parallel | Sight::Updates)
     }
 
-    /// What tells real time.
-    pub(super) fn clock(self, history: &History) -> Clocked<'_> {
+    /// The clock that defines real time.
+    pub(crate) fn clock(self, history: &History) -> Clocked<'_> {
         if self.trust_timestamps { Clocked::database(history) } else { Clocked::client(history) }
     }
 
@@ -123,7 +147,7 @@ impl Rules {
     }
 }
 
-/// The events of a history, and the edges that hold whatever is chosen.
+/// The numbering of the events of a history.
 pub(crate) struct Events {
     pub(crate) rules: Rules,
     /// The first tick: all nodes below are events of transactions.
@@ -176,7 +200,7 @@ impl Events {
         before.checked_sub(1).map(|last| self.first_tick + last)
     }
 
-    /// Tells the order of intervals by ticks.
+    /// Represents the order of intervals by ticks.
     fn tick(
         &mut self,
         clocked: &Clocked<'_>,
@@ -197,7 +221,7 @@ impl Events {
             }
         }
         self.nodes += returns.len() as u32;
-        // Whether an optional transaction is there is open, and so is what follows from its invocation.
+        // Whether an optional transaction took effect is open, and so is what follows from its invocation.
         for txn in history.txns().filter(|txn| resolved.present[txn.index()]) {
             let Some(start) = clocked.start(txn) else { continue };
             let before = returns.partition_point(|&(end, _)| end < start) as u32;
@@ -219,7 +243,7 @@ impl Events {
 }
 
 /// Whether a transaction had taken effect when it returned.
-pub(super) fn is_certain(history: &History, resolved: &Resolved, txn: Txn) -> bool {
+pub(crate) fn is_certain(history: &History, resolved: &Resolved, txn: Txn) -> bool {
     resolved.present[txn.index()] && history.outcome(txn) == Outcome::Committed
 }
 

@@ -1,4 +1,4 @@
-//! What precedes what in an event graph: a topological order, and vector clocks over chains along it.
+//! Reachability in an event graph: a topological order, and vector clocks over chains along it.
 //!
 //! The clocks are computed anew whenever edges were added: a sweep costs edges × chains, which for graphs that are
 //! almost chains is little more than writing the clocks down. Blocks of chains are swept in parallel.
@@ -7,7 +7,7 @@ use isoscope_history::History;
 use isoscope_order::Graph;
 use rayon::prelude::*;
 
-use super::events::Events;
+use super::Events;
 use crate::watch::{Turnstile, Watch};
 
 /// Reachability in an event graph; see the module.
@@ -19,7 +19,7 @@ pub(crate) struct Reach {
     rows: Vec<Vec<u32>>,
 }
 
-/// Clocks of more bytes than this are not made: what they would tell is left to the search.
+/// Clocks of more bytes than this are not built: what they would show is left to the search.
 const MOST_BYTES: usize = 3 << 30;
 /// The same where sessions do not count and every transaction is a chain.
 const MOST_BYTES_WITHOUT_SESSIONS: usize = 64 << 20;
@@ -36,8 +36,8 @@ impl Reach {
         4 * u64::from(events.nodes) * u64::from(events.chains)
     }
 
-    /// Reachability along edges, or `None` when they have a cycle. Where a limit is reached on the way it is not complete: who
-    /// asks `watch` afterwards will know.
+    /// Reachability along edges, or `None` when they have a cycle. If a limit is reached on the way, it is not complete: the
+    /// caller must ask `watch` afterwards.
     pub(crate) fn new(
         history: &History,
         events: &Events,

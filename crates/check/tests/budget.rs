@@ -1,0 +1,150 @@
+//! A budget that is used up after any number of questions stops the check there. The answer is *unknown* or the same as without a
+//! limit, and a certificate of a limited check is as valid as any other.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
+
+use std::collections::BTreeSet;
+use std::mem::discriminant;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use isoscope_check::{Checker, Limit, Options, Stage, Unknown, Verdict, Watch};
+use isoscope_history::{History, notation};
+use isoscope_levels::Level;
+use isoscope_verify::verify;
+use isoscope_workload::{Duplication, Shape, Spec, run};
+
+/// A budget of questions. It notes the last stage that ended before the budget was used up.
+struct Budget {
+    questions: u64,
+    asked: AtomicU64,
+    last_stage: Mutex<&'static str>,
+}
+
+impl Budget {
+    fn of(questions: u64) -> Budget {
+        Budget { questions, asked: AtomicU64::new(0), last_stage: Mutex::new("resolve") }
+    }
+}
+
+impl Watch for Budget {
+    fn limit(&self) -> Option<Limit> {
+        let asked = self.asked.fetch_add(1, Ordering::Relaxed);
+        (asked >= self.questions).then_some(Limit::Time)
+    }
+
+    fn stage(&self, _: Level, stage: &Stage) {
+        if self.asked.load(Ordering::Relaxed) < self.questions {
+            *self.last_stage.lock().unwrap() = stage.name;
+        }
+    }
+}
+
+/// Checks a level with every budget up to the number of questions of an unlimited check; returns that number, and the stages
+/// after which a check was stopped.
+fn stops_everywhere(history: &History, level: Level) -> (u64, BTreeSet<&'static str>) {
+    let unlimited = Budget::of(u64::MAX);
+    let full = Checker::watched(history, Options::default(), &unlimited).check(level);
+    let all = unlimited.asked.into_inner();
+    let mut stopped = BTreeSet::new();
+    // Long checks are sampled; the first and the last questions are always among the budgets.
+    let step = (all / 60).max(1);
+    for questions in (0..=all).filter(|n| n % step == 0 || *n < 40 || n + 40 > all) {
+        let budget = Budget::of(questions);
+        let judgement = Checker::watched(history, Options::default(), &budget).check(level);
+        if judgement.verdict == Verdict::Unknown(Unknown::Limit(Limit::Time)) {
+            stopped.insert(*budget.last_stage.lock().unwrap());
+            continue;
+        }
+        let same = discriminant(&judgement.verdict) == discriminant(&full.verdict);
+        assert!(same, "{level} after {questions} of {all}: {:?}, not {:?}", judgement.verdict, full.verdict);
+        assert!(verify(history, &judgement).is_ok(), "{level} after {questions} of {all}");
+    }
+    (all, stopped)
+}
+
+fn generated(level: Level, shape: Shape, duplicates: bool, unknowns: f64, seed: u64) -> History {
+    let duplication = duplicates.then_some(Duplication { keys: 1.0, domain: 2, theta: 0.5 });
+    let (sessions, txns_per_session, ops_per_txn, keys) = (3, 5, 4, 3);
+    let spec = Spec {
+        sessions,
+        txns_per_session,
+        ops_per_txn,
+        keys,
+        level,
+        shape,
+        duplication,
+        unknown_rate: unknowns,
+        seed,
+        ..Spec::default()
+    };
+    run(&spec, &mut |_, _| {}).unwrap()
+}
+
+fn all_levels(histories: &[History]) -> BTreeSet<&'static str> {
+    let mut stopped = BTreeSet::new();
+    for history in histories {
+        for level in Level::ALL {
+            let (all, stages) = stops_everywhere(history, level);
+            assert!(all > 1, "{level}: {all}");
+            stopped.extend(stages);
+        }
+    }
+    stopped
+}
+
+#[test]
+fn a_budget_stops_checks_of_registers_at_any_question() {
+    let histories: Vec<History> = [Level::ReadCommitted, Level::Causal, Level::Snapshot, Level::Serializable]
+        .into_iter()
+        .zip(1..)
+        .map(|(level, seed)| generated(level, Shape::Register, false, 0.0, seed))
+        .collect();
+    let stopped = all_levels(&histories);
+    for stage in ["resolve", "graph", "schedule", "facts", "saturate", "prove", "others"] {
+        assert!(stopped.contains(stage), "{stage}: {stopped:?}");
+    }
+}
+
+#[test]
+fn a_budget_stops_checks_of_repeated_values_at_any_question() {
+    let stores = [Level::Serializable, Level::ReadCommitted, Level::Snapshot, Level::Causal];
+    let histories: Vec<History> = (0..8)
+        .map(|seed| generated(stores[seed % 4], Shape::Register, true, [0.0, 0.3][seed / 4], seed as u64))
+        .collect();
+    let stopped = all_levels(&histories);
+    for stage in ["resolve", "graph", "schedule", "facts", "saturate", "linearise", "search"] {
+        assert!(stopped.contains(stage), "{stage}: {stopped:?}");
+    }
+}
+
+#[test]
+fn a_budget_stops_checks_of_lists_at_any_question() {
+    let mut histories: Vec<History> = [Level::Serializable, Level::ReadCommitted]
+        .into_iter()
+        .zip(1..)
+        .map(|(level, seed)| generated(level, Shape::ListAppend, false, 0.2, seed))
+        .collect();
+    // An element that two transactions appended: the check goes through the possible worlds.
+    for text in [
+        "T1: a(x,1) a(y,1)  T2: a(x,1)  T3: r(x,[1,1]) a(y,2)  T4: r(y,[1,2]) r(x,[1])",
+        "T1: a(x,1) a(y,1)  T2: a(x,1) a(y,2)  T3: r(x,[1]) r(y,[2])  T4: r(x,[1,1]) r(y,[2,1])",
+    ] {
+        histories.push(notation::parse(text).unwrap());
+    }
+    let stopped = all_levels(&histories);
+    assert!(stopped.contains("resolve") && stopped.contains("graph"), "{stopped:?}");
+}
+
+/// Violations of every kind of weak level: wrong reads, cycles, axioms, and what they show.
+#[test]
+fn a_budget_stops_the_search_for_anomalies_at_any_question() {
+    let texts = [
+        "T1: w(x,1) w(y,1)  T2: r(x,1) r(y,0)",
+        "T1: r(x,2) w(x,1)  T2: r(x,1) w(x,2)",
+        "T1: w(x,1)  T2: r(x,1) w(y,1)  T3: r(y,1) r(x,0)",
+        "T1: r(x,0) w(x,1)  T2: r(x,0) w(x,2)  T3: r(x,7)",
+        "T1: r(x,0) w(y,1)  T2: r(y,0) w(x,1)",
+    ];
+    let histories: Vec<History> = texts.into_iter().map(|text| notation::parse(text).unwrap()).collect();
+    assert!(all_levels(&histories).contains("resolve"));
+}

@@ -19,7 +19,7 @@ use isoscope_history::{History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::certificate::Node;
-use crate::resolve::Resolved;
+use crate::resolve::{Resolved, after_initial};
 
 /// What is known of cut isolation.
 pub(crate) enum Cut {
@@ -219,8 +219,7 @@ impl Search<'_> {
 
     /// An element of a list that others appended often enough, but too few of them can have taken effect.
     fn lacks(&self, reader: Txn, key: Key, part: &[Value]) -> Option<Value> {
-        let initial = self.history.table().elements(self.history.initial(key));
-        let part = part.strip_prefix(initial).unwrap_or(part);
+        let part = after_initial(self.history, key, part).unwrap_or(part);
         part.iter().copied().find(|&element| {
             let held = part.iter().filter(|&&other| other == element).count();
             let appends = || self.others(reader, key, element, |writers| &writers.at_all);

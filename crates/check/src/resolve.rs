@@ -33,7 +33,7 @@ use rustc_hash::FxHashSet;
 use crate::certificate::{Limit, Why};
 use crate::watch::{Watch, go_on};
 
-pub(crate) use lists::{Repeated, VersionEdge};
+pub(crate) use lists::{Repeated, VersionEdge, after_initial, appended_of};
 use writes::Writes;
 
 /// What an operation has to do with other transactions.

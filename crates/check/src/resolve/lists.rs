@@ -63,6 +63,17 @@ pub(crate) fn unsupported_keys(history: &History) -> Vec<bool> {
     uses.into_iter().map(|uses| uses == 3).collect()
 }
 
+/// What a list holds after the initial elements of its key; none where it does not begin with these.
+pub(crate) fn after_initial<'l>(history: &History, key: Key, list: &'l [Value]) -> Option<&'l [Value]> {
+    list.strip_prefix(history.table().elements(history.initial(key)))
+}
+
+/// What transactions appended of a list that was read; all of it where it lacks initial elements.
+pub(crate) fn appended_of(history: &History, read: OpView) -> &[Value] {
+    let list = history.table().elements(read.value);
+    after_initial(history, read.key, list).unwrap_or(list)
+}
+
 /// An append, and how often transactions that did not abort append the same element to the same key.
 #[derive(Clone, Copy)]
 pub(super) struct Append {
@@ -186,10 +197,10 @@ impl<'h> Lists<'h> {
         };
         let own = if read.external { Vec::new() } else { self.own_appends(op, txn, read.key) };
         let rest = list.strip_suffix(own.as_slice()).ok_or(Anomaly::NotMyOwnWrite);
-        let initial = self.initial(read.key);
+        let stripped = |list| after_initial(history, read.key, list);
         let shown = rest.unwrap_or(list);
-        let external = rest.and_then(|rest| rest.strip_prefix(initial).ok_or(Anomaly::LostAppend));
-        let (appended, shown) = (list.strip_prefix(initial), shown.strip_prefix(initial).unwrap_or(shown));
+        let external = rest.and_then(|rest| stripped(rest).ok_or(Anomaly::LostAppend));
+        let (appended, shown) = (stripped(list), stripped(shown).unwrap_or(shown));
         self.reads.push(ListRead { op, txn, key: read.key, appended, shown, external });
     }
 

@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::sources::Sources;
 use crate::certificate::Limit;
-use crate::resolve::{Link, Resolved};
+use crate::resolve::{Link, Resolved, appended_of};
 use crate::watch::{Watch, go_on};
 
 /// The initial state as the source of a read.
@@ -303,9 +303,7 @@ impl<'a> Problem<'a> {
         if read.kind != OpKind::ReadList {
             return false;
         }
-        let initial = history.table().elements(history.initial(read.key));
-        let elements = history.table().elements(read.value);
-        let elements = elements.strip_prefix(initial).unwrap_or(elements);
+        let elements = appended_of(history, read);
         let mut appends =
             history.ops_of(Txn(writer)).filter(|op| op.key == read.key && op.kind == OpKind::Append);
         appends.any(|append| !elements.contains(&append.value))

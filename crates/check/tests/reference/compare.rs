@@ -233,6 +233,12 @@ fn histories_once_judged_wrongly() {
         "T1: a(x,1) a(x,2) r(x,[2 3 1])  T2: a(x,3)",
         // One of two transactions of unknown outcome took effect; an append that no list holds has no place in the order of PL-1.
         "T1?: w(x,5) a(y,1) ; T2: a(y,2)  T3?: w(x,5) a(z,1) ; T4: a(z,2)  T5: r(x,5) r(y,[2]) r(z,[2])",
+        // An initial element is no append, also if a transaction appends the same value.
+        "init(z)=[2]  T1: a(z,2) ; T2: r(z,[2])",
+        "init(z)=[1]  T1: r(y,3) r(z,[1])  T2: w(y,3) a(z,1)",
+        "init(z)=[1]  T1: a(z,3) w(y,3)  T2: r(y,3) r(z,[1])  T3: w(y,3) a(z,1)",
+        "init(y)=[2 3]  T1: r(y,[2 3 3 3]) ; T3: r(y,[2 3])  T2: a(y,3)  T4: a(y,3)",
+        "init(x)=[1 1 3]  T1: a(x,1)  T2: r(x,[1 1 3 1]) a(z,1)  T3: r(z,[1]) r(x,[1 1 3])",
         // What saturation excluded is excluded in every case of a proof.
         "T1: w(z,1) ; T3: r(z,0)  T2: w(z,2) w(z,0) ; T5: w(z,0) r(y,0)  T4: w(z,1) w(y,1) w(z,2) ; T6: r(z,0)",
     ] {

@@ -258,10 +258,12 @@ impl Search<'_> {
     }
 
     fn list(&self, reader: Txn, op: OpView, part: &[Value]) -> Option<Read> {
-        let initial = self.history.table().elements(self.history.initial(op.key));
-        let list = part.last().map(|&last| (part.len(), last)).filter(|_| part != initial);
+        let is_initial = after_initial(self.history, op.key, part).is_some_and(<[Value]>::is_empty);
+        let list = part.last().map(|&last| (part.len(), last)).filter(|_| !is_initial);
         let origins: Vec<Node> = match list {
-            None => vec![Node::Initial],
+            None if is_initial => vec![Node::Initial],
+            // It lacks the initial elements, and ends with no append.
+            None => Vec::new(),
             Some((_, last)) => self.others(reader, op.key, last, |writers| &writers.at_all).collect(),
         };
         (!origins.is_empty()).then_some(Read { op: op.id, origins, explained: true, list })

@@ -4,7 +4,7 @@
 //! Wrong reads count too: a read that does not return the transaction's own write, and a read of a value that
 //! its writer overwrote and that no final write has. Final writes of two values to one key belong to two
 //! transactions, so even two ambiguous reads can contradict each other. A list read counts by its last
-//! element that the reader did not append.
+//! element that the reader did not append. An empty list that should have initial elements does not count.
 //!
 //! A linear pass decides almost every history. If the answer depends on which transactions took effect, or on
 //! which transaction appended an element, [`Possible`] decides it. A *free* read is a wrong read that counts
@@ -223,10 +223,10 @@ impl<'a, 'h> Possible<'a, 'h> {
         if read.kind == OpKind::ReadList {
             let part = facts.external_part(read, reader)?;
             let nodes = match part.last() {
-                Some(&last) if part != facts.initial_elements(read.key) => {
-                    self.others(reader, read.key, last, false)
-                }
-                _ => vec![Node::Initial],
+                _ if part == facts.initial_elements(read.key) => vec![Node::Initial],
+                Some(&last) => self.others(reader, read.key, last, false),
+                // It lacks the initial elements, and ends with no append.
+                None => Vec::new(),
             };
             return (!nodes.is_empty()).then_some(From { nodes, must: true });
         }

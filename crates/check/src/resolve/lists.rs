@@ -446,7 +446,7 @@ impl<'h> Lists<'h> {
                 }
                 let &mut (before, seen) = first.entry((read.txn, read.key)).or_insert((read, link));
                 let ambiguous = seen == Link::AMBIGUOUS || link == Link::AMBIGUOUS;
-                let agree = if ambiguous { before.part() == read.part() } else { seen == link };
+                let agree = if ambiguous { before.ends_like(read) } else { seen == link };
                 if agree {
                     continue;
                 }
@@ -463,7 +463,7 @@ impl<'h> Lists<'h> {
     /// Whether one of two lists is the initial one and the other is not, and not of the reader either. Whoever appended
     /// something is not the initial state, but may be the reader or be one with another.
     fn one_is_initial(&self, one: &ListRead<'h>, other: &ListRead<'h>) -> bool {
-        let (a, b) = (one.part(), other.part());
+        let (a, b) = (one.ending(), other.ending());
         let certain =
             |part: &[Value]| part.last().is_none_or(|&last| self.appends.contains_key(&(one.key, last)));
         (a.is_empty() || b.is_empty()) && certain(a) && certain(b) && !self.appends_any(one)
@@ -474,7 +474,7 @@ impl<'h> Lists<'h> {
         if link != Link::NOTHING {
             return link;
         }
-        let append = read.part().last().and_then(|&last| self.appends.get(&(read.key, last)));
+        let append = read.ending().last().and_then(|&last| self.appends.get(&(read.key, last)));
         if append.is_some_and(|append| append.times > 1) {
             return Link::AMBIGUOUS;
         }
@@ -513,6 +513,21 @@ impl<'h> ListRead<'h> {
     /// The external part, empty when it cannot be told.
     fn part(&self) -> &'h [Value] {
         self.external.unwrap_or_default()
+    }
+
+    /// What stands before the reader's own appends, without the initial elements if it begins with these; empty when it cannot
+    /// be told. A list that lacks initial elements still ends with somebody's append.
+    fn ending(&self) -> &'h [Value] {
+        match self.external {
+            Ok(external) => external,
+            Err(Anomaly::LostAppend) => self.shown,
+            Err(_) => &[],
+        }
+    }
+
+    /// Whether two lists are the same but for their readers' own appends.
+    fn ends_like(&self, other: &ListRead<'h>) -> bool {
+        self.ending() == other.ending() && self.external.is_ok() == other.external.is_ok()
     }
 
     /// All that was appended, the reader's own appends included; empty when it cannot be told.

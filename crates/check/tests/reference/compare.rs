@@ -239,6 +239,14 @@ fn histories_once_judged_wrongly() {
         "init(z)=[1]  T1: a(z,3) w(y,3)  T2: r(y,3) r(z,[1])  T3: w(y,3) a(z,1)",
         "init(y)=[2 3]  T1: r(y,[2 3 3 3]) ; T3: r(y,[2 3])  T2: a(y,3)  T4: a(y,3)",
         "init(x)=[1 1 3]  T1: a(x,1)  T2: r(x,[1 1 3 1]) a(z,1)  T3: r(z,[1]) r(x,[1 1 3])",
+        // A list that lacks initial elements counts to cut isolation by the append that it ends with.
+        "init(z)=[72]  T1: a(z,1)  T2: r(z,[72]) r(z,[1])",
+        "init(z)=[3]  T1: a(z,4)  T2: r(z,[]) r(z,[3 4])",
+        "init(z)=[3]  T1: a(z,4)  T2: r(z,[]) r(z,[3])",
+        "init(z)=[3 3 1]  T1: r(z,[3 3 1]) r(z,[3])  T2: a(z,3)",
+        "init(z)=[3 3]  T1: a(z,2)  T2: r(z,[3 2 3 2 2]) r(z,[3 3 2 2])  T3: a(z,2)",
+        "init(z)=[2 3]  T1: r(z,[3 2 3]) r(z,[2 3])  T2?: a(z,3)",
+        "init(z)=[2 3 3]  T1?: r(z,[2 3 3]) r(z,[2 3]) a(z,3) ; T3: r(z,[2 3 3 3 3])  T2?: a(z,3)",
         // What saturation excluded is excluded in every case of a proof.
         "T1: w(z,1) ; T3: r(z,0)  T2: w(z,2) w(z,0) ; T5: w(z,0) r(y,0)  T4: w(z,1) w(y,1) w(z,2) ; T6: r(z,0)",
     ] {

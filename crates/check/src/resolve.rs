@@ -181,6 +181,7 @@ impl Resolved {
         wrong.sort_unstable_by_key(|wrong| (wrong.read, wrong.anomaly));
         found.unrepeatable.extend(listed.unrepeatable);
         found.unrepeatable.sort_unstable();
+        found.changed_ranges.extend(listed.changed_ranges);
         found.changed_ranges.sort_unstable();
         found.unsupported.extend(listed.unsupported);
         repeated.uncertain.extend(listed.uncertain);

@@ -328,7 +328,13 @@ pub(super) fn compare(facts: &Facts<'_>, reader: Txn, a: OpView, b: OpView) -> O
         (Candidates::One(_), Candidates::One(_)) => Origins::Differ,
         _ if facts.is_list(a.key) => {
             let [one, other] = [a, b].map(|read| facts.external_part(read, reader));
-            if one == other { Origins::Agree } else { Origins::Open }
+            match [a, b].map(|read| facts.source(read.id)) {
+                _ if one == other => Origins::Agree,
+                // An ambiguous list ends with an append, so it is not the initial state.
+                [Source::From(Node::Initial), Source::Ambiguous]
+                | [Source::Ambiguous, Source::From(Node::Initial)] => Origins::Differ,
+                _ => Origins::Open,
+            }
         }
         _ if a.value == b.value => Origins::Agree,
         _ if final_values => Origins::Differ,

@@ -251,9 +251,12 @@ impl<'h> Facts<'h> {
         pairs.get(&(key, writer)).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether no axiom covers an operation.
+    /// Whether no axiom covers an operation. A register that holds a list is not supported.
     pub(super) fn is_unsupported(&self, op: OpView) -> bool {
-        op.kind == OpKind::RangeRead || self.uses[op.key.index()] == REGISTER | LIST
+        let is_list = || matches!(self.history.datum(op.value), Datum::List(_));
+        op.kind == OpKind::RangeRead
+            || self.uses[op.key.index()] == REGISTER | LIST
+            || op.kind == OpKind::Read && op.value.row().is_some() && is_list()
     }
 
     /// The name of a transaction in a message, as in the one-line notation.

@@ -129,6 +129,8 @@ pub(crate) struct Repeated {
 pub(crate) struct Listed {
     pub(crate) wrong: Vec<WrongRead>,
     pub(crate) unrepeatable: Vec<(Op, Op)>,
+    /// The same, where one of the two reads is in a range.
+    pub(crate) changed_ranges: Vec<(Op, Op)>,
     pub(crate) incompatible: Vec<(Op, Op)>,
     pub(crate) versions: Vec<VersionEdge>,
     /// Lists that hold an element that was appended more than once.
@@ -138,6 +140,16 @@ pub(crate) struct Listed {
     /// Reads that may or may not be of the same transaction as an earlier one of the same key.
     pub(crate) uncertain: Vec<Op>,
     pub(crate) unsupported: Vec<Op>,
+}
+
+/// Pairs of list reads of one key by one transaction that are from two others.
+#[derive(Default)]
+struct Pairs {
+    certain: Vec<(Op, Op)>,
+    /// Pairs that may be from one other.
+    open: Vec<(Op, Op)>,
+    /// The readers and keys that have a certain pair.
+    differ: FxHashSet<(Txn, Key)>,
 }
 
 impl<'h> Lists<'h> {
@@ -433,28 +445,53 @@ impl<'h> Lists<'h> {
     }
 
     /// Reads of one key in one transaction that return the versions of two others: first those that are certain, then, where
-    /// there are none, those that may be.
+    /// there are none, those that may be. Cut isolation is about reads of single keys, so reads in ranges are compared after
+    /// all others.
     fn compare(&self, links: &[Link], present: &[bool], listed: &mut Listed) {
-        let mut done: FxHashSet<(Txn, Key)> = FxHashSet::default();
+        let in_range = |read: &ListRead<'h>| self.history.op(read.op).in_range;
+        let items = || self.reads.iter().filter(|read| !in_range(read));
+        let origin = |read: &ListRead<'h>| self.origin(read, links[read.op.index()], present);
+        let mut pairs = Pairs::default();
+        self.find_pairs(&mut pairs, items, origin);
+        listed.unrepeatable.extend(pairs.certain.drain(..));
+        listed.uncertain.extend(pairs.open.drain(..).map(|(_, second)| second));
+        if self.reads.iter().any(in_range) {
+            // Who wrote a wrong list does not matter to the levels that know ranges.
+            self.find_pairs(&mut pairs, || self.reads.iter(), |read| links[read.op.index()]);
+            listed.changed_ranges.append(&mut pairs.certain);
+        }
+    }
+
+    /// Compares each of some reads with the first of its transaction and key, unless two of them are known to differ.
+    fn find_pairs<'s, I>(
+        &'s self,
+        pairs: &mut Pairs,
+        reads: impl Fn() -> I,
+        origin: impl Fn(&ListRead<'h>) -> Link,
+    ) where
+        I: Iterator<Item = &'s ListRead<'h>>,
+    {
+        let mut open: FxHashSet<(Txn, Key)> = FxHashSet::default();
         for only_known in [true, false] {
             let mut first: FxHashMap<(Txn, Key), (&ListRead<'h>, Link)> = FxHashMap::default();
-            for read in &self.reads {
-                let link = self.origin(read, links[read.op.index()], present);
+            for read in reads() {
+                let (link, place) = (origin(read), (read.txn, read.key));
                 let counts = link != Link::NOTHING && !(only_known && link == Link::AMBIGUOUS);
-                if !counts || done.contains(&(read.txn, read.key)) {
+                if !counts || pairs.differ.contains(&place) || open.contains(&place) {
                     continue;
                 }
-                let &mut (before, seen) = first.entry((read.txn, read.key)).or_insert((read, link));
+                let &mut (before, seen) = first.entry(place).or_insert((read, link));
                 let ambiguous = seen == Link::AMBIGUOUS || link == Link::AMBIGUOUS;
                 let agree = if ambiguous { before.ends_like(read) } else { seen == link };
                 if agree {
                     continue;
                 }
-                done.insert((read.txn, read.key));
                 if !ambiguous || self.one_is_initial(before, read) {
-                    listed.unrepeatable.push((before.op, read.op));
+                    pairs.differ.insert(place);
+                    pairs.certain.push((before.op, read.op));
                 } else {
-                    listed.uncertain.push(read.op);
+                    open.insert(place);
+                    pairs.open.push((before.op, read.op));
                 }
             }
         }

@@ -247,6 +247,14 @@ fn histories_once_judged_wrongly() {
         "init(z)=[3 3]  T1: a(z,2)  T2: r(z,[3 2 3 2 2]) r(z,[3 3 2 2])  T3: a(z,2)",
         "init(z)=[2 3]  T1: r(z,[3 2 3]) r(z,[2 3])  T2?: a(z,3)",
         "init(z)=[2 3 3]  T1?: r(z,[2 3 3]) r(z,[2 3]) a(z,3) ; T3: r(z,[2 3 3 3 3])  T2?: a(z,3)",
+        // Range reads of lists.
+        "T1: r(z,[2]) range(z,z,{})  T2: a(z,2)",
+        "T1: a(z,2)  T2: range(z,z,{z=[2]})  T3: a(z,2)",
+        "T1: a(z,2) a(z,2)  T3: r(z,[]) range(z,z,{z=[2 2]})",
+        "T1: a(z,1)  T2: a(z,2)  T3: range(z,z,{z=[1 2]}) range(z,z,{z=[1]})",
+        // A key that only range reads mention is a list if it holds one.
+        "init=nil  init(z)=[71]  T1: range(y,z,{y=5 z=[71]})  T2: i(y,5)",
+        "init=nil  T1: range(y,z,{z=[9]})  T2: i(y,5)",
         // What saturation excluded is excluded in every case of a proof.
         "T1: w(z,1) ; T3: r(z,0)  T2: w(z,2) w(z,0) ; T5: w(z,0) r(y,0)  T4: w(z,1) w(y,1) w(z,2) ; T6: r(z,0)",
     ] {

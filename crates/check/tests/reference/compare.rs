@@ -255,6 +255,9 @@ fn histories_once_judged_wrongly() {
         // A key that only range reads mention is a list if it holds one.
         "init=nil  init(z)=[71]  T1: range(y,z,{y=5 z=[71]})  T2: i(y,5)",
         "init=nil  T1: range(y,z,{z=[9]})  T2: i(y,5)",
+        // An order for PL-2.99 with a transaction of unknown outcome does not say whom range reads are from either.
+        "init=nil  T1?: a(z,2) rl(z,?) range(z,z,{z=[2]})  T2: range(z,z,{z=[2]}) a(z,2) w(y,1)  T3: r(z,[2]) a(z,2)  T4: rl(z,?) range(y,z,{z=[2]})",
+        "init(x)=nil  init(y)=2  init(z)=[72 73 71]  T1?: range(x,z,{y=2 z=[72 73 71]}) a(z,1)  T2: r(z,[72 73 71]) r(y,2) w(x,2) ; T3: a(z,3) a(z,3) a(z,1) ; T4: w(x,3) i(y,1) r(z,[72 73 71 1])",
         // What saturation excluded is excluded in every case of a proof.
         "T1: w(z,1) ; T3: r(z,0)  T2: w(z,2) w(z,0) ; T5: w(z,0) r(y,0)  T4: w(z,1) w(y,1) w(z,2) ; T6: r(z,0)",
     ] {

@@ -412,9 +412,8 @@ impl<'h> Lists<'h> {
     /// The first element of a list that cannot be where it is.
     fn first_wrong(&self, read: &ListRead<'h>) -> Option<WrongRead> {
         let history = self.history;
-        let Datum::List(list) = history.datum(history.op(read.op).value) else { return None };
         let mut times: FxHashMap<Value, u32> = FxHashMap::default();
-        for &element in &list[self.initial(read.key).len()..] {
+        for &element in read.whole() {
             *times.entry(element).or_default() += 1;
         }
         let mut passed: FxHashSet<Value> = FxHashSet::default();

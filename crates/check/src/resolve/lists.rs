@@ -146,8 +146,8 @@ pub(crate) struct Listed {
 #[derive(Default)]
 struct Pairs {
     certain: Vec<(Op, Op)>,
-    /// Pairs that may be from one other.
-    open: Vec<(Op, Op)>,
+    /// Reads that may or may not be from the same as an earlier one.
+    open: Vec<Op>,
     /// The readers and keys that have a certain pair.
     differ: FxHashSet<(Txn, Key)>,
 }
@@ -452,8 +452,8 @@ impl<'h> Lists<'h> {
         let origin = |read: &ListRead<'h>| self.origin(read, links[read.op.index()], present);
         let mut pairs = Pairs::default();
         self.find_pairs(&mut pairs, items, origin);
-        listed.unrepeatable.extend(pairs.certain.drain(..));
-        listed.uncertain.extend(pairs.open.drain(..).map(|(_, second)| second));
+        listed.unrepeatable.append(&mut pairs.certain);
+        listed.uncertain.append(&mut pairs.open);
         if self.reads.iter().any(in_range) {
             // Who wrote a wrong list does not matter to the levels that know ranges.
             self.find_pairs(&mut pairs, || self.reads.iter(), |read| links[read.op.index()]);
@@ -490,7 +490,7 @@ impl<'h> Lists<'h> {
                     pairs.certain.push((before.op, read.op));
                 } else {
                     open.insert(place);
-                    pairs.open.push((before.op, read.op));
+                    pairs.open.push(read.op);
                 }
             }
         }

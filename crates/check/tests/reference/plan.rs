@@ -198,10 +198,7 @@ fn check_expanded(initials: &Initials, plan: &[Plan], expanded: &History) {
             Step::Range(low, high, found) => {
                 *low == key || (*low..=*high).contains(&key) && found[key - low] != Found::Absent
             }
-            Step::Read(k, _) | Step::ReadNil(k) | Step::Write(k, _) | Step::Insert(k, _) => *k == key,
-            Step::Delete(k) | Step::Append(k, _) | Step::ReadList(k, _) | Step::ReadListUnlearned(k) => {
-                *k == key
-            }
+            other => key_used(other) == Some(key),
         }) || initials.get(key).is_some_and(|initial| *initial != Initial::Register(Some(0)))
     };
     let is_written = |key: usize| steps().any(|step| key_written(step) == Some(key));
@@ -209,9 +206,7 @@ fn check_expanded(initials: &Initials, plan: &[Plan], expanded: &History) {
     let is_list = |key: usize| {
         let mut uses = steps().filter_map(|step| match step {
             Step::Append(k, _) | Step::ReadList(k, _) | Step::ReadListUnlearned(k) => Some((*k, true)),
-            Step::Read(k, _) | Step::ReadNil(k) | Step::Write(k, _) | Step::Insert(k, _) => Some((*k, false)),
-            Step::Delete(k) => Some((*k, false)),
-            Step::Range(..) => None,
+            other => key_used(other).map(|k| (k, false)),
         });
         let found = |step: &Step| match step {
             Step::Range(low, high, found) => {
@@ -250,6 +245,16 @@ fn check_expanded(initials: &Initials, plan: &[Plan], expanded: &History) {
     expected.sort();
     found.sort();
     assert_eq!(found, expected, "{}", isoscope_history::notation::print(expanded));
+}
+
+/// The key of a step that is not a range read.
+fn key_used(step: &Step) -> Option<usize> {
+    match step {
+        Step::Read(key, _) | Step::ReadNil(key) | Step::ReadList(key, _) | Step::ReadListUnlearned(key) => {
+            Some(*key)
+        }
+        other => key_written(other),
+    }
 }
 
 /// The key that a step writes, if any.

@@ -25,7 +25,7 @@
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
-use isoscope_history::{Datum, History, Key, Op, OpKind, Session, Txn, Value};
+use isoscope_history::{History, Key, Op, OpKind, Session, Txn, Value};
 use isoscope_levels::Anomaly;
 use isoscope_order::{Components, Graph};
 use rayon::prelude::*;
@@ -34,7 +34,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::axiom::{Axiom, Causality, Forced, Ranking, Search, all_reads};
 use crate::certificate::{Against, Edge, Evidence, Finding, Instance, Limit, Node, Seen, Through, Why};
 use crate::cycles;
-use crate::resolve::{Link, Resolved};
+use crate::resolve::{Link, Resolved, appended_of};
 use crate::schedule::schedule;
 use crate::stale::Stale;
 use crate::trace::{Relations, Tracer, Trail};
@@ -355,7 +355,10 @@ impl Work<'_> {
     /// before the last one, and the list itself says what the edge does.
     fn list_shows(&self, forced: Forced) -> bool {
         let read = self.history.op(forced.read);
-        let Datum::List(list) = self.history.datum(read.value) else { return false };
+        if read.kind != OpKind::ReadList {
+            return false;
+        }
+        let list = appended_of(self.history, read);
         let repeats = |element: &Value| self.resolved.repeated_elements.contains(&(read.key, *element));
         let mut appends = self.history.ops_of(forced.seen).filter(|op| op.kind == OpKind::Append);
         appends.any(|op| op.key == read.key && list.contains(&op.value)) && !list.iter().any(repeats)

@@ -19,7 +19,7 @@ use isoscope_history::{History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::certificate::{Limit, Node};
-use crate::resolve::Resolved;
+use crate::resolve::{Resolved, after_initial};
 use crate::watch::{Turnstile, Watch, go_on};
 
 /// What is known of cut isolation.
@@ -226,8 +226,7 @@ impl Search<'_> {
 
     /// An element of a list that others appended often enough, but too few of them can have taken effect.
     fn lacks(&self, reader: Txn, key: Key, part: &[Value]) -> Option<Value> {
-        let initial = self.history.table().elements(self.history.initial(key));
-        let part = part.strip_prefix(initial).unwrap_or(part);
+        let part = after_initial(self.history, key, part).unwrap_or(part);
         part.iter().copied().find(|&element| {
             let held = part.iter().filter(|&&other| other == element).count();
             let appends = || self.others(reader, key, element, |writers| &writers.at_all);
@@ -266,10 +265,12 @@ impl Search<'_> {
     }
 
     fn list(&self, reader: Txn, op: OpView, part: &[Value]) -> Option<Read> {
-        let initial = self.history.table().elements(self.history.initial(op.key));
-        let list = part.last().map(|&last| (part.len(), last)).filter(|_| part != initial);
+        let is_initial = after_initial(self.history, op.key, part).is_some_and(<[Value]>::is_empty);
+        let list = part.last().map(|&last| (part.len(), last)).filter(|_| !is_initial);
         let origins: Vec<Node> = match list {
-            None => vec![Node::Initial],
+            None if is_initial => vec![Node::Initial],
+            // It lacks the initial elements, and ends with no append.
+            None => Vec::new(),
             Some((_, last)) => self.others(reader, op.key, last, |writers| &writers.at_all).collect(),
         };
         (!origins.is_empty()).then_some(Read { op: op.id, origins, explained: true, list })

@@ -33,7 +33,7 @@ use rustc_hash::FxHashSet;
 use crate::certificate::{Limit, Why};
 use crate::watch::{Watch, go_on};
 
-pub(crate) use lists::{Repeated, VersionEdge};
+pub(crate) use lists::{Repeated, VersionEdge, after_initial, appended_of};
 use writes::Writes;
 
 /// What an operation has to do with other transactions.
@@ -181,6 +181,7 @@ impl Resolved {
         wrong.sort_unstable_by_key(|wrong| (wrong.read, wrong.anomaly));
         found.unrepeatable.extend(listed.unrepeatable);
         found.unrepeatable.sort_unstable();
+        found.changed_ranges.extend(listed.changed_ranges);
         found.changed_ranges.sort_unstable();
         found.unsupported.extend(listed.unsupported);
         repeated.uncertain.extend(listed.uncertain);

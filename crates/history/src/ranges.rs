@@ -91,10 +91,7 @@ impl Names {
         if !history.initial_of.is_empty() {
             history.initial_of.resize(history.key_name.len(), history.initial);
         }
-        let mut is_list = vec![false; history.key_count()];
-        for (tag, key) in history.tags.iter().zip(&history.keys) {
-            is_list[key.index()] |= matches!(tag.kind(), OpKind::Append | OpKind::ReadList);
-        }
+        let is_list = lists(history, &of);
         let is_written = |key: Key| history.key_writers[key.index()] < history.key_writers[key.index() + 1];
         let name = |key: Key| history.key_name[key.index()];
         let mut sorted: Vec<Key> =
@@ -120,6 +117,24 @@ impl Names {
         reads.sort_by(|a, b| total_order(table, name(a.0), name(b.0)).then(a.0.cmp(&b.0)));
         reads
     }
+}
+
+/// For each key, whether it is a list. If no operation on the key says so, its values do: the initial one, and those that range
+/// reads returned.
+fn lists(history: &History, of: &FxHashMap<Value, Key>) -> Vec<bool> {
+    let is_list = |value: Value| matches!(history.table.datum(value), Datum::List(_));
+    let mut lists: Vec<bool> = history.keys().map(|key| is_list(history.initial(key))).collect();
+    for (name, value) in history.ranges.iter().flat_map(|row| &row.live) {
+        lists[of[name].index()] |= is_list(*value);
+    }
+    let operations = || history.tags.iter().map(|tag| tag.kind()).zip(&history.keys);
+    for (_, key) in operations().filter(|(kind, _)| *kind != OpKind::RangeRead) {
+        lists[key.index()] = false;
+    }
+    for (kind, key) in operations() {
+        lists[key.index()] |= matches!(kind, OpKind::Append | OpKind::ReadList);
+    }
+    lists
 }
 
 impl Values {
@@ -202,6 +217,19 @@ mod tests {
         assert_eq!(
             expanded("init=nil  T1: i(1,1) range(3,5,{})  T2: range(0,x,{1=1})"),
             "init=nil  T1: i(1,1)  T2: r(1,1)"
+        );
+    }
+
+    #[test]
+    fn a_key_that_only_range_reads_mention_is_a_list_if_it_holds_one() {
+        assert_eq!(
+            expanded("init=nil  init(z)=[7]  T1: i(y,5) range(y,z,{y=5})"),
+            "init=nil  init(z)=[7]  T1: i(y,5) r(y,5) rl(z,nil)"
+        );
+        assert_eq!(expanded("init=nil  T1: range(y,z,{z=[9]})"), "init=nil  T1: r(z,[9])");
+        assert_eq!(
+            expanded("init=nil  T1: i(z,1)  T2: range(y,z,{z=[9]})"),
+            "init=nil  T1: i(z,1)  T2: rr(z,[9])"
         );
     }
 

@@ -52,7 +52,7 @@ fn list_anomalies(facts: &Facts<'_>, read: OpView, reader: Txn) -> Vec<Anomaly> 
     let Some(external) = facts.external_part(read, reader) else {
         return vec![Anomaly::NotMyOwnWrite];
     };
-    let appended = external.strip_prefix(facts.initial_elements(read.key));
+    let appended = facts.after_initial(read.key, external);
     let (is_lost, external) = (appended.is_none(), appended.unwrap_or(external));
     let mut found = Vec::new();
     for &element in external {

@@ -4,7 +4,7 @@
 //! Wrong reads count too: a read that does not return the transaction's own write, and a read of a value that
 //! its writer overwrote and that no final write has. Final writes of two values to one key belong to two
 //! transactions, so even two ambiguous reads can contradict each other. A list read counts by its last
-//! element that the reader did not append.
+//! element that the reader did not append. An empty list that should have initial elements does not count.
 //!
 //! A linear pass decides almost every history. If the answer depends on which transactions took effect, or on
 //! which transaction appended an element, [`Possible`] decides it. A *free* read is a wrong read that counts
@@ -223,10 +223,10 @@ impl<'a, 'h> Possible<'a, 'h> {
         if read.kind == OpKind::ReadList {
             let part = facts.external_part(read, reader)?;
             let nodes = match part.last() {
-                Some(&last) if part != facts.initial_elements(read.key) => {
-                    self.others(reader, read.key, last, false)
-                }
-                _ => vec![Node::Initial],
+                _ if part == facts.initial_elements(read.key) => vec![Node::Initial],
+                Some(&last) => self.others(reader, read.key, last, false),
+                // It lacks the initial elements, and ends with no append.
+                None => Vec::new(),
             };
             return (!nodes.is_empty()).then_some(From { nodes, must: true });
         }
@@ -328,7 +328,13 @@ pub(super) fn compare(facts: &Facts<'_>, reader: Txn, a: OpView, b: OpView) -> O
         (Candidates::One(_), Candidates::One(_)) => Origins::Differ,
         _ if facts.is_list(a.key) => {
             let [one, other] = [a, b].map(|read| facts.external_part(read, reader));
-            if one == other { Origins::Agree } else { Origins::Open }
+            match [a, b].map(|read| facts.source(read.id)) {
+                _ if one == other => Origins::Agree,
+                // An ambiguous list ends with an append, so it is not the initial state.
+                [Source::From(Node::Initial), Source::Ambiguous]
+                | [Source::Ambiguous, Source::From(Node::Initial)] => Origins::Differ,
+                _ => Origins::Open,
+            }
         }
         _ if a.value == b.value => Origins::Agree,
         _ if final_values => Origins::Differ,

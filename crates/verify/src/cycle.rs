@@ -174,7 +174,7 @@ fn check_missing(
     ensure(last == Some(edge.from), || format!("{} ends with another's append", facts.text(read)))?;
     ensure(append.index() < facts.history.op_count(), || format!("{append:?} is no operation"))?;
     let view = facts.history.op(append);
-    let appended = list.strip_prefix(facts.initial_elements(key)).unwrap_or(list);
+    let appended = facts.after_initial(key, list).unwrap_or(list);
     let fits = view.kind == OpKind::Append
         && view.key == key
         && Node::Txn(facts.history.txn_of(append)) == edge.to
@@ -236,7 +236,7 @@ fn follows(given: &Given<'_, '_>, key: Key, version: Txn, writer: Txn) -> bool {
 fn lacks_append(facts: &Facts<'_>, read: OpView, reader: Txn, writer: Txn) -> bool {
     let is_list = read.kind == OpKind::ReadList && facts.is_list(read.key) && read.value != Value::UNKNOWN;
     let Some(part) = facts.external_part(read, reader).filter(|_| is_list) else { return false };
-    let part = part.strip_prefix(facts.initial_elements(read.key)).unwrap_or(part);
+    let part = facts.after_initial(read.key, part).unwrap_or(part);
     let mut appends =
         facts.history.ops_of(writer).filter(|op| op.key == read.key && op.kind == OpKind::Append);
     appends.any(|append| !part.contains(&append.value))

@@ -251,7 +251,7 @@ impl<'h> Facts<'h> {
         pairs.get(&(key, writer)).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether no axiom covers an operation.
+    /// Whether no axiom covers an operation. A register that holds a list is not supported.
     pub(super) fn is_unsupported(&self, op: OpView) -> bool {
         let returned = match (op.kind, self.history.datum(op.value)) {
             (OpKind::Read, datum) => matches!(datum, Datum::List(_)),
@@ -284,6 +284,17 @@ impl<'h> Facts<'h> {
         self.history.table().elements(self.history.initial(key))
     }
 
+    /// A list without the initial elements of its key. `None` if the list does not begin with these.
+    pub(super) fn after_initial<'l>(&self, key: Key, list: &'l [Value]) -> Option<&'l [Value]> {
+        list.strip_prefix(self.initial_elements(key))
+    }
+
+    /// The elements of a list read that transactions appended; the whole list if it lacks initial elements.
+    pub(super) fn appended(&self, read: OpView) -> &'h [Value] {
+        let list = self.history.table().elements(read.value);
+        self.after_initial(read.key, list).unwrap_or(list)
+    }
+
     /// The candidates of a register read.
     pub(super) fn candidates(&self, key: Key, value: Value, reader: Txn) -> Candidates {
         let initial = match value {
@@ -314,7 +325,7 @@ impl<'h> Facts<'h> {
     pub(super) fn shown(&self, read: OpView, reader: Txn) -> &'h [Value] {
         let list = self.history.table().elements(read.value);
         let part = self.external_part(read, reader).unwrap_or(list);
-        part.strip_prefix(self.initial_elements(read.key)).unwrap_or(part)
+        self.after_initial(read.key, part).unwrap_or(part)
     }
 
     fn ops(&self) -> impl Iterator<Item = OpView> + use<'h> {
@@ -418,7 +429,7 @@ impl<'h> Facts<'h> {
                 None => return Source::Wrong,
             }
         }
-        let Some(appended) = list.strip_prefix(self.initial_elements(read.key)) else {
+        let Some(appended) = self.after_initial(read.key, list) else {
             return Source::Wrong;
         };
         let mine = self.history.op_range(reader);
@@ -456,8 +467,7 @@ impl<'h> Facts<'h> {
     /// Whether a list holds an element more often than transactions that did not abort appended it.
     pub(super) fn holds_too_often(&self, read: OpView) -> bool {
         let mut balance: FxHashMap<Value, i64> = FxHashMap::default();
-        let list = self.history.table().elements(read.value);
-        for &element in list.strip_prefix(self.initial_elements(read.key)).unwrap_or(list) {
+        for &element in self.appended(read) {
             *balance.entry(element).or_default() += 1;
         }
         let appended = |(&element, &n): (&Value, &i64)| {

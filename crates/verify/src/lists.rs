@@ -89,8 +89,7 @@ pub(super) fn neighbours(facts: &Facts<'_>) -> FxHashMap<(Key, Txn), Vec<Txn>> {
     let is_list =
         |op: &OpView| op.kind == OpKind::ReadList && op.value != Value::UNKNOWN && facts.is_list(op.key);
     for read in facts.present().flat_map(|txn| history.ops_of(txn)).filter(is_list) {
-        let list = history.table().elements(read.value);
-        let appended = list.strip_prefix(facts.initial_elements(read.key)).unwrap_or(list);
+        let appended = facts.appended(read);
         let held = counted(appended);
         let appends = appended.iter().filter(|element| held[element] == 1);
         let txns = appends.filter_map(|&element| facts.only_append(read.key, element));
@@ -124,7 +123,7 @@ pub(super) fn readable(facts: &Facts<'_>) -> Vec<bool> {
         lists.dedup_by(|a, b| a.1 == b.1);
         let in_turn = lists.windows(2).all(|pair| pair[1].1.starts_with(pair[0].1));
         let can_be = |list: &[Value]| {
-            let appended = list.strip_prefix(facts.initial_elements(key));
+            let appended = facts.after_initial(key, list);
             appended.is_some_and(|appended| holds_none_too_often(facts, key, appended))
         };
         readable[key.index()] = facts.is_list(key) && in_turn && lists.iter().all(|(_, list)| can_be(list));
@@ -163,7 +162,7 @@ pub(super) fn check_writes(facts: &Facts<'_>, order: &Order<'_>) -> Result<(), R
         let blocks = writers.get(&key).map_or(&[][..], Vec::as_slice);
         // The other lists are prefixes of the longest.
         let Some((read, list)) = lists.into_iter().max_by_key(|(_, list)| list.len()) else { continue };
-        let appended = list.strip_prefix(facts.initial_elements(key)).unwrap_or(list);
+        let appended = facts.after_initial(key, list).unwrap_or(list);
         ensure(consists_of_blocks(appended, blocks), || {
             format!("{} is not what the order makes of the list", facts.text(read))
         })?;

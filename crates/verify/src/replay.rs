@@ -121,7 +121,7 @@ impl<'a, 'h> View<'a, 'h> {
             applied = sees as usize;
             for op in self.facts.history.ops_of(reader) {
                 if op.in_range && level == Level::AdyaPl299 {
-                    self.check_ranged(op, reader)?;
+                    self.check_ranged(&lists, op, reader)?;
                     continue;
                 }
                 state.check(op, reader)?;
@@ -137,14 +137,15 @@ impl<'a, 'h> View<'a, 'h> {
 
 impl View<'_, '_> {
     /// A read in a range at PL-2.99, where other writers may come in between: one of its possible writers
-    /// must precede its reader.
-    fn check_ranged(&self, read: OpView, reader: Txn) -> Result<(), Refutation> {
+    /// must precede its reader. A list must be the version that the order makes of it.
+    fn check_ranged(&self, lists: &Lists, read: OpView, reader: Txn) -> Result<(), Refutation> {
         let facts = self.facts;
         let place = self.order.position(Node::Txn(reader));
         let is_before = |node: Node| self.order.holds(node) && self.order.position(node) < place;
         let fine = match facts.source(read.id) {
             Source::Nothing | Source::Own => true,
             Source::Wrong => false,
+            _ if read.kind == OpKind::ReadList => is_before(lists.source(facts, read.id)?),
             Source::From(node) => is_before(node),
             Source::Ambiguous => {
                 let wrote = |&&txn: &&Txn| {

@@ -147,5 +147,5 @@ fn with_element(facts: &Facts<'_>, read: Op, until: &[Value], append: Op) -> His
 pub(super) fn is_open(facts: &Facts<'_>, read: Op) -> bool {
     let view = facts.history.op(read);
     let times = |&element: &Value| facts.appends.get(&(view.key, element)).map_or(0, |entry| entry.times);
-    view.kind == OpKind::ReadList && facts.history.table().elements(view.value).iter().any(|e| times(e) > 1)
+    view.kind == OpKind::ReadList && facts.appended(view).iter().any(|element| times(element) > 1)
 }

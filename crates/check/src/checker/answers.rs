@@ -47,7 +47,9 @@ impl Checker<'_> {
         for other in Level::ALL.into_iter().filter(|&other| other != level) {
             let Some(judgement) = self.answers.get(other) else { continue };
             match &judgement.verdict {
-                Verdict::Holds(witness) if other.implies(level) && !self.hides_sources(other, level) => {
+                Verdict::Holds(witness)
+                    if other.implies(level) && !self.hides_sources(other, witness, level) =>
+                {
                     return Some(judged(level, Verdict::Holds(self.weakened(witness, level))));
                 }
                 Verdict::Violated(findings)
@@ -70,12 +72,15 @@ impl Checker<'_> {
     }
 
     /// Whether the witness of a level does not name the writers of reads that another level asks for: at PL-2.99 other writers
-    /// may come between a range read and its writer.
-    fn hides_sources(&self, holds: Level, level: Level) -> bool {
+    /// may come between a range read and its writer. Writers are asked for where a read is ambiguous, or where a transaction of
+    /// unknown outcome is in the order.
+    fn hides_sources(&self, holds: Level, witness: &Witness, level: Level) -> bool {
+        let is_unknown = |txn: &Txn| !self.resolved.present[txn.index()];
+        let any_unknown = || witness.order.iter().flat_map(|order| order.iter()).any(is_unknown);
         let any_range = || self.history.txns().flat_map(|txn| self.history.ops_of(txn)).any(|op| op.in_range);
         Semantics::of(holds).spares_ranges
             && strong::names_sources(level)
-            && self.resolved.ambiguous.or(self.resolved.open_lists).is_some()
+            && (self.resolved.ambiguous.or(self.resolved.open_lists).is_some() || any_unknown())
             && any_range()
     }
 }

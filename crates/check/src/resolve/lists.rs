@@ -63,6 +63,17 @@ pub(crate) fn unsupported_keys(history: &History) -> Vec<bool> {
     uses.into_iter().map(|uses| uses == 3).collect()
 }
 
+/// What a list holds after the initial elements of its key; none where it does not begin with these.
+pub(crate) fn after_initial<'l>(history: &History, key: Key, list: &'l [Value]) -> Option<&'l [Value]> {
+    list.strip_prefix(history.table().elements(history.initial(key)))
+}
+
+/// What transactions appended of a list that was read; all of it where it lacks initial elements.
+pub(crate) fn appended_of(history: &History, read: OpView) -> &[Value] {
+    let list = history.table().elements(read.value);
+    after_initial(history, read.key, list).unwrap_or(list)
+}
+
 /// An append, and how often transactions that did not abort append the same element to the same key.
 #[derive(Clone, Copy)]
 pub(super) struct Append {
@@ -118,6 +129,8 @@ pub(crate) struct Repeated {
 pub(crate) struct Listed {
     pub(crate) wrong: Vec<WrongRead>,
     pub(crate) unrepeatable: Vec<(Op, Op)>,
+    /// The same, where one of the two reads is in a range.
+    pub(crate) changed_ranges: Vec<(Op, Op)>,
     pub(crate) incompatible: Vec<(Op, Op)>,
     pub(crate) versions: Vec<VersionEdge>,
     /// Lists that hold an element that was appended more than once.
@@ -127,6 +140,16 @@ pub(crate) struct Listed {
     /// Reads that may or may not be of the same transaction as an earlier one of the same key.
     pub(crate) uncertain: Vec<Op>,
     pub(crate) unsupported: Vec<Op>,
+}
+
+/// Pairs of list reads of one key by one transaction that are from two others.
+#[derive(Default)]
+struct Pairs {
+    certain: Vec<(Op, Op)>,
+    /// Reads that may or may not be from the same as an earlier one.
+    open: Vec<Op>,
+    /// The readers and keys that have a certain pair.
+    differ: FxHashSet<(Txn, Key)>,
 }
 
 impl<'h> Lists<'h> {
@@ -186,10 +209,10 @@ impl<'h> Lists<'h> {
         };
         let own = if read.external { Vec::new() } else { self.own_appends(op, txn, read.key) };
         let rest = list.strip_suffix(own.as_slice()).ok_or(Anomaly::NotMyOwnWrite);
-        let initial = self.initial(read.key);
+        let stripped = |list| after_initial(history, read.key, list);
         let shown = rest.unwrap_or(list);
-        let external = rest.and_then(|rest| rest.strip_prefix(initial).ok_or(Anomaly::LostAppend));
-        let (appended, shown) = (list.strip_prefix(initial), shown.strip_prefix(initial).unwrap_or(shown));
+        let external = rest.and_then(|rest| stripped(rest).ok_or(Anomaly::LostAppend));
+        let (appended, shown) = (stripped(list), stripped(shown).unwrap_or(shown));
         self.reads.push(ListRead { op, txn, key: read.key, appended, shown, external });
     }
 
@@ -389,9 +412,8 @@ impl<'h> Lists<'h> {
     /// The first element of a list that cannot be where it is.
     fn first_wrong(&self, read: &ListRead<'h>) -> Option<WrongRead> {
         let history = self.history;
-        let Datum::List(list) = history.datum(history.op(read.op).value) else { return None };
         let mut times: FxHashMap<Value, u32> = FxHashMap::default();
-        for &element in &list[self.initial(read.key).len()..] {
+        for &element in read.whole() {
             *times.entry(element).or_default() += 1;
         }
         let mut passed: FxHashSet<Value> = FxHashSet::default();
@@ -422,28 +444,53 @@ impl<'h> Lists<'h> {
     }
 
     /// Reads of one key in one transaction that return the versions of two others: first those that are certain, then, where
-    /// there are none, those that may be.
+    /// there are none, those that may be. Cut isolation is about reads of single keys, so reads in ranges are compared after
+    /// all others.
     fn compare(&self, links: &[Link], present: &[bool], listed: &mut Listed) {
-        let mut done: FxHashSet<(Txn, Key)> = FxHashSet::default();
+        let in_range = |read: &ListRead<'h>| self.history.op(read.op).in_range;
+        let items = || self.reads.iter().filter(|read| !in_range(read));
+        let origin = |read: &ListRead<'h>| self.origin(read, links[read.op.index()], present);
+        let mut pairs = Pairs::default();
+        self.find_pairs(&mut pairs, items, origin);
+        listed.unrepeatable.append(&mut pairs.certain);
+        listed.uncertain.append(&mut pairs.open);
+        if self.reads.iter().any(in_range) {
+            // Who wrote a wrong list does not matter to the levels that know ranges.
+            self.find_pairs(&mut pairs, || self.reads.iter(), |read| links[read.op.index()]);
+            listed.changed_ranges.append(&mut pairs.certain);
+        }
+    }
+
+    /// Compares each of some reads with the first of its transaction and key, unless two of them are known to differ.
+    fn find_pairs<'s, I>(
+        &'s self,
+        pairs: &mut Pairs,
+        reads: impl Fn() -> I,
+        origin: impl Fn(&ListRead<'h>) -> Link,
+    ) where
+        I: Iterator<Item = &'s ListRead<'h>>,
+    {
+        let mut open: FxHashSet<(Txn, Key)> = FxHashSet::default();
         for only_known in [true, false] {
             let mut first: FxHashMap<(Txn, Key), (&ListRead<'h>, Link)> = FxHashMap::default();
-            for read in &self.reads {
-                let link = self.origin(read, links[read.op.index()], present);
+            for read in reads() {
+                let (link, place) = (origin(read), (read.txn, read.key));
                 let counts = link != Link::NOTHING && !(only_known && link == Link::AMBIGUOUS);
-                if !counts || done.contains(&(read.txn, read.key)) {
+                if !counts || pairs.differ.contains(&place) || open.contains(&place) {
                     continue;
                 }
-                let &mut (before, seen) = first.entry((read.txn, read.key)).or_insert((read, link));
+                let &mut (before, seen) = first.entry(place).or_insert((read, link));
                 let ambiguous = seen == Link::AMBIGUOUS || link == Link::AMBIGUOUS;
-                let agree = if ambiguous { before.part() == read.part() } else { seen == link };
+                let agree = if ambiguous { before.ends_like(read) } else { seen == link };
                 if agree {
                     continue;
                 }
-                done.insert((read.txn, read.key));
                 if !ambiguous || self.one_is_initial(before, read) {
-                    listed.unrepeatable.push((before.op, read.op));
+                    pairs.differ.insert(place);
+                    pairs.certain.push((before.op, read.op));
                 } else {
-                    listed.uncertain.push(read.op);
+                    open.insert(place);
+                    pairs.open.push(read.op);
                 }
             }
         }
@@ -452,7 +499,7 @@ impl<'h> Lists<'h> {
     /// Whether one of two lists is the initial one and the other is not, and not of the reader either. Whichever transaction appended
     /// something is not the initial state, but may be the reader or be one with another.
     fn one_is_initial(&self, one: &ListRead<'h>, other: &ListRead<'h>) -> bool {
-        let (a, b) = (one.part(), other.part());
+        let (a, b) = (one.ending(), other.ending());
         let certain =
             |part: &[Value]| part.last().is_none_or(|&last| self.appends.contains_key(&(one.key, last)));
         (a.is_empty() || b.is_empty()) && certain(a) && certain(b) && !self.appends_any(one)
@@ -463,7 +510,7 @@ impl<'h> Lists<'h> {
         if link != Link::NOTHING {
             return link;
         }
-        let append = read.part().last().and_then(|&last| self.appends.get(&(read.key, last)));
+        let append = read.ending().last().and_then(|&last| self.appends.get(&(read.key, last)));
         if append.is_some_and(|append| append.times > 1) {
             return Link::AMBIGUOUS;
         }
@@ -502,6 +549,21 @@ impl<'h> ListRead<'h> {
     /// The external part, empty when it cannot be determined.
     fn part(&self) -> &'h [Value] {
         self.external.unwrap_or_default()
+    }
+
+    /// What stands before the reader's own appends, without the initial elements if it begins with these; empty when it cannot
+    /// be determined. A list that lacks initial elements still ends with the append of a transaction.
+    fn ending(&self) -> &'h [Value] {
+        match self.external {
+            Ok(external) => external,
+            Err(Anomaly::LostAppend) => self.shown,
+            Err(_) => &[],
+        }
+    }
+
+    /// Whether two lists are the same but for their readers' own appends.
+    fn ends_like(&self, other: &ListRead<'h>) -> bool {
+        self.ending() == other.ending() && self.external.is_ok() == other.external.is_ok()
     }
 
     /// All that was appended, the reader's own appends included; empty when it cannot be determined.

@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::broken;
 use super::sources::{Source, Sources};
 use crate::certificate::{Limit, Node};
-use crate::resolve::{Link, Resolved};
+use crate::resolve::{Link, Resolved, appended_of};
 use crate::watch::{Watch, go_on};
 
 /// The most earlier reads that are compared to find one that returned the same.
@@ -326,9 +326,7 @@ impl<'a> Problem<'a> {
         if read.kind != OpKind::ReadList {
             return false;
         }
-        let initial = history.table().elements(history.initial(read.key));
-        let elements = history.table().elements(read.value);
-        let elements = elements.strip_prefix(initial).unwrap_or(elements);
+        let elements = appended_of(history, read);
         let mut appends =
             history.ops_of(Txn(writer)).filter(|op| op.key == read.key && op.kind == OpKind::Append);
         appends.any(|append| !elements.contains(&append.value))

@@ -237,6 +237,31 @@ fn histories_once_judged_wrongly() {
         "T1?: i(y,1) range(y,y,{y=99})  T3: range(y,y,{y=1}) w(y,1)  T2: w(z,1) w(y,1)  T4: r(y,1) r(z,0)",
         // An order for PL-2.99 does not say whom range reads are from, in a world of open lists either.
         "T4?: a(z,3) i(y,1)  T2: a(z,3)  T3: r(z,[3]) range(y,y,{y=0})",
+        // An initial element is no append, also if a transaction appends the same value.
+        "init(z)=[2]  T1: a(z,2) ; T2: r(z,[2])",
+        "init(z)=[1]  T1: r(y,3) r(z,[1])  T2: w(y,3) a(z,1)",
+        "init(z)=[1]  T1: a(z,3) w(y,3)  T2: r(y,3) r(z,[1])  T3: w(y,3) a(z,1)",
+        "init(y)=[2 3]  T1: r(y,[2 3 3 3]) ; T3: r(y,[2 3])  T2: a(y,3)  T4: a(y,3)",
+        "init(x)=[1 1 3]  T1: a(x,1)  T2: r(x,[1 1 3 1]) a(z,1)  T3: r(z,[1]) r(x,[1 1 3])",
+        // A list that lacks initial elements counts to cut isolation by the append that it ends with.
+        "init(z)=[72]  T1: a(z,1)  T2: r(z,[72]) r(z,[1])",
+        "init(z)=[3]  T1: a(z,4)  T2: r(z,[]) r(z,[3 4])",
+        "init(z)=[3]  T1: a(z,4)  T2: r(z,[]) r(z,[3])",
+        "init(z)=[3 3 1]  T1: r(z,[3 3 1]) r(z,[3])  T2: a(z,3)",
+        "init(z)=[3 3]  T1: a(z,2)  T2: r(z,[3 2 3 2 2]) r(z,[3 3 2 2])  T3: a(z,2)",
+        "init(z)=[2 3]  T1: r(z,[3 2 3]) r(z,[2 3])  T2?: a(z,3)",
+        "init(z)=[2 3 3]  T1?: r(z,[2 3 3]) r(z,[2 3]) a(z,3) ; T3: r(z,[2 3 3 3 3])  T2?: a(z,3)",
+        // Range reads of lists.
+        "T1: r(z,[2]) range(z,z,{})  T2: a(z,2)",
+        "T1: a(z,2)  T2: range(z,z,{z=[2]})  T3: a(z,2)",
+        "T1: a(z,2) a(z,2)  T3: r(z,[]) range(z,z,{z=[2 2]})",
+        "T1: a(z,1)  T2: a(z,2)  T3: range(z,z,{z=[1 2]}) range(z,z,{z=[1]})",
+        // A key that only range reads mention is a list if it holds one.
+        "init=nil  init(z)=[71]  T1: range(y,z,{y=5 z=[71]})  T2: i(y,5)",
+        "init=nil  T1: range(y,z,{z=[9]})  T2: i(y,5)",
+        // An order for PL-2.99 with a transaction of unknown outcome does not say whom range reads are from either.
+        "init=nil  T1?: a(z,2) rl(z,?) range(z,z,{z=[2]})  T2: range(z,z,{z=[2]}) a(z,2) w(y,1)  T3: r(z,[2]) a(z,2)  T4: rl(z,?) range(y,z,{z=[2]})",
+        "init(x)=nil  init(y)=2  init(z)=[72 73 71]  T1?: range(x,z,{y=2 z=[72 73 71]}) a(z,1)  T2: r(z,[72 73 71]) r(y,2) w(x,2) ; T3: a(z,3) a(z,3) a(z,1) ; T4: w(x,3) i(y,1) r(z,[72 73 71 1])",
         // What saturation excluded is excluded in every case of a proof.
         "T1: w(z,1) ; T3: r(z,0)  T2: w(z,2) w(z,0) ; T5: w(z,0) r(y,0)  T4: w(z,1) w(y,1) w(z,2) ; T6: r(z,0)",
     ] {

@@ -4,15 +4,15 @@
 //! ([`View`]). Then a few reads are replaced by anything. Half of the histories also hold one that lies between two neighbouring levels
 //! ([`CORES`]), because few others do. A [`Kind`] says what is drawn; a seed and a kind determine the history.
 //!
-//! Never drawn: more than seven transactions or three keys; a key that is a register and a list; ranges of lists; lists that hold
-//! elements initially; intervals that end before they begin; values other than small numbers and nil.
+//! Never drawn: more than seven transactions or three keys; a key that is a register and a list; intervals that end before they
+//! begin; values other than small numbers and nil.
 
 use isoscope_certificate::{Conditions, UnknownOrder};
 use isoscope_history::{NO_EVENT, NO_TIME, Outcome};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
-use crate::plan::{Initials, Plan, Step, key_written};
+use crate::plan::{Found, Initial, Initials, Plan, Step, key_written};
 
 /// What kind of history is drawn.
 #[derive(Clone, Copy)]
@@ -31,8 +31,7 @@ pub(crate) struct Kind {
     pub(crate) wild: bool,
     /// Some reads are of ranges; keys are often deleted.
     pub(crate) ranges: bool,
-    /// Registers hold nil, 0 or a value that is also written before any transaction.
-    pub(crate) initials: bool,
+    pub(crate) start: Start,
     /// Half of the transactions have an unknown outcome.
     pub(crate) mostly_unknown: bool,
     /// Reads see what aborted transactions wrote.
@@ -40,6 +39,19 @@ pub(crate) struct Kind {
     /// Some transactions have no operations.
     pub(crate) empty: bool,
     pub(crate) conditions: Conditions,
+}
+
+/// What keys hold initially.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// Registers hold 0, lists are empty.
+    Zero,
+    /// Registers hold nil, 0 or a value that is also written; lists are empty.
+    Registers,
+    /// The same, and lists hold elements that no transaction appends.
+    Fresh,
+    /// The same, and lists hold elements that transactions also append.
+    Appended,
 }
 
 pub(crate) const SMALL: Kind = Kind {
@@ -51,7 +63,7 @@ pub(crate) const SMALL: Kind = Kind {
     clock: Clock::Nothing,
     wild: false,
     ranges: false,
-    initials: false,
+    start: Start::Zero,
     mostly_unknown: false,
     dirty: false,
     empty: false,
@@ -77,13 +89,19 @@ pub(crate) const RANGES: Kind = Kind { ranges: true, ..SMALL };
 pub(crate) const REPEATED_RANGES: Kind = Kind { txns: 4, steps: 3, repeated: true, ..RANGES };
 pub(crate) const CLOCKED_RANGES: Kind = Kind { clock: Clock::Events, ..RANGES };
 pub(crate) const TIMED: Kind = Kind { txns: 6, clock: Clock::Times, ..SMALL };
-pub(crate) const INITIALS: Kind = Kind { initials: true, ..REPEATED };
-pub(crate) const INITIAL_UNIQUE: Kind = Kind { initials: true, lists: 1, empty: true, ..SMALL };
-pub(crate) const INITIAL_RANGES: Kind = Kind { initials: true, empty: true, ..RANGES };
-pub(crate) const INITIAL_REPEATED_RANGES: Kind = Kind { initials: true, ..REPEATED_RANGES };
-pub(crate) const RANGES_BESIDE_LISTS: Kind = Kind { lists: 1, initials: true, wild: true, txns: 4, ..RANGES };
-pub(crate) const REPEATED_RANGES_BESIDE_LISTS: Kind =
-    Kind { repeated: true, steps: 3, ..RANGES_BESIDE_LISTS };
+pub(crate) const INITIALS: Kind = Kind { start: Start::Registers, ..REPEATED };
+pub(crate) const INITIAL_UNIQUE: Kind = Kind { start: Start::Fresh, lists: 1, empty: true, ..SMALL };
+pub(crate) const INITIAL_RANGES: Kind = Kind { start: Start::Registers, empty: true, ..RANGES };
+pub(crate) const INITIAL_REPEATED_RANGES: Kind = Kind { start: Start::Registers, ..REPEATED_RANGES };
+pub(crate) const INITIAL_LISTS: Kind = Kind { txns: 4, lists: 3, start: Start::Fresh, ..REPEATED };
+pub(crate) const INITIAL_UNIQUE_LISTS: Kind = Kind { txns: 5, lists: 2, start: Start::Fresh, ..SMALL };
+pub(crate) const APPENDED: Kind = Kind { start: Start::Appended, ..INITIAL_LISTS };
+pub(crate) const APPENDED_MIXED: Kind = Kind { lists: 1, wild: true, ..APPENDED };
+pub(crate) const RANGES_OF_ZERO_LISTS: Kind = Kind { lists: 1, wild: true, txns: 4, ..RANGES };
+pub(crate) const RANGES_OF_LISTS: Kind = Kind { start: Start::Fresh, ..RANGES_OF_ZERO_LISTS };
+pub(crate) const REPEATED_RANGES_OF_LISTS: Kind = Kind { repeated: true, steps: 3, ..RANGES_OF_LISTS };
+pub(crate) const APPENDED_RANGES: Kind = Kind { start: Start::Appended, ..REPEATED_RANGES_OF_LISTS };
+pub(crate) const APPENDED_UNKNOWN: Kind = Kind { mostly_unknown: true, lists: 2, ..APPENDED };
 pub(crate) const DIRTY: Kind = Kind { dirty: true, empty: true, lists: 1, wild: true, ..SMALL };
 pub(crate) const DIRTY_REPEATED: Kind = Kind { dirty: true, empty: true, lists: 1, txns: 4, ..REPEATED };
 pub(crate) const UNKNOWN: Kind = Kind { mostly_unknown: true, lists: 1, txns: 5, ..SMALL };
@@ -166,20 +184,42 @@ pub(crate) fn draw(kind: Kind, dice: &mut Dice) -> Vec<Plan> {
     draw_from(kind, &[], dice)
 }
 
-pub(crate) fn draw_initials(kind: Kind, dice: &mut Dice) -> Vec<Content> {
-    if !kind.initials || dice.once_in(8) {
+pub(crate) fn draw_initials(kind: Kind, dice: &mut Dice) -> Vec<Initial> {
+    if kind.start == Start::Zero || dice.once_in(8) {
         return Vec::new();
     }
     if dice.once_in(3) {
-        return vec![None; KEYS];
+        // A list whose initial value is nil is empty.
+        return vec![Initial::Register(None); KEYS];
     }
-    // Lists start empty: they have no value, and nil means the same.
-    (0..KEYS - kind.lists).map(|_| (!dice.once_in(3)).then_some(dice.below(4) as u32)).collect()
+    let registers = KEYS - kind.lists;
+    let mut initials: Vec<Initial> = (0..registers)
+        .map(|_| Initial::Register((!dice.once_in(3)).then_some(dice.below(4) as u32)))
+        .collect();
+    let first = match kind.start {
+        Start::Zero | Start::Registers => return initials,
+        Start::Fresh => 71,
+        Start::Appended => 1,
+    };
+    let list = |_| Initial::List((0..dice.below(4)).map(|_| first + dice.below(3) as u32).collect());
+    initials.extend((registers..KEYS).map(list));
+    initials
 }
 
 /// What a register holds initially.
 fn initial_content(initials: &Initials, key: usize) -> Content {
-    initials.get(key).copied().unwrap_or(Some(0))
+    match initials.get(key) {
+        Some(Initial::Register(content)) => *content,
+        _ => Some(0),
+    }
+}
+
+/// What a list holds initially.
+fn initial_elements(initials: &Initials, key: usize) -> &[u32] {
+    match initials.get(key) {
+        Some(Initial::List(list)) => list,
+        _ => &[],
+    }
 }
 
 pub(crate) fn draw_from(kind: Kind, initials: &Initials, dice: &mut Dice) -> Vec<Plan> {
@@ -264,7 +304,9 @@ fn draw_core(kind: Kind, initials: &Initials, dice: &mut Dice) -> Vec<Plan> {
             steps.push(match (is_write, is_list) {
                 (true, true) => Step::Append(key, value),
                 (true, false) => Step::Write(key, value),
-                (false, true) => Step::ReadList(key, versions[key][..held].to_vec()),
+                (false, true) => {
+                    Step::ReadList(key, [initial_elements(initials, key), &versions[key][..held]].concat())
+                }
                 (false, false) if value == 0 => read_of(key, initial_content(initials, key)),
                 (false, false) => Step::Read(key, Some(value)),
             });
@@ -333,14 +375,13 @@ fn draw_txn(kind: Kind, sessions: usize, keys: usize, dice: &mut Dice) -> Plan {
             _ => dice.below(9),
         };
         match (act, key >= KEYS - kind.lists) {
+            (0..3, _) if kind.ranges => {
+                let other = KEYS - keys + dice.below(keys);
+                let (low, high) = (key.min(other), key.max(other));
+                Step::Range(low, high, vec![Found::Absent; high - low + 1])
+            }
             (0..5, true) => Step::ReadList(key, Vec::new()),
             (_, true) => Step::Append(key, 0),
-            (0..3, false) if kind.ranges => {
-                // Ranges hold no lists.
-                let other = (KEYS - keys + dice.below(keys)).min(KEYS - kind.lists - 1);
-                let (low, high) = (key.min(other), key.max(other));
-                Step::Range(low, high, vec![None; high - low + 1])
-            }
             (0..5, false) => Step::Read(key, None),
             (5, false) if kind.repeated || kind.ranges => Step::Delete(key),
             (6, false) => Step::Insert(key, 0),
@@ -426,12 +467,13 @@ fn fill_reads(kind: Kind, initials: &Initials, plan: &mut [Plan], is_core: &[boo
                 Step::ReadList(key, _) if unlearned => Step::ReadListUnlearned(key),
                 Step::Range(low, high, _) => {
                     let state = State { kind, initials, given: &given, seen: seen & ((1 << i) - 1), own };
-                    let mut found: Vec<Content> = (low..=high).map(|key| state.register(key)).collect();
+                    let mut found: Vec<Found> = (low..=high).map(|key| state.found(key)).collect();
                     if anything {
                         let key = low + dice.below(found.len());
-                        found[key - low] = match any_read(initials, &given, key, dice) {
-                            Step::Read(_, value) => value,
-                            _ => None,
+                        found[key - low] = if state.is_list(key) {
+                            any_list(state.elements(key), &given, key, dice)
+                        } else {
+                            any_value(initials, &given, key, dice)
                         };
                     }
                     Step::Range(low, high, found)
@@ -498,14 +540,45 @@ impl<'p> State<'p> {
         let writes = |&j: &usize| self.seen & 1 << j != 0 && writes(&self.given[j], key);
         let last = (0..self.given.len()).rfind(writes);
         let before = last.map_or(0, |last| (2 << last) - 1);
-        self.visible(before).filter_map(|step| appended(step, key)).collect()
+        let appended = self.visible(before).filter_map(|step| appended(step, key));
+        initial_elements(self.initials, key).iter().copied().chain(appended).collect()
     }
+
+    fn is_list(&self, key: usize) -> bool {
+        key >= KEYS - self.kind.lists
+    }
+
+    /// What a range read finds. It does not find an empty list.
+    fn found(&self, key: usize) -> Found {
+        if self.is_list(key) {
+            return found_list(self.elements(key));
+        }
+        self.register(key).map_or(Found::Absent, Found::Value)
+    }
+}
+
+fn found_list(list: Vec<u32>) -> Found {
+    if list.is_empty() { Found::Absent } else { Found::List(list) }
 }
 
 fn appended(step: &Step, key: usize) -> Option<u32> {
     match *step {
         Step::Append(k, value) if k == key => Some(value),
         _ => None,
+    }
+}
+
+/// What a range read may find of a list instead of its elements.
+fn any_list(mut list: Vec<u32>, plan: &[Plan], key: usize, dice: &mut Dice) -> Found {
+    spoil(&mut list, plan, key, dice);
+    found_list(list)
+}
+
+/// What a range read may find of a register.
+fn any_value(initials: &Initials, plan: &[Plan], key: usize, dice: &mut Dice) -> Found {
+    match any_read(initials, plan, key, dice) {
+        Step::Read(_, Some(value)) => Found::Value(value),
+        _ => Found::Absent,
     }
 }
 

@@ -4,7 +4,7 @@
 //! the options of a check do to such data ([`as_late`], [`as_trusted`]), without the code that does it to a [`History`].
 
 use isoscope_certificate::{Conditions, UnknownOrder};
-use isoscope_history::{Builder, History, NO_TIME, Outcome};
+use isoscope_history::{Builder, Datum, History, NO_TIME, Outcome, Value};
 
 /// An operation on the key of that number.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,8 +20,16 @@ pub(crate) enum Step {
     ReadList(usize, Vec<u32>),
     /// Reads a list; the result was not learned.
     ReadListUnlearned(usize),
-    /// Reads the registers from one to another, with what it found of each: `None` if it was absent.
-    Range(usize, usize, Vec<Option<u32>>),
+    /// Reads the keys from one to another, with what it found of each.
+    Range(usize, usize, Vec<Found>),
+}
+
+/// What a range read found of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    Absent,
+    Value(u32),
+    List(Vec<u32>),
 }
 
 /// A transaction of the session of that number.
@@ -38,8 +46,16 @@ pub(crate) struct Plan {
     pub(crate) timestamps: Option<(i64, i64)>,
 }
 
-/// What each register holds before any transaction: a value or nil. Registers beyond the end hold 0; lists are empty.
-pub(crate) type Initials = [Option<u32>];
+/// What a key holds before any transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Initial {
+    /// A register's value, or nil.
+    Register(Option<u32>),
+    List(Vec<u32>),
+}
+
+/// What each key holds before any transaction. Registers beyond the end hold 0; lists beyond the end are empty.
+pub(crate) type Initials = [Initial];
 
 const KEYS: [&str; 4] = ["x", "y", "z", "u"];
 
@@ -78,7 +94,7 @@ pub(crate) fn build_unexpanded(initials: &Initials, plan: &[Plan]) -> History {
         for step in steps {
             txn = match step {
                 Step::Read(key, Some(value)) => txn.read(KEYS[*key], *value),
-                Step::Read(key, None) => txn.read(KEYS[*key], isoscope_history::Value::UNKNOWN),
+                Step::Read(key, None) => txn.read(KEYS[*key], Value::UNKNOWN),
                 Step::ReadNil(key) => txn.read(KEYS[*key], None),
                 Step::Write(key, value) => txn.write(KEYS[*key], *value),
                 Step::Insert(key, value) => txn.insert(KEYS[*key], *value),
@@ -87,8 +103,13 @@ pub(crate) fn build_unexpanded(initials: &Initials, plan: &[Plan]) -> History {
                 Step::ReadList(key, list) => txn.read_list(KEYS[*key], list.iter().copied()),
                 Step::ReadListUnlearned(key) => txn.read_list_unlearned(KEYS[*key]),
                 Step::Range(low, high, found) => {
-                    let rows = KEYS[*low..=*high].iter().zip(found);
-                    let live = rows.filter_map(|(&key, &value)| Some((key, value?)));
+                    let lists: Vec<Vec<Value>> = found.iter().map(found_elements).collect();
+                    let rows = KEYS[*low..=*high].iter().zip(found).zip(&lists);
+                    let live = rows.filter_map(|((&key, found), list)| match found {
+                        Found::Absent => None,
+                        Found::Value(value) => Some((key, Datum::Int((*value).into()))),
+                        Found::List(_) => Some((key, Datum::List(list))),
+                    });
                     txn.range(KEYS[*low], KEYS[*high], live)
                 }
             };
@@ -98,16 +119,30 @@ pub(crate) fn build_unexpanded(initials: &Initials, plan: &[Plan]) -> History {
     b.finish()
 }
 
+fn elements(list: &[u32]) -> Vec<Value> {
+    list.iter().map(|&n| Value::small(n.into()).expect("elements are small")).collect()
+}
+
+fn found_elements(found: &Found) -> Vec<Value> {
+    match found {
+        Found::List(list) => elements(list),
+        _ => Vec::new(),
+    }
+}
+
 /// Sets one initial value for all keys if they have the same, which is another part of the data model, and else one a key.
 fn set_initials(b: &mut Builder, initials: &Initials) {
-    if !initials.is_empty() && initials.iter().all(Option::is_none) {
+    let nil = Initial::Register(None);
+    if !initials.is_empty() && initials.iter().all(|initial| *initial == nil) {
         b.initial(None);
         return;
     }
-    for (key, initial) in KEYS.iter().zip(initials).filter(|(_, initial)| **initial != Some(0)) {
+    for (key, initial) in KEYS.iter().zip(initials) {
         match initial {
-            Some(value) => b.initial_of(*key, *value),
-            None => b.initial_of(*key, None),
+            Initial::Register(Some(0)) => continue,
+            Initial::Register(Some(value)) => b.initial_of(*key, *value),
+            Initial::Register(None) => b.initial_of(*key, None),
+            Initial::List(list) => b.initial_of(*key, Datum::List(&elements(list))),
         };
     }
 }
@@ -161,25 +196,46 @@ fn check_expanded(initials: &Initials, plan: &[Plan], expanded: &History) {
     let is_named = |key: usize| {
         steps().any(|step| match step {
             Step::Range(low, high, found) => {
-                *low == key || (*low..=*high).contains(&key) && found[key - low].is_some()
+                *low == key || (*low..=*high).contains(&key) && found[key - low] != Found::Absent
             }
-            Step::Read(k, _) | Step::ReadNil(k) | Step::Write(k, _) | Step::Insert(k, _) => *k == key,
-            Step::Delete(k) | Step::Append(k, _) | Step::ReadList(k, _) | Step::ReadListUnlearned(k) => {
-                *k == key
-            }
-        }) || initials.get(key).is_some_and(|&initial| initial != Some(0))
+            other => key_used(other) == Some(key),
+        }) || initials.get(key).is_some_and(|initial| *initial != Initial::Register(Some(0)))
     };
     let is_written = |key: usize| steps().any(|step| key_written(step) == Some(key));
-    let is_known = |key: usize| is_named(key) && (is_written(key) || initials.get(key) != Some(&None));
+    // A key that no other operation uses is a list if it holds a list.
+    let is_list = |key: usize| {
+        let mut uses = steps().filter_map(|step| match step {
+            Step::Append(k, _) | Step::ReadList(k, _) | Step::ReadListUnlearned(k) => Some((*k, true)),
+            other => key_used(other).map(|k| (k, false)),
+        });
+        let found = |step: &Step| match step {
+            Step::Range(low, high, found) => {
+                (*low..=*high).contains(&key) && matches!(found[key - low], Found::List(_))
+            }
+            _ => false,
+        };
+        let holds_list = || matches!(initials.get(key), Some(Initial::List(_))) || steps().any(found);
+        uses.find(|(k, _)| *k == key).map_or_else(holds_list, |(_, is_list)| is_list)
+    };
+    let is_known = |key: usize| {
+        is_named(key) && (is_written(key) || initials.get(key) != Some(&Initial::Register(None)))
+    };
     let mut expected: Vec<String> = Vec::new();
     for step in steps() {
         if let Step::Range(low, high, found) = step {
-            for key in *low..=*high {
-                let found = found[key - low];
-                if found.is_some() || is_known(key) {
-                    let value = found.map_or("nil".to_owned(), |value| value.to_string());
-                    expected.push(format!("r({},{value})", KEYS[key]));
-                }
+            for (key, found) in (*low..=*high).zip(found) {
+                let value = match found {
+                    Found::Absent if !is_known(key) => continue,
+                    Found::Absent => "nil".to_owned(),
+                    Found::Value(value) => value.to_string(),
+                    Found::List(list) => format!("{list:?}").replace(',', ""),
+                };
+                let read = match (is_list(key), found) {
+                    (true, Found::Absent | Found::Value(_)) => "rl",
+                    (false, Found::List(_)) => "rr",
+                    _ => "r",
+                };
+                expected.push(format!("{read}({},{value})", KEYS[key]));
             }
         }
     }
@@ -189,6 +245,16 @@ fn check_expanded(initials: &Initials, plan: &[Plan], expanded: &History) {
     expected.sort();
     found.sort();
     assert_eq!(found, expected, "{}", isoscope_history::notation::print(expanded));
+}
+
+/// The key of a step that is not a range read.
+fn key_used(step: &Step) -> Option<usize> {
+    match step {
+        Step::Read(key, _) | Step::ReadNil(key) | Step::ReadList(key, _) | Step::ReadListUnlearned(key) => {
+            Some(*key)
+        }
+        other => key_written(other),
+    }
 }
 
 /// The key that a step writes, if any.

@@ -104,8 +104,15 @@ few_and_many! {
     random_initial_unique_values, many_initial_unique_values: INITIAL_UNIQUE, 2_100_000;
     random_ranges_of_initial_values, many_ranges_of_initial_values: INITIAL_RANGES, 2_300_000;
     random_ranges_of_repeated_initial_values, many_ranges_of_repeated_initial_values: INITIAL_REPEATED_RANGES, 2_400_000;
-    random_ranges_beside_lists, many_ranges_beside_lists: RANGES_BESIDE_LISTS, 2_500_000;
-    random_repeated_ranges_beside_lists, many_repeated_ranges_beside_lists: REPEATED_RANGES_BESIDE_LISTS, 2_600_000;
+    random_initial_elements, many_initial_elements: INITIAL_LISTS, 2_200_000;
+    random_initial_elements_of_unique_lists, many_initial_elements_of_unique_lists: INITIAL_UNIQUE_LISTS, 2_250_000;
+    random_ranges_of_lists, many_ranges_of_lists: RANGES_OF_LISTS, 2_500_000;
+    random_ranges_of_lists_of_repeated_elements, many_ranges_of_lists_of_repeated_elements: REPEATED_RANGES_OF_LISTS, 2_600_000;
+    random_ranges_of_empty_lists, many_ranges_of_empty_lists: RANGES_OF_ZERO_LISTS, 2_650_000;
+    random_initial_elements_appended_again, many_initial_elements_appended_again: APPENDED, 3_900_000;
+    random_initial_elements_appended_again_beside_registers, many_initial_elements_appended_again_beside_registers: APPENDED_MIXED, 3_950_000;
+    random_ranges_of_lists_that_begin_with_appended_elements, many_ranges_of_lists_that_begin_with_appended_elements: APPENDED_RANGES, 4_000_000;
+    random_initial_elements_appended_again_and_unknown_outcomes, many_initial_elements_appended_again_and_unknown_outcomes: APPENDED_UNKNOWN, 4_100_000;
     random_reads_of_aborted_transactions, many_reads_of_aborted_transactions: DIRTY, 2_700_000;
     random_reads_of_aborted_repeated_values, many_reads_of_aborted_repeated_values: DIRTY_REPEATED, 2_800_000;
     random_unknown_outcomes, many_unknown_outcomes: UNKNOWN, 2_900_000;

@@ -68,7 +68,8 @@ impl World<'_> {
                 }
                 Some(part) => match part.last() {
                     Some(&last) => (last, true),
-                    None => return bit(0),
+                    // It lacks the initial elements, and ends with no append.
+                    None => return 0,
                 },
                 None => return 0,
             },

@@ -207,10 +207,10 @@ pub fn visible(text: &str) -> String {
 fn shorten(text: &str) -> String {
     let text = visible(text);
     if text.chars().count() <= LONGEST {
-        text
-    } else {
-        text.chars().take(LONGEST - 1).chain(['…']).collect()
+        return text;
     }
+    let end = if text.starts_with('"') { "…\"" } else { "…" };
+    text.chars().take(LONGEST - end.chars().count()).chain(end.chars()).collect()
 }
 
 /// Names in a row: `T1`, `T1 and T2`, `T1, T2 and T3`, `T1, T2, T3 and 9 more`.

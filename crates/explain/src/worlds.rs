@@ -45,10 +45,10 @@ impl Teller<'_> {
         // The caller ends the sentence.
         let story = story.trim_end_matches('.');
         if cases == 1 {
-            return format!("the list reads can be explained in one way, which is an anomaly: {story}");
+            return format!("The list reads can be explained in one way, which is an anomaly: {story}");
         }
         format!(
-            "the list reads can be explained in {cases} ways, and each is an anomaly. In one of them: {story}"
+            "The list reads can be explained in {cases} ways, and each is an anomaly. In one of them: {story}"
         )
     }
 

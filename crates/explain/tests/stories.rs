@@ -309,7 +309,7 @@ fn names_that_repeat_are_qualified_by_session_or_place() {
     builder.session("a").named("t").read("x", "a text that is much too long to be told in a story");
     let history = builder.finish();
     expect![[r#"
-        Transaction 2 of session a read x="a text that is much too long t…, which no transaction wrote.
-        - Transaction 2 of session a read x="a text that is much too long t…."#]]
+        Transaction 2 of session a read x="a text that is much too long …", which no transaction wrote.
+        - Transaction 2 of session a read x="a text that is much too long …"."#]]
     .assert_eq(&tell(&history, Anomaly::ThinAirRead, read(1, None)));
 }

@@ -114,10 +114,10 @@ fn violation(findings: &[Finding], repeats: Option<Level>) -> String {
     element("failure", message, &kinds, &paragraphs.join("\n\n"))
 }
 
-/// `write-skew: at least 16, of which 3 are shown`.
+/// `write-skew: at least 16 (3 shown)`.
 fn counted(finding: &Finding) -> String {
     let shown = count(finding.occurrences.len() as u64);
-    format!("{}: at least {}, of which {shown} are shown", finding.anomaly, count(finding.count))
+    format!("{}: at least {} ({shown} shown)", finding.anomaly, count(finding.count))
 }
 
 /// Each occurrence in words, with its proof.

@@ -796,7 +796,7 @@ fn a_lower_bound_says_so() {
         <testsuites name="isoscope" tests="1" failures="1" errors="0">
           <testsuite name="h" tests="1" failures="1" errors="0" time="0.000">
             <testcase classname="h" name="read-atomic" time="0.000">
-              <failure message="fractured-read: T7 read y=3 from T5, which also wrote x=9, and then read the older x=2 from T1." type="fractured-read">fractured-read: at least 12, of which 1 are shown
+              <failure message="fractured-read: T7 read y=3 from T5, which also wrote x=9, and then read the older x=2 from T1." type="fractured-read">fractured-read: at least 12 (1 shown)
 
         fractured-read: T7 read y=3 from T5, which also wrote x=9, and then read the older x=2 from T1.
         - T5 must come before T1: T7 read x=2 from T1, although it read y=3 from T5, which wrote x=9.

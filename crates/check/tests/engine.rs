@@ -74,6 +74,17 @@ fn what_was_not_learned_may_be_anything() {
     }
 }
 
+/// The verifier confirms it, too.
+#[test]
+fn a_register_that_holds_a_list_is_not_supported() {
+    let history = notation::parse("T1: rr(z,[99])").unwrap();
+    for level in Level::ALL {
+        let judgement = judge(&history, level);
+        let unsupported = matches!(judgement.verdict, Verdict::Unknown(Unknown::Unsupported { .. }));
+        assert!(unsupported, "{level}: {judgement:?}");
+    }
+}
+
 /// What is found, and how it is shown, does not depend on the number of threads.
 #[test]
 fn reports_do_not_depend_on_threads() {

@@ -126,6 +126,10 @@ pub(super) fn decide(problem: &Problem<'_>, level: Level, rules: Rules, watch: &
     }
 }
 
+/// The most events of a history that is saturated before the violations that need no search are looked for: only violated histories
+/// have these.
+const FEW_EVENTS: u32 = 1 << 16;
+
 /// Everything that needs no search.
 fn early<'a>(original: &Problem<'a>, level: Level, rules: Rules, watch: &dyn Watch) -> Early<'a> {
     let stage = |name, figures| watch.stage(level, &Stage { name, figures });
@@ -147,7 +151,7 @@ fn early<'a>(original: &Problem<'a>, level: Level, rules: Rules, watch: &dyn Wat
         return Early::Answered(proved(&prover, Violation::one(prover.orphan(read))));
     }
     // Histories of read-modify-writes leave no choice: one schedule decides them.
-    let (order, good) = match linearise::linearise(original, &events, &known.edges, watch) {
+    let (mut order, good) = match linearise::linearise(original, &events, &known.edges, watch) {
         Ok(run) => run,
         Err(limit) => return Early::Answered(Answer::Stopped(limit)),
     };
@@ -155,9 +159,13 @@ fn early<'a>(original: &Problem<'a>, level: Level, rules: Rules, watch: &dyn Wat
     if good == events.nodes as usize {
         return Early::Answered(Answer::Holds(witness::of_events(original, &events, &order, |_| false)));
     }
-    let direct = Direct::find(original, &events, &known, watch);
-    stage("facts", vec![("violations", direct.scenarios.len() as u64)]);
+    let find_direct = |known: &Known| {
+        let direct = Direct::find(original, &events, known, watch);
+        stage("facts", vec![("violations", direct.scenarios.len() as u64)]);
+        direct
+    };
     if !rules.saturates() {
+        let direct = find_direct(&known);
         // Reachability says little about such a level: it has a cycle of what is certain, or needs a search.
         if order.len() < events.nodes as usize {
             return Early::Answered(with_contradictions(original, &events, &known, direct, watch).0);
@@ -167,6 +175,9 @@ fn early<'a>(original: &Problem<'a>, level: Level, rules: Rules, watch: &dyn Wat
         }
         return Early::Open(Box::new(Search { problem: original.clone(), events, known, order }));
     }
+    // Saturation of a large history may reach a limit. What needs no search is found before it, so that the limit does not hide it.
+    let early_direct = (events.nodes > FEW_EVENTS).then(|| find_direct(&known));
+    let given = known.edges.len();
     let mut problem = original.clone();
     let outcome = saturate::saturate(&mut problem, &events, &mut known, watch);
     stage(
@@ -178,23 +189,33 @@ fn early<'a>(original: &Problem<'a>, level: Level, rules: Rules, watch: &dyn Wat
             ("open", problem.open.len() as u64),
         ],
     );
-    match outcome {
-        Outcome::Contradiction => {
-            let (answer, proofs) = with_contradictions(original, &events, &known, direct, watch);
-            stage("prove", vec![("proofs", proofs as u64)]);
-            return Early::Answered(answer);
-        }
-        _ if !direct.scenarios.is_empty() => return Early::Answered(Answer::Violated(direct.into())),
-        Outcome::Fixpoint => {}
-        Outcome::Stopped(limit) => return Early::Answered(Answer::Stopped(limit)),
+    if let Outcome::Stopped(limit) = outcome {
+        let found = early_direct.filter(|direct| !direct.scenarios.is_empty());
+        return Early::Answered(
+            found.map_or(Answer::Stopped(limit), |direct| Answer::Violated(direct.into())),
+        );
     }
-    let (order, good) = match linearise::linearise(&problem, &events, &known.edges, watch) {
-        Ok(run) => run,
-        Err(limit) => return Early::Answered(Answer::Stopped(limit)),
-    };
-    stage("linearise", vec![("ran", good as u64), ("events", events.nodes.into())]);
-    if good == events.nodes as usize {
-        return Early::Answered(Answer::Holds(witness::of_events(&problem, &events, &order, |_| false)));
+    if matches!(outcome, Outcome::Fixpoint) {
+        match linearise::linearise(&problem, &events, &known.edges, watch) {
+            Ok((after, good)) => {
+                order = after;
+                stage("linearise", vec![("ran", good as u64), ("events", events.nodes.into())]);
+                if good == events.nodes as usize {
+                    let witness = witness::of_events(&problem, &events, &order, |_| false);
+                    return Early::Answered(Answer::Holds(witness));
+                }
+            }
+            Err(limit) => return Early::Answered(Answer::Stopped(limit)),
+        }
+    }
+    let direct = early_direct.unwrap_or_else(|| find_direct(&Known::new(known.edges[..given].to_vec())));
+    if matches!(outcome, Outcome::Contradiction) {
+        let (answer, proofs) = with_contradictions(original, &events, &known, direct, watch);
+        stage("prove", vec![("proofs", proofs as u64)]);
+        return Early::Answered(answer);
+    }
+    if !direct.scenarios.is_empty() {
+        return Early::Answered(Answer::Violated(direct.into()));
     }
     Early::Open(Box::new(Search { problem, events, known, order }))
 }

@@ -109,9 +109,26 @@ pub enum Framework {
     Visibility,
     /// Dependencies `wr`, `ww`, `rw` (Adya; Cerone and Gotsman).
     Dependencies,
+    /// The states between transactions, in a total order `ex` (Crooks et al.).
+    States,
 }
 
 impl Framework {
+    /// The frameworks of the level language.
+    pub const LANGUAGE: [Framework; 4] =
+        [Framework::CommitOrder, Framework::Visibility, Framework::Dependencies, Framework::States];
+
+    /// The name in the level language.
+    pub const fn keyword(self) -> &'static str {
+        match self {
+            Framework::Transaction => "transaction",
+            Framework::CommitOrder => "commit-order",
+            Framework::Visibility => "visibility",
+            Framework::Dependencies => "dependency-graph",
+            Framework::States => "states",
+        }
+    }
+
     /// The name.
     pub const fn name(self) -> &'static str {
         match self {
@@ -119,6 +136,7 @@ impl Framework {
             Framework::CommitOrder => "commit order",
             Framework::Visibility => "visibility",
             Framework::Dependencies => "dependencies",
+            Framework::States => "states",
         }
     }
 
@@ -137,6 +155,10 @@ impl Framework {
             Framework::Dependencies => {
                 "there is a total order ww of the writers of each key; rw leads from a reader of a version \
                  to the writers of later ones"
+            }
+            Framework::States => {
+                "there is a total order ex of the committed transactions; the state after each of them \
+                 holds the last write of every key"
             }
         }
     }

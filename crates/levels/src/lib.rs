@@ -56,6 +56,7 @@ macro_rules! columns {
 mod anomaly;
 mod citation;
 mod example;
+pub mod language;
 mod lattice;
 mod level;
 mod name;

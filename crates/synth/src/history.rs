@@ -1,0 +1,160 @@
+//! Small histories: what each transaction reads from whom, what it writes, and the orders that clients see.
+
+use std::fmt;
+use std::rc::Rc;
+
+use crate::evaluate::View;
+use crate::matrix::{Matrix, pairs};
+
+/// A small history. Transaction 0 is the initial one; it writes every key and is before all others.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SmallHistory {
+    pub(crate) keys: usize,
+    /// By transaction and key.
+    pub(crate) writes: Matrix2,
+    /// By transaction and key: who wrote what it reads.
+    pub(crate) sources: Vec<Vec<Option<usize>>>,
+    pub(crate) so: Matrix<bool>,
+    /// If the levels are about real time.
+    pub(crate) rt: Option<Matrix<bool>>,
+    /// By transaction: the keys it reads, in their order.
+    pub(crate) read_order: Vec<Vec<usize>>,
+}
+
+/// By transaction and key.
+pub(crate) type Matrix2 = Vec<Vec<bool>>;
+
+impl SmallHistory {
+    /// The number of transactions, without the initial one.
+    pub fn txns(&self) -> usize {
+        self.writes.len() - 1
+    }
+
+    /// The number of keys.
+    pub fn keys(&self) -> usize {
+        self.keys
+    }
+
+    /// The number of reads and writes.
+    pub fn ops(&self) -> usize {
+        let count = |txn: usize| {
+            let reads = self.sources[txn].iter().flatten().count();
+            reads + self.writes[txn].iter().filter(|&&writes| writes).count()
+        };
+        (1..self.writes.len()).map(count).sum()
+    }
+
+    /// The sessions as lists of transactions. None if the session order is not a set of chains.
+    pub fn sessions(&self) -> Option<Vec<Vec<usize>>> {
+        let mut sessions: Vec<Vec<usize>> = Vec::new();
+        let mut txns: Vec<usize> = (1..self.writes.len()).collect();
+        let before = |txn: usize| (1..self.writes.len()).filter(|&other| self.so[(other, txn)]).count();
+        txns.sort_by_key(|&txn| (before(txn), txn));
+        for txn in txns {
+            match sessions.iter_mut().find(|session| session.iter().any(|&other| self.so[(other, txn)])) {
+                Some(session) => session.push(txn),
+                None => sessions.push(vec![txn]),
+            }
+        }
+        let ordered = sessions.iter().map(|session| session.len() * (session.len() - 1) / 2).sum::<usize>();
+        let is_chains = ordered == pairs(&self.so).filter(|&(from, _)| from > 0).count()
+            && sessions.iter().all(|session| session.windows(2).all(|pair| self.so[(pair[0], pair[1])]));
+        is_chains.then_some(sessions)
+    }
+
+    /// The number that the one-line notation gives to each transaction: session by session.
+    pub fn numbers(&self) -> Vec<usize> {
+        let order =
+            self.sessions().map_or_else(|| (1..self.writes.len()).collect(), |sessions| sessions.concat());
+        let mut numbers = vec![0; self.writes.len()];
+        for (number, txn) in order.into_iter().enumerate() {
+            numbers[txn] = number + 1;
+        }
+        numbers
+    }
+
+    /// The value that a transaction writes to a key: 0 for the initial one, then 1, 2, .. in the order of the numbers.
+    fn value(&self, numbers: &[usize], key: usize, writer: usize) -> usize {
+        let is_smaller = |other: &usize| self.writes[*other][key] && numbers[*other] < numbers[writer];
+        (0..self.writes.len()).filter(is_smaller).count()
+    }
+
+    /// One transaction in the one-line notation.
+    fn transaction(&self, numbers: &[usize], txn: usize) -> String {
+        let mut ops: Vec<String> = Vec::new();
+        for &key in &self.read_order[txn] {
+            if let Some(writer) = self.sources[txn][key] {
+                ops.push(format!("r({},{})", key_name(key), self.value(numbers, key, writer)));
+            }
+        }
+        for key in (0..self.keys).filter(|&key| self.writes[txn][key]) {
+            ops.push(format!("w({},{})", key_name(key), self.value(numbers, key, txn)));
+        }
+        let times = self.rt.as_ref().map(|rt| interval(rt, txn));
+        let times = times.map(|(begin, end)| format!("@{begin}-{end}")).unwrap_or_default();
+        format!("T{}{times}: {}", numbers[txn], ops.join(" "))
+    }
+
+    pub(crate) fn view(&self) -> View<bool> {
+        let txns = self.writes.len();
+        let wr = |key: usize| Matrix::new(txns, |from, to| self.sources[to][key] == Some(from));
+        let rt = self.rt.clone().unwrap_or_else(|| Matrix::new(txns, |from, to| from == 0 && to > 0));
+        let po = |txn: usize| {
+            let place = |key: usize| self.read_order[txn].iter().position(|&other| other == key);
+            Matrix::new(self.keys.max(1), |first, second| match (place(first), place(second)) {
+                (Some(first), Some(second)) => first < second,
+                _ => false,
+            })
+        };
+        View {
+            txns,
+            keys: self.keys,
+            writes: self.writes.concat(),
+            wr: (0..self.keys).map(|key| Rc::new(wr(key))).collect(),
+            so: Rc::new(self.so.clone()),
+            rt: Rc::new(rt),
+            po: (0..txns).map(|txn| Rc::new(po(txn))).collect(),
+        }
+    }
+}
+
+/// When a transaction begins and ends, such that exactly the pairs of an interval order do not overlap.
+fn interval(rt: &Matrix<bool>, txn: usize) -> (usize, usize) {
+    let txns = 1..rt.size();
+    let before = |txn: usize| -> Vec<bool> { txns.clone().map(|other| rt[(other, txn)]).collect() };
+    // The sets of predecessors are ordered by inclusion; a transaction begins at the place of its set.
+    let mut sets: Vec<Vec<bool>> = txns.clone().map(before).collect();
+    sets.sort_by_key(|set| set.iter().filter(|&&member| member).count());
+    sets.dedup();
+    let begin = |txn: usize| sets.iter().position(|set| *set == before(txn)).unwrap_or_default();
+    // It ends just before the first begin that follows it.
+    let after = txns.clone().filter(|&other| rt[(txn, other)]).map(begin).min();
+    (2 * begin(txn), 2 * after.unwrap_or(sets.len()) - 1)
+}
+
+/// `x`, `y`, `z`, `u`, `v`, `w`, then `k7`, ..
+pub(crate) fn key_name(key: usize) -> String {
+    ["x", "y", "z", "u", "v", "w"].get(key).map_or_else(|| format!("k{}", key + 1), |name| (*name).to_owned())
+}
+
+/// The one-line notation. A session order that is not a set of chains is written behind it.
+impl fmt::Display for SmallHistory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let numbers = self.numbers();
+        let sessions = self.sessions();
+        let printed =
+            sessions.clone().unwrap_or_else(|| (1..self.writes.len()).map(|txn| vec![txn]).collect());
+        for (i, session) in printed.iter().enumerate() {
+            let txns: Vec<String> = session.iter().map(|&txn| self.transaction(&numbers, txn)).collect();
+            write!(f, "{}{}", if i == 0 { "" } else { "  " }, txns.join(" ; "))?;
+        }
+        if sessions.is_none() {
+            let order: Vec<String> = pairs(&self.so)
+                .filter(|&(from, _)| from > 0)
+                .map(|(from, to)| format!("T{} < T{}", numbers[from], numbers[to]))
+                .collect();
+            write!(f, "  (session order {})", order.join(", "))?;
+        }
+        Ok(())
+    }
+}

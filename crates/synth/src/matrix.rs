@@ -1,0 +1,127 @@
+//! Binary relations of transactions as square matrices.
+
+use std::ops::{Index, IndexMut};
+
+use crate::logic::Logic;
+
+/// A square matrix. The row is where a pair leads from.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Matrix<T> {
+    size: usize,
+    cells: Vec<T>,
+}
+
+impl<T> Index<(usize, usize)> for Matrix<T> {
+    type Output = T;
+
+    fn index(&self, (from, to): (usize, usize)) -> &T {
+        &self.cells[from * self.size + to]
+    }
+}
+
+impl<T> IndexMut<(usize, usize)> for Matrix<T> {
+    fn index_mut(&mut self, (from, to): (usize, usize)) -> &mut T {
+        &mut self.cells[from * self.size + to]
+    }
+}
+
+impl<T: Copy + Eq> Matrix<T> {
+    pub(crate) fn new(size: usize, mut cell: impl FnMut(usize, usize) -> T) -> Self {
+        let mut cells = Vec::with_capacity(size * size);
+        for from in 0..size {
+            for to in 0..size {
+                cells.push(cell(from, to));
+            }
+        }
+        Matrix { size, cells }
+    }
+
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+
+    pub(crate) fn cells(&self) -> &[T] {
+        &self.cells
+    }
+
+    pub(crate) fn map<U: Copy + Eq>(&self, mut f: impl FnMut(T) -> U) -> Matrix<U> {
+        Matrix { size: self.size, cells: self.cells.iter().map(|&cell| f(cell)).collect() }
+    }
+}
+
+/// The pairs of a matrix of truth values.
+pub(crate) fn pairs(matrix: &Matrix<bool>) -> impl Iterator<Item = (usize, usize)> + '_ {
+    let size = matrix.size();
+    (0..size * size).map(move |cell| (cell / size, cell % size)).filter(|&pair| matrix[pair])
+}
+
+pub(crate) fn identity<L: Logic>(size: usize) -> Matrix<L::Truth> {
+    Matrix::new(size, |from, to| L::constant(from == to))
+}
+
+pub(crate) fn union<L: Logic>(logic: &mut L, parts: &[&Matrix<L::Truth>]) -> Matrix<L::Truth> {
+    let cell = |from, to| -> Vec<L::Truth> { parts.iter().map(|part| part[(from, to)]).collect() };
+    Matrix::new(parts[0].size(), |from, to| logic.any(&cell(from, to)))
+}
+
+pub(crate) fn intersection<L: Logic>(logic: &mut L, parts: &[&Matrix<L::Truth>]) -> Matrix<L::Truth> {
+    let cell = |from, to| -> Vec<L::Truth> { parts.iter().map(|part| part[(from, to)]).collect() };
+    Matrix::new(parts[0].size(), |from, to| logic.all(&cell(from, to)))
+}
+
+/// The first, then the second.
+pub(crate) fn compose<L: Logic>(
+    logic: &mut L,
+    a: &Matrix<L::Truth>,
+    b: &Matrix<L::Truth>,
+) -> Matrix<L::Truth> {
+    let size = a.size();
+    let mut ways = Vec::with_capacity(size);
+    Matrix::new(size, |from, to| {
+        ways.clear();
+        for middle in 0..size {
+            let (one, other) = (a[(from, middle)], b[(middle, to)]);
+            if one != L::FALSE && other != L::FALSE {
+                ways.push(logic.both(one, other));
+            }
+        }
+        logic.any(&ways)
+    })
+}
+
+/// One or more steps.
+pub(crate) fn closure<L: Logic>(logic: &mut L, matrix: &Matrix<L::Truth>) -> Matrix<L::Truth> {
+    let size = matrix.size();
+    let leads_forward = (0..size).all(|from| (0..=from).all(|to| matrix[(from, to)] == L::FALSE));
+    let mut closed = matrix.clone();
+    if leads_forward {
+        // The last step of a path to a node comes from a smaller one, whose paths are known.
+        for to in 0..size {
+            for from in (0..to).rev() {
+                let mut ways = vec![matrix[(from, to)]];
+                for middle in from + 1..to {
+                    let (first, last) = (closed[(from, middle)], matrix[(middle, to)]);
+                    if first != L::FALSE && last != L::FALSE {
+                        ways.push(logic.both(first, last));
+                    }
+                }
+                closed[(from, to)] = logic.any(&ways);
+            }
+        }
+        return closed;
+    }
+    let mut steps = 1;
+    while steps < size {
+        let twice = compose(logic, &closed, &closed);
+        closed = union(logic, &[&closed, &twice]);
+        steps *= 2;
+    }
+    closed
+}
+
+/// Whether the pairs of one are pairs of the other.
+pub(crate) fn inside<L: Logic>(logic: &mut L, a: &Matrix<L::Truth>, b: &Matrix<L::Truth>) -> L::Truth {
+    let cells: Vec<L::Truth> =
+        a.cells().iter().zip(b.cells()).map(|(&one, &other)| logic.implies(one, other)).collect();
+    logic.all(&cells)
+}

@@ -21,6 +21,7 @@
 //! ```
 
 mod compiled;
+mod convert;
 mod evaluate;
 mod history;
 mod logic;
@@ -29,6 +30,7 @@ mod plan;
 mod search;
 mod space;
 
+pub use convert::{LARGEST, Unsupported};
 pub use history::SmallHistory;
 pub use search::{Answer, Evidence, Figures, Problem, Search, allows};
 pub use space::Scope;

@@ -7,7 +7,7 @@ use crate::evaluate::View;
 use crate::matrix::{Matrix, pairs};
 
 /// A small history. Transaction 0 is the initial one; it writes every key and is before all others.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SmallHistory {
     pub(crate) keys: usize,
     /// By transaction and key.
@@ -93,6 +93,28 @@ impl SmallHistory {
         let times = self.rt.as_ref().map(|rt| interval(rt, txn));
         let times = times.map(|(begin, end)| format!("@{begin}-{end}")).unwrap_or_default();
         format!("T{}{times}: {}", numbers[txn], ops.join(" "))
+    }
+
+    /// The history with other numbers for transactions and keys: `txns[t]` is the new number of t.
+    pub(crate) fn renamed(&self, txns: &[usize], keys: &[usize]) -> SmallHistory {
+        let mut renamed = self.clone();
+        for (txn, &to) in txns.iter().enumerate() {
+            for (key, &key_to) in keys.iter().enumerate() {
+                renamed.writes[to][key_to] = self.writes[txn][key];
+                renamed.sources[to][key_to] = self.sources[txn][key].map(|writer| txns[writer]);
+            }
+            renamed.read_order[to] = self.read_order[txn].iter().map(|&key| keys[key]).collect();
+        }
+        let moved = |matrix: &Matrix<bool>| {
+            let mut moved = matrix.clone();
+            for from in 0..txns.len() {
+                for to in 0..txns.len() {
+                    moved[(txns[from], txns[to])] = matrix[(from, to)];
+                }
+            }
+            moved
+        };
+        SmallHistory { so: moved(&self.so), rt: self.rt.as_ref().map(moved), ..renamed }
     }
 
     pub(crate) fn view(&self) -> View<bool> {

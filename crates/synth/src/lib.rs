@@ -1,6 +1,7 @@
 //! Small histories that some isolation levels allow and others forbid.
 //!
 //! - *Which history does one level allow and another forbid?* [`Search`] looks in one [`Scope`].
+//! - *And which is the smallest, or all of these?* [`smallest()`] looks in one scope after the other.
 //! - *Does a level allow this history, and why?* [`allows`] returns the [`Evidence`].
 //!
 //! Levels are definitions of the level language ([`isoscope_levels::language`]).
@@ -28,9 +29,11 @@ mod logic;
 mod matrix;
 mod plan;
 mod search;
+mod smallest;
 mod space;
 
 pub use convert::{LARGEST, Unsupported};
 pub use history::SmallHistory;
 pub use search::{Answer, Evidence, Figures, Problem, Search, allows};
+pub use smallest::{Smallest, Unwatched, Watch, smallest};
 pub use space::Scope;

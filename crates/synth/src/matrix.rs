@@ -5,7 +5,7 @@ use std::ops::{Index, IndexMut};
 use crate::logic::Logic;
 
 /// A square matrix. The row is where a pair leads from.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Matrix<T> {
     size: usize,
     cells: Vec<T>,

@@ -1,0 +1,142 @@
+//! The smallest histories: fewest transactions, then fewest keys, then fewest operations.
+
+use std::time::Instant;
+
+use crate::history::SmallHistory;
+use crate::search::{Answer, Figures, Problem, Search};
+use crate::space::Scope;
+
+/// The most histories of which all images under renaming are excluded at once.
+const MOST_IMAGES: usize = 5_040;
+
+/// Watches a search over several scopes.
+pub trait Watch {
+    /// Whether to stop.
+    fn stops(&mut self) -> bool {
+        false
+    }
+
+    /// A scope was searched.
+    fn searched(&mut self, _scope: Scope, _figures: Figures) {}
+}
+
+/// Watches nothing.
+pub struct Unwatched;
+
+impl Watch for Unwatched {}
+
+/// The smallest histories of a problem.
+#[derive(Clone, Debug)]
+pub struct Smallest {
+    /// The histories, of which no two are the same up to renaming. Empty if there are none.
+    pub histories: Vec<SmallHistory>,
+    /// Whether the search was stopped. If there are histories, they may then not be the smallest, or not all.
+    pub stopped: bool,
+}
+
+/// Looks for the smallest histories of a problem within a scope: at most `most` of them.
+pub fn smallest(problem: &Problem<'_>, scope: Scope, most: usize, watch: &mut dyn Watch) -> Smallest {
+    for txns in 1..=scope.txns {
+        for keys in 1..=scope.keys {
+            let start = Instant::now();
+            let mut search = Search::new(problem, Scope { txns, keys, ..scope });
+            let found = fewest_operations(&mut search, watch);
+            watch.searched(
+                Scope { txns, keys, ..scope },
+                Figures { time: start.elapsed(), ..search.figures() },
+            );
+            match found {
+                Fewest::Nothing => {}
+                Fewest::Stopped(found) => {
+                    return Smallest { histories: found.into_iter().collect(), stopped: true };
+                }
+                Fewest::Found(history) if most <= 1 => {
+                    return Smallest { histories: vec![history], stopped: false };
+                }
+                Fewest::Found(history) => {
+                    return all_of(problem, Scope { txns, keys, ..scope }, history.ops(), most, watch);
+                }
+            }
+        }
+    }
+    Smallest { histories: Vec::new(), stopped: false }
+}
+
+enum Fewest {
+    Found(SmallHistory),
+    Nothing,
+    /// The search was stopped; the smallest history so far.
+    Stopped(Option<SmallHistory>),
+}
+
+/// The history of a scope with the fewest operations.
+fn fewest_operations(search: &mut Search, watch: &mut dyn Watch) -> Fewest {
+    let mut smallest: Option<SmallHistory> = None;
+    loop {
+        match search.next(&mut || watch.stops()) {
+            Answer::Stopped => return Fewest::Stopped(smallest),
+            Answer::Nothing => return smallest.map_or(Fewest::Nothing, Fewest::Found),
+            Answer::Found(history) => {
+                search.at_most_operations(history.ops() - 1);
+                smallest = Some(history);
+            }
+        }
+    }
+}
+
+/// All histories of a scope with this number of operations, up to renaming.
+fn all_of(problem: &Problem<'_>, scope: Scope, ops: usize, most: usize, watch: &mut dyn Watch) -> Smallest {
+    let mut search = Search::new(problem, scope);
+    search.at_most_operations(ops);
+    let mut histories: Vec<SmallHistory> = Vec::new();
+    let mut stopped = false;
+    while histories.len() < most {
+        match search.next(&mut || watch.stops()) {
+            Answer::Nothing => break,
+            Answer::Stopped => {
+                stopped = true;
+                break;
+            }
+            Answer::Found(history) => {
+                let images = images(&history);
+                images.iter().for_each(|image| search.exclude(image));
+                let first = images.into_iter().min().unwrap_or(history);
+                if !histories.contains(&first) {
+                    histories.push(first);
+                }
+            }
+        }
+    }
+    histories.sort();
+    Smallest { histories, stopped }
+}
+
+/// What a history becomes when its transactions and keys are renamed in all ways; only itself, if these are very many.
+fn images(history: &SmallHistory) -> Vec<SmallHistory> {
+    let count = |n: usize| (1..=n).product::<usize>();
+    if history.txns() > 7 || history.keys() > 7 || count(history.txns()) * count(history.keys()) > MOST_IMAGES
+    {
+        return vec![history.clone()];
+    }
+    let txns: Vec<Vec<usize>> = permutations(history.txns());
+    let keys = permutations(history.keys());
+    let mut images: Vec<SmallHistory> = Vec::new();
+    for txns in &txns {
+        // The initial transaction stays.
+        let txns: Vec<usize> = std::iter::once(0).chain(txns.iter().map(|txn| txn + 1)).collect();
+        images.extend(keys.iter().map(|keys| history.renamed(&txns, keys)));
+    }
+    images.sort();
+    images.dedup();
+    images
+}
+
+/// All orders of the numbers below n.
+fn permutations(n: usize) -> Vec<Vec<usize>> {
+    (0..n).fold(vec![Vec::new()], |shorter, next| {
+        let inserted = |order: &Vec<usize>| -> Vec<Vec<usize>> {
+            (0..=order.len()).map(|place| [&order[..place], &[next], &order[place..]].concat()).collect()
+        };
+        shorter.iter().flat_map(inserted).collect()
+    })
+}

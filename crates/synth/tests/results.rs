@@ -1,0 +1,159 @@
+//! Known results about levels, found by the search.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
+
+use isoscope_check::{Checker, Options, Verdict};
+use isoscope_history::notation;
+use isoscope_levels::Level;
+use isoscope_levels::language::{Definition, Library};
+use isoscope_synth::{Answer, Problem, Scope, Search, Smallest, Unwatched, allows, smallest};
+
+fn find(name: &str) -> &'static Definition {
+    Library::shipped().find(name).unwrap()
+}
+
+fn problem(allow: &[&str], forbid: &[&str]) -> Problem<'static> {
+    Problem {
+        allow: allow.iter().map(|name| find(name)).collect(),
+        forbid: forbid.iter().map(|name| find(name)).collect(),
+        conditions: Vec::new(),
+    }
+}
+
+/// The smallest history with up to this many transactions and two keys. It is checked that the levels allow and forbid it.
+fn example(allow: &[&str], forbid: &[&str], scope: Scope) -> Option<String> {
+    let problem = problem(allow, forbid);
+    let Smallest { histories, stopped } = smallest(&problem, scope, 1, &mut Unwatched);
+    assert!(!stopped);
+    let history = histories.first()?;
+    let is_allowed = |definition: &Definition| allows(definition, history, &mut || false).unwrap().is_some();
+    assert!(problem.allow.iter().all(|definition| is_allowed(definition)), "{history}");
+    assert!(!problem.forbid.iter().any(|definition| is_allowed(definition)), "{history}");
+    Some(history.to_string())
+}
+
+fn is_empty(allow: &[&str], forbid: &[&str], scope: Scope) -> bool {
+    matches!(Search::new(&problem(allow, forbid), scope).next(&mut || false), Answer::Nothing)
+}
+
+/// The names of the anomalies that a level finds in a history.
+fn anomalies(text: &str, level: Level) -> Vec<String> {
+    let history = notation::parse(text).unwrap();
+    match Checker::new(&history, Options::default()).check(level).verdict {
+        Verdict::Violated(findings) => {
+            findings.iter().map(|finding| finding.anomaly.name().to_owned()).collect()
+        }
+        verdict => panic!("{text}: {verdict:?}"),
+    }
+}
+
+#[test]
+fn plume_read_atomic_as_published_allows_too_much() {
+    let isolde = Scope { reads_before_writes: true, ..Scope::new(3, 2) };
+    let published = ["plume-read-atomic-published"];
+    assert_eq!(example(&published, &["ra"], isolde).unwrap(), "T1: r(x,0) w(x,1) ; T2: r(x,0)");
+    // Across frameworks, too: no witness of visibility has the history.
+    assert_eq!(example(&published, &["ra@visibility"], isolde).unwrap(), "T1: r(x,0) w(x,1) ; T2: r(x,0)");
+    assert_eq!(
+        example(&published, &["causal@visibility"], isolde).unwrap(),
+        "T1: r(x,0) w(x,1) ; T2: r(x,0)"
+    );
+    // Without the reads that Isolde asks for, it is shorter.
+    assert_eq!(example(&published, &["ra"], Scope::new(2, 1)).unwrap(), "T1: w(x,1) ; T2: r(x,0)");
+    for txns in 1..=5 {
+        let scope = Scope::new(txns, 3);
+        assert!(is_empty(&["ra"], &published, scope));
+        assert!(is_empty(&["ra"], &["plume-read-atomic"], scope));
+        assert!(is_empty(&["plume-read-atomic"], &["ra"], scope));
+        assert!(is_empty(&["causal"], &["plume-causal"], scope));
+        assert!(is_empty(&["plume-causal"], &["causal"], scope));
+    }
+}
+
+#[test]
+fn read_only_anomaly() {
+    let isolde = Scope { reads_before_writes: true, ..Scope::new(3, 2) };
+    let found = example(&["si", "serializable-updates"], &["ser"], isolde).unwrap();
+    assert_eq!(anomalies(&found, Level::Serializable), ["write-skew"], "{found}");
+    assert!(is_empty(&["si", "serializable-updates"], &["ser"], Scope { txns: 2, ..isolde }));
+}
+
+#[test]
+fn no_lost_update_is_weaker_than_update_atomic() {
+    for txns in 1..=4 {
+        assert!(is_empty(&["update-atomic"], &["no-lost-update"], Scope::new(txns, 2)));
+    }
+    assert!(example(&["no-lost-update"], &["update-atomic"], Scope::new(3, 2)).is_some());
+    assert!(is_empty(&["no-lost-update"], &["update-atomic"], Scope::new(2, 2)));
+}
+
+/// Levels in a chain, in all frameworks that define them.
+#[test]
+fn chains_of_levels_in_all_frameworks() {
+    let chain = ["serializable", "snapshot-isolation", "prefix", "causal", "read-atomic", "read-committed"];
+    let definitions = |name: &str| -> Vec<String> {
+        let named = Library::shipped().definitions().iter().filter(move |one| one.name == name);
+        let named =
+            named.filter(|one| !(one.name == "read-committed" && one.framework.keyword() == "states"));
+        named.map(|one| format!("{}@{}", one.name, one.framework.keyword())).collect()
+    };
+    for pair in chain.windows(2) {
+        for stronger in definitions(pair[0]) {
+            for weaker in definitions(pair[1]) {
+                assert!(is_empty(&[&stronger], &[&weaker], Scope::new(4, 2)), "{stronger} {weaker}");
+                let example = example(&[&weaker], &[&stronger], Scope::new(4, 2));
+                assert!(example.is_some(), "{weaker} {stronger}");
+            }
+        }
+    }
+    for name in chain {
+        for one in definitions(name) {
+            for other in definitions(name) {
+                assert!(is_empty(&[&one], &[&other], Scope::new(4, 2)), "{one} {other}");
+            }
+        }
+    }
+}
+
+#[test]
+fn neighbours_are_told_apart_by_the_anomalies_of_the_textbooks() {
+    let cases = [
+        ("psi", "si", Level::Snapshot, "long-fork"),
+        ("prefix", "si", Level::Snapshot, "lost-update"),
+        ("causal", "psi", Level::ParallelSnapshot, "lost-update"),
+        ("si", "ser", Level::Serializable, "write-skew"),
+    ];
+    for (allow, forbid, level, anomaly) in cases {
+        let found = example(&[allow], &[forbid], Scope::new(4, 2)).unwrap();
+        assert_eq!(anomalies(&found, level), [anomaly], "{found}");
+    }
+}
+
+#[test]
+fn all_smallest_histories_up_to_renaming() {
+    let Smallest { histories, stopped } =
+        smallest(&problem(&["si"], &["ser"]), Scope::new(4, 2), 100, &mut Unwatched);
+    let texts: Vec<String> = histories.iter().map(ToString::to_string).collect();
+    assert!(!stopped);
+    expect_test::expect!["T1: r(x,0) w(y,1)  T2: r(y,0) w(x,1)"].assert_eq(&texts.join("\n"));
+}
+
+#[test]
+fn conditions_on_the_history() {
+    let mut problem = problem(&["causal"], &["psi"]);
+    problem.conditions =
+        vec![Library::condition("forall t: Txn, x: Key. writes(t, x) => t = t & reads(t)").unwrap()];
+    assert!(smallest(&problem, Scope::new(3, 2), 1, &mut Unwatched).histories.is_empty(), "T0 reads nothing");
+    problem.conditions = vec![Library::condition("forall s, t: Txn. so(s, t) => writes(s)").unwrap()];
+    assert!(!smallest(&problem, Scope::new(3, 2), 1, &mut Unwatched).histories.is_empty());
+}
+
+#[test]
+fn a_search_stops() {
+    struct Stop;
+    impl isoscope_synth::Watch for Stop {
+        fn stops(&mut self) -> bool {
+            true
+        }
+    }
+    assert!(smallest(&problem(&["si"], &["ser"]), Scope::new(4, 2), 1, &mut Stop).stopped);
+}

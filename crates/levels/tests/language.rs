@@ -87,7 +87,7 @@ fn errors_point_at_the_text() {
         1:35 `(so-wr)`: unknown relation `so-wr` (the operator `-` has spaces around it)
         1:37 `Transaction`: there is no sort `Transaction` (the sorts are Txn, Key and Value)
         1:12 `commit`: there is no framework `commit` (the frameworks are commit-order, visibility, dependency-graph, states)
-        1:33 `b`: there is no level `b` in commit-order (there are: read-committed, read-atomic, causal, prefix, snapshot-isolation, serializable, serializable-updates, strict-serializable, strict-snapshot-isolation, plume-cut-isolation, plume-read-committed, plume-read-atomic-published, plume-read-atomic, plume-causal)
+        1:33 `b`: there is no level `b` in commit-order (there are: read-committed, read-atomic, causal, prefix, snapshot-isolation, serializable, serializable-updates, strict-serializable, strict-snapshot-isolation, plume-read-committed, plume-read-atomic-published, plume-read-atomic, plume-causal)
         1:44 `}`: expected `)`, found `}`
         1:31 ``: expected a formula or a relation, found the end of the text
         1:7 `causal`: `causal` is already defined in commit-order

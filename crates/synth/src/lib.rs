@@ -2,6 +2,7 @@
 //!
 //! - *Which history does one level allow and another forbid?* [`Search`] looks in one [`Scope`].
 //! - *And which is the smallest, or all of these?* [`smallest()`] looks in one scope after the other.
+//! - *Which of two levels is stronger, and how do many lie to each other?* [`compare()`] and [`Lattice`].
 //! - *Does a level allow this history, and why?* [`allows`] returns the [`Evidence`].
 //!
 //! Levels are definitions of the level language ([`isoscope_levels::language`]).
@@ -21,6 +22,7 @@
 //! # Ok::<(), isoscope_levels::language::NotDefined>(())
 //! ```
 
+mod compare;
 mod compiled;
 mod convert;
 mod evaluate;
@@ -32,6 +34,7 @@ mod search;
 mod smallest;
 mod space;
 
+pub use compare::{Comparison, Lattice, LatticeEdge, Order, compare};
 pub use convert::{LARGEST, Unsupported};
 pub use history::SmallHistory;
 pub use search::{Answer, Evidence, Figures, Problem, Search, allows};

@@ -99,7 +99,9 @@ fn all_of(problem: &Problem<'_>, scope: Scope, ops: usize, most: usize, watch: &
             }
             Answer::Found(history) => {
                 let images = images(&history);
-                images.iter().for_each(|image| search.exclude(image));
+                for image in &images {
+                    search.exclude(image);
+                }
                 let first = images.into_iter().min().unwrap_or(history);
                 if !histories.contains(&first) {
                     histories.push(first);

@@ -5,7 +5,9 @@ use isoscope_check::{Checker, Options, Verdict};
 use isoscope_history::notation;
 use isoscope_levels::Level;
 use isoscope_levels::language::{Definition, Library};
-use isoscope_synth::{Answer, Problem, Scope, Search, Smallest, Unwatched, allows, smallest};
+use isoscope_synth::{
+    Answer, Lattice, Order, Problem, Scope, Search, Smallest, Unwatched, allows, compare, smallest,
+};
 
 fn find(name: &str) -> &'static Definition {
     Library::shipped().find(name).unwrap()
@@ -156,4 +158,74 @@ fn a_search_stops() {
         }
     }
     assert!(smallest(&problem(&["si"], &["ser"]), Scope::new(4, 2), 1, &mut Stop).stopped);
+}
+
+#[test]
+fn levels_are_compared() {
+    let order = |first: &str, second: &str| {
+        compare(find(first), find(second), Scope::new(4, 2), &mut Unwatched).order().unwrap()
+    };
+    assert_eq!(order("ser", "si"), Order::Stronger);
+    assert_eq!(order("ra", "causal"), Order::Weaker);
+    assert_eq!(order("prefix", "psi"), Order::Incomparable);
+    assert_eq!(order("si@states", "si@dependency-graph"), Order::Equivalent);
+    assert_eq!(order("read-committed@states", "adya-pl-2"), Order::Equivalent);
+}
+
+/// All shipped definitions: the nodes, and the steps between them.
+#[test]
+fn the_lattice_of_the_shipped_definitions() {
+    let definitions: Vec<&Definition> = Library::shipped().definitions().iter().collect();
+    let lattice = Lattice::new(&definitions, Scope::new(3, 2), &mut Unwatched);
+    let mut text = String::new();
+    let name = |node: usize| definitions[lattice.nodes[node][0]].name.as_str();
+    for node in &lattice.nodes {
+        let names = node
+            .iter()
+            .map(|&one| format!("{}@{}", definitions[one].name, definitions[one].framework.keyword()));
+        text += &format!("{}\n", names.collect::<Vec<_>>().join(" = "));
+    }
+    for edge in &lattice.edges {
+        let example = edge.example.as_ref().unwrap();
+        text += &format!("{} > {}: {example}\n", name(edge.stronger), name(edge.weaker));
+    }
+    expect_test::expect![[r"
+        strict-serializable@commit-order = strict-serializable@visibility = strict-serializable@dependency-graph = strict-serializable@states
+        serializable@commit-order = serializable@visibility = serializable@dependency-graph = serializable@states
+        strict-snapshot-isolation@commit-order = strict-snapshot-isolation@visibility = strict-snapshot-isolation@dependency-graph = strict-snapshot-isolation@states
+        parallel-snapshot-isolation@visibility = parallel-snapshot-isolation@dependency-graph = snapshot-isolation@commit-order = snapshot-isolation@visibility = snapshot-isolation@dependency-graph = snapshot-isolation@states
+        causal@commit-order = causal@visibility = causal@dependency-graph = prefix@commit-order = prefix@visibility = prefix@dependency-graph = plume-causal@commit-order
+        serializable-updates@visibility
+        update-atomic@visibility
+        no-lost-update@visibility
+        read-atomic@commit-order = read-atomic@visibility = read-atomic@dependency-graph = read-atomic@states = plume-read-atomic@commit-order
+        adya-pl-2.99@dependency-graph = adya-pl-3@dependency-graph
+        plume-read-atomic-published@commit-order
+        consistent-view@dependency-graph = adya-pl-si@dependency-graph
+        read-committed@commit-order = plume-read-committed@commit-order
+        serializable-updates@commit-order
+        adya-pl-2@dependency-graph = read-committed@states
+        adya-pl-1@dependency-graph = plume-cut-isolation@dependency-graph
+        strict-serializable > serializable: T1@2-3: r(x,0)  T2@0-1: w(x,1)
+        strict-serializable > strict-snapshot-isolation: T1@0-1: r(y,0) w(x,1)  T2@0-1: r(x,0) w(y,1)
+        serializable > parallel-snapshot-isolation: T1: r(y,0) w(x,1)  T2: r(x,0) w(y,1)
+        serializable > serializable-updates: T1: w(x,1)  T2: r(x,1) ; T3: r(x,0)
+        serializable > adya-pl-2.99: T1: w(x,1) ; T2: r(x,0)
+        strict-snapshot-isolation > parallel-snapshot-isolation: T1@2-3: r(x,0)  T2@0-1: w(x,1)
+        parallel-snapshot-isolation > causal: T1: r(x,0) w(x,1)  T2: r(x,0) w(x,2)
+        parallel-snapshot-isolation > update-atomic: T1: w(x,1)  T2: r(x,1) ; T3: r(x,0)
+        parallel-snapshot-isolation > consistent-view: T1: w(x,1) ; T2: r(x,0)
+        causal > read-atomic: T1: w(x,1)  T2: r(x,1) ; T3: r(x,0)
+        serializable-updates > update-atomic: T1: r(y,0) w(x,1)  T2: r(x,0) w(y,1)
+        serializable-updates > serializable-updates: T1: w(x,1) ; T2: r(x,0)
+        update-atomic > no-lost-update: T1: w(x,1) w(y,1)  T2: r(y,1) w(x,2) ; T3: r(y,0) w(x,3)
+        no-lost-update > read-atomic: T1: r(x,0) w(x,1)  T2: r(x,0) w(x,2)
+        read-atomic > plume-read-atomic-published: T1: w(x,1) ; T2: r(x,0)
+        adya-pl-2.99 > consistent-view: T1: r(y,0) w(x,1)  T2: r(x,0) w(y,1)
+        plume-read-atomic-published > read-committed: T1: w(x,1) w(y,1)  T2: r(x,0) r(y,1)
+        consistent-view > adya-pl-2: T1: r(x,0) w(x,1)  T2: r(x,0) w(x,2)
+        read-committed > adya-pl-2: T1: r(x,1) ; T2: w(x,1)
+        serializable-updates > adya-pl-2: T1: r(x,1) ; T2: w(x,1)
+        adya-pl-2 > adya-pl-1: T1: r(x,2) w(x,1)  T2: r(x,1) w(x,2)
+    "]].assert_eq(&text);
 }

@@ -1,6 +1,7 @@
 //! The command line. The parser, the help, the man pages and the completions are all generated from these definitions.
 
 mod record;
+mod synth;
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ use isoscope_workload::{Distribution, Duplication, Injection, SpecError, Store};
 pub(crate) use record::{
     DatabaseArgs, HermitageArgs, LoadArgs, RecordArgs, ScriptArgs, TestArgs, WorkloadArg,
 };
+pub(crate) use synth::{CompareArgs, LatticeArgs, LatticeStyle, ScopeArgs, SynthArgs, SynthStyle};
 
 const EXIT_CODES: &str = "Exit codes:
   0    success; for checks: all levels hold
@@ -95,6 +97,12 @@ pub(crate) enum Command {
     Script(ScriptArgs),
     /// Run the Hermitage scenarios at every isolation level of a database
     Hermitage(HermitageArgs),
+    /// Find the smallest history that some levels allow and others forbid
+    Synth(Box<SynthArgs>),
+    /// Compare two definitions of levels: equivalent, stronger, weaker or incomparable
+    Compare(Box<CompareArgs>),
+    /// Compare all definitions of levels, with a history for each step between them
+    Lattice(Box<LatticeArgs>),
     /// List the history formats
     Formats,
     /// List the isolation levels, which of them imply which, and the anomalies

@@ -51,7 +51,10 @@ pub fn smallest(problem: &Problem<'_>, scope: Scope, most: usize, watch: &mut dy
                     return Smallest { histories: found.into_iter().collect(), stopped: true };
                 }
                 Fewest::Found(history) if most <= 1 => {
-                    return Smallest { histories: vec![history], stopped: false };
+                    return Smallest {
+                        histories: images(&history).into_iter().take(1).collect(),
+                        stopped: false,
+                    };
                 }
                 Fewest::Found(history) => {
                     return all_of(problem, Scope { txns, keys, ..scope }, history.ops(), most, watch);
@@ -102,10 +105,8 @@ fn all_of(problem: &Problem<'_>, scope: Scope, ops: usize, most: usize, watch: &
                 for image in &images {
                     search.exclude(image);
                 }
-                let first = images.into_iter().min().unwrap_or(history);
-                if !histories.contains(&first) {
-                    histories.push(first);
-                }
+                // The first one stands for all of them.
+                histories.extend(images.into_iter().take(1));
             }
         }
     }
@@ -113,7 +114,8 @@ fn all_of(problem: &Problem<'_>, scope: Scope, ops: usize, most: usize, watch: &
     Smallest { histories, stopped }
 }
 
-/// What a history becomes when its transactions and keys are renamed in all ways; only itself, if these are very many.
+/// What a history becomes when its transactions and keys are renamed in all ways, in ascending order; only itself, if these are
+/// very many.
 fn images(history: &SmallHistory) -> Vec<SmallHistory> {
     let count = |n: usize| (1..=n).product::<usize>();
     if history.txns() > 7 || history.keys() > 7 || count(history.txns()) * count(history.keys()) > MOST_IMAGES

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use isoscope_levels::language::Library;
 use isoscope_levels::{Anomaly, Called, Citation, Example, Framework, Level, Product, Topic};
 
 use crate::args::ExplainArgs;
@@ -50,6 +51,7 @@ fn level_page(level: Level) -> String {
         page += &setting(axiom.framework);
     }
     page += &row("decided by", &format!("{}: {}", level.engine().name(), level.engine().about()));
+    page += &definitions(level);
     page += &heading("Place");
     page += &list("implies", level.covers());
     page += &list("and so", indirectly_implied(level));
@@ -59,6 +61,18 @@ fn level_page(level: Level) -> String {
     page += &products(level.products());
     page += &sources(level.sources());
     page + &see_also(level.covers().chain(level.covered_by()).map(Level::name))
+}
+
+/// The definitions in the level language.
+fn definitions(level: Level) -> String {
+    let mut out = String::new();
+    for definition in Library::shipped().of(level) {
+        out += &row("", &definition.about);
+        for line in definition.text.lines() {
+            out += &format!("{:INDENT$}  {line}\n", "");
+        }
+    }
+    if out.is_empty() { out } else { format!("{}{out}", heading("Definitions")) }
 }
 
 fn indirectly_implied(level: Level) -> impl Iterator<Item = Level> {

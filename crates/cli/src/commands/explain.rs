@@ -67,9 +67,14 @@ fn level_page(level: Level) -> String {
 fn definitions(level: Level) -> String {
     let mut out = String::new();
     for definition in Library::shipped().of(level) {
-        out += &row("", &definition.about);
+        if !definition.about.is_empty() {
+            out += &wrap(&format!("// {}", definition.about), INDENT, WIDTH);
+        }
         for line in definition.text.lines() {
-            out += &format!("{:INDENT$}  {line}\n", "");
+            let depth = line.len() - line.trim_start().len();
+            // The continuation lines of an axiom are indented, to separate it from the next one.
+            let text = wrap(line.trim_start(), INDENT + depth + 4, WIDTH);
+            out += &format!("{:1$}{2}", "", INDENT + depth, text.trim_start());
         }
     }
     if out.is_empty() { out } else { format!("{}{out}", heading("Definitions")) }

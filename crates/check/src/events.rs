@@ -48,8 +48,10 @@ pub use graph::{Event, EventGraph, PossibleWriters, Reachability};
 use isoscope_history::{History, NO_EVENT, NO_TIME, Outcome, Txn};
 use isoscope_levels::Level;
 
+use crate::certificate::Limit;
 use crate::resolve::Resolved;
 use crate::semantics::{Graph, Method, Semantics, Sight};
+use crate::watch::{Turnstile, Watch};
 
 /// How a level reads the event graph; see the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,28 +167,34 @@ impl Events {
         resolved: &Resolved,
         rules: Rules,
         edges: &mut Vec<(u32, u32)>,
-    ) -> Events {
+        watch: &dyn Watch,
+    ) -> Result<Events, Limit> {
+        let turnstile = Turnstile::new(watch);
         let txns = history.txn_count() as u32;
         let first_tick = if rules.split { 2 * txns } else { txns };
         let chains = if rules.sessions { history.session_count() as u32 + 1 } else { txns };
         let mut events = Events { rules, first_tick, nodes: first_tick, chains };
         if rules.split {
-            edges.extend((0..txns).map(|txn| (rules.begin(txn), rules.commit(txn))));
+            for txn in 0..txns {
+                turnstile.pass()?;
+                edges.push((rules.begin(txn), rules.commit(txn)));
+            }
         }
         if rules.sessions {
             for session in history.sessions() {
                 let mut txns = history.txn_range(session);
                 let mut before = txns.next();
                 for txn in txns {
+                    turnstile.pass()?;
                     edges.extend(before.map(|before| (rules.commit(before), rules.begin(txn))));
                     before = Some(txn);
                 }
             }
         }
         if rules.real_time {
-            events.tick(&rules.clock(history), resolved, history, edges);
+            events.tick(&rules.clock(history), resolved, history, edges, &turnstile)?;
         }
-        events
+        Ok(events)
     }
 
     /// The last tick before a transaction was invoked.
@@ -207,14 +215,18 @@ impl Events {
         resolved: &Resolved,
         history: &History,
         edges: &mut Vec<(u32, u32)>,
-    ) {
+        turnstile: &Turnstile<'_>,
+    ) -> Result<(), Limit> {
         let rules = self.rules;
         let first = self.nodes;
-        let certain = history.txns().filter(|&txn| is_certain(history, resolved, txn));
-        let mut returns: Vec<(i64, u32)> =
-            certain.filter_map(|txn| Some((clocked.end(txn)?, txn.0))).collect();
+        let mut returns: Vec<(i64, u32)> = Vec::new();
+        for txn in history.txns().filter(|&txn| is_certain(history, resolved, txn)) {
+            turnstile.pass()?;
+            returns.extend(clocked.end(txn).map(|end| (end, txn.0)));
+        }
         returns.sort_unstable();
         for (&(_, txn), tick) in returns.iter().zip(first..) {
+            turnstile.pass()?;
             edges.push((rules.commit(txn), tick));
             if tick > first {
                 edges.push((tick - 1, tick));
@@ -223,12 +235,14 @@ impl Events {
         self.nodes += returns.len() as u32;
         // Whether an optional transaction took effect is open, and so is what follows from its invocation.
         for txn in history.txns().filter(|txn| resolved.present[txn.index()]) {
+            turnstile.pass()?;
             let Some(start) = clocked.start(txn) else { continue };
             let before = returns.partition_point(|&(end, _)| end < start) as u32;
             if before > 0 {
                 edges.push((first + before - 1, rules.begin(txn.0)));
             }
         }
+        Ok(())
     }
 
     /// The chain of a node.

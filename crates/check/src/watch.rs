@@ -56,6 +56,12 @@ impl<'w> Turnstile<'w> {
         self.reached.get().is_none()
     }
 
+    /// Counts a step; fails once a limit has been reached.
+    #[inline]
+    pub(crate) fn pass(&self) -> Result<(), Limit> {
+        if self.step() { Ok(()) } else { self.reached().map_or(Ok(()), Err) }
+    }
+
     /// Asks now; the limit that has been reached, then or before.
     pub(crate) fn ask(&self) -> Option<Limit> {
         if self.reached.get().is_none() {
@@ -99,10 +105,11 @@ mod tests {
     use crate::analysis::Analysis;
     use crate::axiom::Axiom;
     use crate::decide::decide;
+    use crate::events::{Events, Rules};
     use crate::options::Options;
     use crate::repair::repair;
     use crate::resolve::Resolved;
-    use crate::strong::{Answer, Attempt, decide_weak, ordered};
+    use crate::strong::{Answer, Attempt, decide_weak, listed, ordered};
     use crate::trace::Relations;
     use crate::{cut, cycles, stale, worlds};
 
@@ -171,10 +178,20 @@ mod tests {
                 assert_eq!(attempt.err(), Some(Limit::Time), "{level}");
             }
         }
+        let listed = listed(&history, &resolved, Level::Snapshot, false, &UsedUp);
+        assert_eq!(listed.err(), Some(Limit::Time));
         let answers = [
             ordered(&history, &resolved, Level::StrongPl2, false, &UsedUp),
             decide_weak(&history, &resolved, Level::Causal, Options::default(), &UsedUp),
         ];
         assert!(answers.iter().all(|answer| matches!(answer, Answer::Stopped(Limit::Time))));
+    }
+
+    #[test]
+    fn the_event_graph_stops() {
+        let (history, resolved) = history();
+        let rules = Rules::of(Level::StrictSerializable, false).unwrap();
+        let events = Events::new(&history, &resolved, rules, &mut Vec::new(), &UsedUp);
+        assert_eq!(events.err(), Some(Limit::Time));
     }
 }

@@ -68,7 +68,9 @@ impl Checker<'_> {
     /// forbid users look for these first, and they need no search.
     pub(super) fn with_listed(&self, level: Level, violated: Verdict, weaker: Level) -> Judgement {
         let trust = self.options.trust_timestamps;
+        // If a limit is reached, the violation of the weaker level is the answer.
         let scenarios = strong::listed(self.history, &self.resolved, level, trust, self.watch);
+        let scenarios = scenarios.unwrap_or_default();
         let listed = self.findings().of_violation(level, Violation::complete(scenarios));
         let Verdict::Violated(findings) = violated else { return judged(level, self.ambiguous()) };
         let mut findings: Vec<Finding> =

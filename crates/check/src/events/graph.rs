@@ -60,7 +60,7 @@ impl<'h> EventGraph<'h> {
         let Some(rules) = Rules::of(level, trust_timestamps) else { return Ok(None) };
         let resolved = Resolved::watched(history, watch)?;
         let mut edges = Vec::new();
-        let events = Events::new(history, &resolved, rules, &mut edges);
+        let events = Events::new(history, &resolved, rules, &mut edges, watch)?;
         given_edges(history, &resolved, level, &events, &mut edges, watch)?;
         Ok(Some(EventGraph { history, resolved, events, edges }))
     }

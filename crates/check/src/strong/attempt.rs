@@ -134,7 +134,10 @@ const FEW_EVENTS: u32 = 1 << 16;
 fn early<'a>(original: &Problem<'a>, level: Level, rules: Rules, watch: &dyn Watch) -> Early<'a> {
     let stage = |name, figures| watch.stage(level, &Stage { name, figures });
     let mut edges = Vec::new();
-    let events = Events::new(original.history, original.resolved, rules, &mut edges);
+    let events = match Events::new(original.history, original.resolved, rules, &mut edges, watch) {
+        Ok(events) => events,
+        Err(limit) => return Early::Answered(Answer::Stopped(limit)),
+    };
     saturate::given(original, &events, &mut edges);
     stage(
         "graph",
@@ -312,25 +315,26 @@ impl Search<'_> {
     }
 }
 
-/// The violations that need no search, where a weaker level is known to be violated: lost updates, and stale reads.
+/// The violations that need no search, where a weaker level is known to be violated: lost updates, and stale reads. An error if
+/// a limit was reached before all were found.
 pub(crate) fn listed(
     history: &History,
     resolved: &Resolved,
     level: Level,
     trust_timestamps: bool,
     watch: &dyn Watch,
-) -> Vec<Scenario> {
-    let Some(rules) = Rules::of(level, trust_timestamps) else { return Vec::new() };
+) -> Result<Vec<Scenario>, Limit> {
+    let Some(rules) = Rules::of(level, trust_timestamps) else { return Ok(Vec::new()) };
     if !rules.conflicts && !rules.real_time {
-        return Vec::new();
+        return Ok(Vec::new());
     }
-    let Ok(problem) = problem_of(history, resolved, level, watch) else { return Vec::new() };
-    let lost = Lost::find(&problem, rules);
+    let problem = problem_of(history, resolved, level, watch)?;
+    let lost = Lost::find(&problem, rules, watch)?;
     if lost.pairs().next().is_none() && !rules.real_time {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let mut edges = Vec::new();
-    let events = Events::new(history, resolved, rules, &mut edges);
+    let events = Events::new(history, resolved, rules, &mut edges, watch)?;
     saturate::given(&problem, &events, &mut edges);
-    Direct::listed(&problem, &events, lost, &Known::new(edges), watch).scenarios
+    Ok(Direct::listed(&problem, &events, lost, &Known::new(edges), watch)?.scenarios)
 }

@@ -17,7 +17,7 @@ use super::refute::Prover;
 use super::saturate::Known;
 use super::shortest::{self, Found};
 use super::stale_reads::{self, StaleRead};
-use crate::certificate::{Proof, Through};
+use crate::certificate::{Limit, Proof, Through};
 use crate::semantics::Sight;
 use crate::watch::Watch;
 
@@ -32,11 +32,29 @@ pub(super) struct Direct {
 }
 
 impl Direct {
-    /// `known` holds the edges of the event graph, from before saturation.
+    /// `known` holds the edges of the event graph, from before saturation. If a limit is reached, some violations or all are
+    /// missing, and the result is not complete.
     pub(super) fn find(problem: &Problem<'_>, events: &Events, known: &Known, watch: &dyn Watch) -> Direct {
-        let facts = Facts::new(problem, events, &known.edges);
+        Direct::found(problem, events, known, watch).unwrap_or_else(|_| Direct::nothing(events))
+    }
+
+    fn found(
+        problem: &Problem<'_>,
+        events: &Events,
+        known: &Known,
+        watch: &dyn Watch,
+    ) -> Result<Direct, Limit> {
+        let facts = Facts::new(problem, events, &known.edges, watch)?;
+        let lost = Lost::find(problem, events.rules, watch)?;
+        let stale = stale_reads::find(&facts, watch)?;
         let found = shortest::find(&facts, watch);
-        Direct::new(&facts, found, Lost::find(problem, events.rules), known, watch)
+        Ok(Direct::new(&facts, lost, stale, found, known, watch))
+    }
+
+    /// No violation, and nothing is known of others.
+    fn nothing(events: &Events) -> Direct {
+        let explained = vec![false; events.first_tick as usize];
+        Direct { scenarios: Vec::new(), lost: Lost::default(), complete: false, explained }
     }
 
     /// Lost updates and stale reads alone.
@@ -46,14 +64,22 @@ impl Direct {
         lost: Lost,
         known: &Known,
         watch: &dyn Watch,
-    ) -> Direct {
-        Direct::new(&Facts::of_versions(problem, events), Found::default(), lost, known, watch)
+    ) -> Result<Direct, Limit> {
+        let facts = Facts::of_versions(problem, events, watch)?;
+        let stale = stale_reads::find(&facts, watch)?;
+        Ok(Direct::new(&facts, lost, stale, Found::default(), known, watch))
     }
 
-    fn new(facts: &Facts<'_>, found: Found, lost: Lost, known: &Known, watch: &dyn Watch) -> Direct {
+    fn new(
+        facts: &Facts<'_>,
+        lost: Lost,
+        stale: Vec<StaleRead>,
+        found: Found,
+        known: &Known,
+        watch: &dyn Watch,
+    ) -> Direct {
         let Facts { problem, events, .. } = *facts;
         let rules = events.rules;
-        let stale = stale_reads::find(facts);
         let txn_of = |read: u32| problem.reads[read as usize].txn;
         let mut sets = Sets::new(events.first_tick as usize);
         let forbidden: FxHashSet<u32> = found.cycles.iter().map(|cycle| cycle.component).collect();
@@ -75,7 +101,7 @@ impl Direct {
         }
 
         // Other levels forbid cycles that are not looked for here.
-        let complete = facts.is_complete() && rules.sight == Sight::Parallel;
+        let complete = !found.stopped && facts.is_complete() && rules.sight == Sight::Parallel;
         let mut direct = Direct { scenarios: Vec::new(), complete, lost, explained: Vec::new() };
         // By component, the simplest of what is listed by name.
         let mut listed: FxHashMap<u32, Rank> = FxHashMap::default();
@@ -151,5 +177,76 @@ impl Sets {
     fn join(&mut self, one: u32, other: u32) {
         let (one, other) = (self.of(one), self.of(other));
         self.0[one.max(other) as usize] = one.min(other);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
+mod tests {
+    use std::fmt::Write;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use isoscope_history::{History, notation};
+    use isoscope_levels::Level;
+
+    use super::*;
+    use crate::events::Rules;
+    use crate::resolve::Resolved;
+    use crate::strong::saturate;
+    use crate::watch::NoLimits;
+
+    /// A budget of questions.
+    struct Budget(AtomicU32);
+
+    impl Watch for Budget {
+        fn limit(&self) -> Option<Limit> {
+            let left = self.0.load(Ordering::Relaxed);
+            self.0.store(left.saturating_sub(1), Ordering::Relaxed);
+            (left == 0).then_some(Limit::Time)
+        }
+    }
+
+    /// More transactions than steps between two questions. Each overwrites what it reads, and the last two read what the one
+    /// before them overwrote.
+    fn history() -> History {
+        let mut text = String::new();
+        for txn in 1..5_000 {
+            write!(text, "T{txn}@{}-{}: r(x,{}) w(x,{txn}) ", 2 * txn, 2 * txn + 1, txn - 1).unwrap();
+        }
+        text.push_str("T5000@10000-10001: r(x,4998) w(x,5000) T5001@10002-10003: r(x,4998) w(x,5001)");
+        notation::parse(&text).unwrap()
+    }
+
+    /// A stage stops when the budget is used up before it begins, and when that happens on its way.
+    fn stops<T>(name: &str, stage: impl Fn(&dyn Watch) -> Result<T, Limit>) {
+        for questions in [0, 1] {
+            let found = stage(&Budget(AtomicU32::new(questions)));
+            assert_eq!(found.err(), Some(Limit::Time), "{name} after {questions}");
+        }
+        assert!(stage(&NoLimits).is_ok(), "{name}");
+    }
+
+    #[test]
+    fn every_linear_pass_stops() {
+        let history = history();
+        let resolved = Resolved::new(&history);
+        let rules = Rules::of(Level::StrictSnapshot, false).unwrap();
+        let problem = Problem::new(&history, &resolved, false, &NoLimits).unwrap();
+        stops("events", |watch| Events::new(&history, &resolved, rules, &mut Vec::new(), watch));
+        let mut edges = Vec::new();
+        let events = Events::new(&history, &resolved, rules, &mut edges, &NoLimits).unwrap();
+        saturate::given(&problem, &events, &mut edges);
+        stops("facts", |watch| Facts::new(&problem, &events, &edges, watch));
+        stops("lost updates", |watch| Lost::find(&problem, rules, watch));
+        let facts = Facts::new(&problem, &events, &edges, &NoLimits).unwrap();
+        stops("stale reads", |watch| stale_reads::find(&facts, watch));
+
+        let known = Known::new(edges);
+        for questions in 0..8 {
+            let found = Direct::find(&problem, &events, &known, &Budget(AtomicU32::new(questions)));
+            assert!(!found.complete && found.scenarios.is_empty(), "{questions}");
+        }
+        let found = Direct::find(&problem, &events, &known, &NoLimits);
+        assert!(found.scenarios.len() > 2, "{}", found.scenarios.len());
     }
 }

@@ -16,7 +16,8 @@ use isoscope_order::Graph;
 use super::events::Events;
 use super::problem::Problem;
 use super::sources::Source;
-use crate::certificate::{Edge, Node, Through, Why};
+use crate::certificate::{Edge, Limit, Node, Through, Why};
+use crate::watch::{Turnstile, Watch};
 
 /// What an arc stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +73,7 @@ pub(super) struct Versions {
 const NOTHING: u32 = u32::MAX;
 
 impl Versions {
-    fn new(problem: &Problem<'_>) -> Versions {
+    fn new(problem: &Problem<'_>, turnstile: &Turnstile<'_>) -> Result<Versions, Limit> {
         let history = problem.history;
         let first_initial = history.writer_count();
         let mut parent = vec![NOTHING; first_initial + history.key_count()];
@@ -80,6 +81,7 @@ impl Versions {
         for key in history.keys() {
             let range = history.writer_range(key);
             for (slot, &Txn(txn)) in range.zip(history.writers(key)) {
+                turnstile.pass()?;
                 writer[slot] = Source::of(txn);
                 if problem.is_present(txn) {
                     parent[slot] = (first_initial + key.index()) as u32;
@@ -87,6 +89,7 @@ impl Versions {
             }
         }
         for (i, read) in problem.reads.iter().enumerate() {
+            turnstile.pass()?;
             if is_known(problem, i as u32)
                 && let Some(own) = slot_of(problem, read.key, Source::of(read.txn))
                 && let Some(source) = slot_of(problem, read.key, read.source)
@@ -95,6 +98,7 @@ impl Versions {
             }
         }
         for version in &problem.resolved.versions {
+            turnstile.pass()?;
             let (Why::Versions { read, .. } | Why::Missing { read, .. }) = version.why else { continue };
             let key = history.key_of(read);
             if let Some(later) = slot_of(problem, key, Source::of(version.to.0))
@@ -106,7 +110,7 @@ impl Versions {
         let follows = |(slot, &parent): (usize, &u32)| (parent != NOTHING).then_some((parent, slot as u32));
         let edges: Vec<(u32, u32)> = parent.iter().enumerate().filter_map(follows).collect();
         let children = Graph::from_edges(parent.len(), &edges);
-        Versions { parent, children, writer }
+        Ok(Versions { parent, children, writer })
     }
 
     /// Whether the order of all versions of all keys is known.
@@ -143,18 +147,29 @@ pub(super) struct Facts<'a> {
 
 impl<'a> Facts<'a> {
     /// `edges` are those of an event graph, of which the ones from and to ticks are used.
-    pub(super) fn new(problem: &'a Problem<'a>, events: &'a Events, edges: &[(u32, u32)]) -> Self {
-        let mut facts = Facts::of_versions(problem, events);
-        facts.add_order(edges);
-        facts.add_reads();
-        facts.add_misses();
-        facts.sort();
-        facts
+    pub(super) fn new(
+        problem: &'a Problem<'a>,
+        events: &'a Events,
+        edges: &[(u32, u32)],
+        watch: &dyn Watch,
+    ) -> Result<Self, Limit> {
+        let mut facts = Facts::of_versions(problem, events, watch)?;
+        let turnstile = Turnstile::new(watch);
+        facts.add_order(edges, &turnstile)?;
+        facts.add_reads(&turnstile)?;
+        facts.add_misses(&turnstile)?;
+        facts.sort(&turnstile)?;
+        Ok(facts)
     }
 
     /// The versions alone, without any arcs.
-    pub(super) fn of_versions(problem: &'a Problem<'a>, events: &'a Events) -> Self {
-        Facts { problem, events, versions: Versions::new(problem), arcs: Vec::new(), nodes: 0 }
+    pub(super) fn of_versions(
+        problem: &'a Problem<'a>,
+        events: &'a Events,
+        watch: &dyn Watch,
+    ) -> Result<Self, Limit> {
+        let versions = Versions::new(problem, &Turnstile::new(watch))?;
+        Ok(Facts { problem, events, versions, arcs: Vec::new(), nodes: 0 })
     }
 
     /// Whether everything that a level asks for is decided by these facts.
@@ -164,7 +179,7 @@ impl<'a> Facts<'a> {
     }
 
     /// Puts the arcs in the order of the nodes they lead from. Those of one node stay as they are.
-    fn sort(&mut self) {
+    fn sort(&mut self, turnstile: &Turnstile<'_>) -> Result<(), Limit> {
         let mut next = vec![0u32; self.nodes as usize + 1];
         for arc in &self.arcs {
             next[arc.from as usize + 1] += 1;
@@ -174,11 +189,13 @@ impl<'a> Facts<'a> {
         }
         let mut sorted = vec![Arc { from: 0, to: 0, by: By::Free }; self.arcs.len()];
         for &arc in &self.arcs {
+            turnstile.pass()?;
             let place = &mut next[arc.from as usize];
             sorted[*place as usize] = arc;
             *place += 1;
         }
         self.arcs = sorted;
+        Ok(())
     }
 
     fn add(&mut self, from: u32, to: u32, by: By) {
@@ -186,7 +203,7 @@ impl<'a> Facts<'a> {
     }
 
     /// Begins to commits, sessions and real time.
-    fn add_order(&mut self, edges: &[(u32, u32)]) {
+    fn add_order(&mut self, edges: &[(u32, u32)], turnstile: &Turnstile<'_>) -> Result<(), Limit> {
         let Events { rules, first_tick, nodes, .. } = *self.events;
         let history = self.problem.history;
         let txns = history.txn_count() as u32;
@@ -196,6 +213,7 @@ impl<'a> Facts<'a> {
         if rules.sessions {
             for session in history.sessions() {
                 for txn in history.txn_range(session) {
+                    turnstile.pass()?;
                     self.add(rules.commit(txn), nodes + txn, By::Session);
                     if history.txn_range(session).contains(&(txn + 1)) {
                         self.add(nodes + txn, rules.begin(txn + 1), By::Free);
@@ -205,16 +223,19 @@ impl<'a> Facts<'a> {
             }
         }
         for &(from, to) in edges.iter().filter(|&&(from, to)| from.max(to) >= first_tick) {
+            turnstile.pass()?;
             let by = if from < first_tick { By::RealTime } else { By::Free };
             self.add(from, to, by);
         }
         self.nodes = nodes + txns;
+        Ok(())
     }
 
     /// Reads, and what lists show of versions.
-    fn add_reads(&mut self) {
+    fn add_reads(&mut self, turnstile: &Turnstile<'_>) -> Result<(), Limit> {
         let rules = self.events.rules;
         for (i, read) in self.problem.reads.iter().enumerate() {
+            turnstile.pass()?;
             if let Some(source) = read.source.txn()
                 && is_known(self.problem, i as u32)
             {
@@ -222,13 +243,15 @@ impl<'a> Facts<'a> {
             }
         }
         for (version, i) in self.problem.resolved.versions.iter().zip(0..) {
+            turnstile.pass()?;
             self.add(rules.commit(version.from.0), rules.overwrite(version.to.0), By::Version(i));
         }
+        Ok(())
     }
 
     /// Anti-dependencies. Each version has a node that leads to it and all below it. One that has siblings has two more: one leads
     /// there and to the siblings before it, and one there and to the siblings after it.
-    fn add_misses(&mut self) {
+    fn add_misses(&mut self, turnstile: &Turnstile<'_>) -> Result<(), Limit> {
         let (problem, rules, first) = (self.problem, self.events.rules, self.nodes);
         let below = |version: u32| first + version;
         self.nodes += self.versions.parent.len() as u32;
@@ -247,6 +270,7 @@ impl<'a> Facts<'a> {
             beside => beside + 1,
         };
         for version in 0..self.versions.parent.len() as u32 {
+            turnstile.pass()?;
             if let Some(writer) = self.versions.writer[version as usize].txn()
                 && self.versions.parent[version as usize] != NOTHING
             {
@@ -266,6 +290,7 @@ impl<'a> Facts<'a> {
             }
         }
         for (i, read) in problem.reads.iter().enumerate().filter(|(i, _)| is_known(problem, *i as u32)) {
+            turnstile.pass()?;
             let Some(version) = slot_of(problem, read.key, read.source) else { continue };
             let children = self.versions.children.successors(version);
             let own = slot_of(problem, read.key, Source::of(read.txn))
@@ -281,6 +306,7 @@ impl<'a> Facts<'a> {
                 self.add(rules.begin(read.txn), entry, By::Missed(i as u32));
             }
         }
+        Ok(())
     }
 
     /// A closed path as a cycle of transactions. It begins with an arc from an event.

@@ -12,10 +12,12 @@ use super::events::Rules;
 use super::problem::Problem;
 use super::refute::{By, Hop, Prover, Tree};
 use super::sources::Source;
-use crate::certificate::{Node, Proof};
+use crate::certificate::{Limit, Node, Proof};
 use crate::semantics::Sight;
+use crate::watch::{Turnstile, Watch};
 
 /// The lost updates of a history.
+#[derive(Default)]
 pub(super) struct Lost {
     /// For each version of a key, the reads of those that overwrote it; there are at least two.
     groups: Vec<Vec<u32>>,
@@ -25,10 +27,12 @@ pub(super) struct Lost {
 
 impl Lost {
     /// Looks for them, where the level forbids them.
-    pub(super) fn find(problem: &Problem<'_>, rules: Rules) -> Lost {
+    pub(super) fn find(problem: &Problem<'_>, rules: Rules, watch: &dyn Watch) -> Result<Lost, Limit> {
+        let turnstile = Turnstile::new(watch);
         let mut by_version: FxHashMap<(Key, Source), Vec<u32>> = FxHashMap::default();
         if rules.conflicts {
             for (read, i) in problem.reads.iter().zip(0..) {
+                turnstile.pass()?;
                 // Cursors are on single keys.
                 let spared = rules.sight == Sight::Cursor && problem.history.op(read.op).in_range;
                 if read.source == Source::OPEN || spared || !overwrites(problem, i) {
@@ -46,10 +50,11 @@ impl Lost {
         let mut by_txn: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
         for (group, number) in groups.iter().zip(0..) {
             for &read in group {
+                turnstile.pass()?;
                 by_txn.entry(problem.reads[read as usize].txn).or_default().push(number);
             }
         }
-        Lost { groups, by_txn }
+        Ok(Lost { groups, by_txn })
     }
 
     /// The updates that were lost: of those that overwrote a version, all but one, each as the reads of two.

@@ -409,7 +409,7 @@ mod tests {
             for level in [Level::Serializable, Level::Snapshot, Level::Prefix] {
                 let rules = Rules::of(level, false).unwrap();
                 let mut edges = Vec::new();
-                let events = Events::new(&history, &resolved, rules, &mut edges);
+                let events = Events::new(&history, &resolved, rules, &mut edges, &NoLimits).unwrap();
                 saturate::given(&problem, &events, &mut edges);
                 let (schedule, _) = super::search(&problem, &events, &edges, &NoLimits);
                 let expected = exists(&sessions, rules, [0; 3], [0; 2]);

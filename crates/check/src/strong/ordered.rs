@@ -36,7 +36,10 @@ pub(crate) fn ordered(
         Err(limit) => return Answer::Stopped(limit),
     };
     let mut edges = Vec::new();
-    let events = Events::new(history, resolved, rules, &mut edges);
+    let events = match Events::new(history, resolved, rules, &mut edges, watch) {
+        Ok(events) => events,
+        Err(limit) => return Answer::Stopped(limit),
+    };
     saturate::given(&problem, &events, &mut edges);
     let Some(order) = topological_order(&reversed(events.nodes as usize, &edges)) else {
         let known = Known::new(edges);

@@ -34,6 +34,8 @@ pub(super) struct Found {
     pub(super) cycles: Vec<Simplest>,
     /// The component of each node.
     pub(super) of: Vec<u32>,
+    /// Whether a limit was reached, so that some cycles may be missing.
+    pub(super) stopped: bool,
 }
 
 /// The part of the facts that lies on cycles. Its nodes and components are numbered anew, in their order.
@@ -116,7 +118,7 @@ pub(super) fn find(facts: &Facts<'_>, watch: &dyn Watch) -> Found {
     let edges: Vec<(u32, u32)> = facts.arcs.iter().map(|arc| (arc.from, arc.to)).collect();
     let all = Components::find(&Graph::from_edges(facts.nodes as usize, &edges));
     if all.sizes.iter().all(|&size| size == 1) {
-        return Found { cycles: Vec::new(), of: all.of };
+        return Found { of: all.of, ..Found::default() };
     }
     let cyclic = Cyclic::new(facts, &all);
     let nodes = cyclic.node.len();
@@ -151,7 +153,8 @@ pub(super) fn find(facts: &Facts<'_>, watch: &dyn Watch) -> Found {
             }
         }
     }
-    Found { cycles: best.into_iter().flatten().collect(), of: all.of }
+    let stopped = search.turnstile.reached().is_some();
+    Found { cycles: best.into_iter().flatten().collect(), of: all.of, stopped }
 }
 
 /// The shortest cycle of a class in every component that has no simpler one.

@@ -14,7 +14,8 @@ use super::events::{Clocked, is_certain};
 use super::facts::{Facts, is_known, slot_of};
 use super::problem::Problem;
 use super::sources::Source;
-use crate::certificate::{Edge, Node, Why};
+use crate::certificate::{Edge, Limit, Node, Why};
+use crate::watch::{Turnstile, Watch};
 
 /// A stale read as a cycle of two steps.
 pub(super) struct StaleRead {
@@ -30,16 +31,18 @@ type Return = (i64, u32);
 const NEVER: Return = (i64::MAX, u32::MAX);
 
 /// Finds all of them, one for each read, the oldest first.
-pub(super) fn find(facts: &Facts<'_>) -> Vec<StaleRead> {
+pub(super) fn find(facts: &Facts<'_>, watch: &dyn Watch) -> Result<Vec<StaleRead>, Limit> {
     let (problem, rules) = (facts.problem, facts.events.rules);
     if !rules.real_time {
-        return Vec::new();
+        return Ok(Vec::new());
     }
+    let turnstile = Turnstile::new(watch);
     let clock = rules.clock(problem.history);
-    let below = Below::new(facts, &clock);
-    let later = Later::new(problem, &clock);
+    let below = Below::new(facts, &clock, &turnstile)?;
+    let later = Later::new(problem, &clock, &turnstile)?;
     let mut found = Vec::new();
     for (i, read) in problem.reads.iter().enumerate().filter(|(i, _)| is_known(problem, *i as u32)) {
+        turnstile.pass()?;
         let Some(start) = clock.start(Txn(read.txn)) else { continue };
         let Some(version) = slot_of(problem, read.key, read.source) else { continue };
         // Lists show the order of versions themselves.
@@ -58,7 +61,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Vec<StaleRead> {
     }
     // The oldest first.
     found.sort_by_key(|&(age, _)| Reverse(age));
-    found.into_iter().map(|(_, stale)| stale).collect()
+    Ok(found.into_iter().map(|(_, stale)| stale).collect())
 }
 
 /// When a transaction that is known to have taken effect by then returned.
@@ -72,25 +75,27 @@ fn returned(problem: &Problem<'_>, clock: &Clocked<'_>, txn: u32) -> Return {
 struct Below(Vec<Return>);
 
 impl Below {
-    fn new(facts: &Facts<'_>, clock: &Clocked<'_>) -> Below {
+    fn new(facts: &Facts<'_>, clock: &Clocked<'_>, turnstile: &Turnstile<'_>) -> Result<Below, Limit> {
         let versions = &facts.versions;
         let count = versions.parent.len();
         // Parents are before their children in this order.
         let mut order: Vec<u32> = (facts.problem.history.writer_count() as u32..count as u32).collect();
         let mut next = 0;
         while let Some(&version) = order.get(next) {
+            turnstile.pass()?;
             order.extend(versions.children.successors(version));
             next += 1;
         }
         let mut first = vec![NEVER; count];
         for &version in order.iter().rev() {
+            turnstile.pass()?;
             let (writer, parent) = (versions.writer[version as usize], versions.parent[version as usize]);
             if let Some(&above) = first.get(parent as usize) {
                 let own = writer.txn().map_or(NEVER, |txn| returned(facts.problem, clock, txn));
                 first[parent as usize] = above.min(own).min(first[version as usize]);
             }
         }
-        Below(first)
+        Ok(Below(first))
     }
 }
 
@@ -98,22 +103,23 @@ impl Below {
 struct Later(Vec<Vec<(i64, Return)>>);
 
 impl Later {
-    fn new(problem: &Problem<'_>, clock: &Clocked<'_>) -> Later {
+    fn new(problem: &Problem<'_>, clock: &Clocked<'_>, turnstile: &Turnstile<'_>) -> Result<Later, Limit> {
         let history: &History = problem.history;
         let of_key = |key| {
-            let writers = history.writers(key).iter().filter(|txn| problem.is_present(txn.0));
-            let mut writers: Vec<(i64, Return)> = writers
-                .filter_map(|&txn| Some((clock.start(txn)?, returned(problem, clock, txn.0))))
-                .collect();
+            let mut writers: Vec<(i64, Return)> = Vec::new();
+            for &txn in history.writers(key).iter().filter(|txn| problem.is_present(txn.0)) {
+                turnstile.pass()?;
+                writers.extend(clock.start(txn).map(|start| (start, returned(problem, clock, txn.0))));
+            }
             writers.sort_unstable();
             let mut first = NEVER;
             for (_, end) in writers.iter_mut().rev() {
                 first = first.min(*end);
                 *end = first;
             }
-            writers
+            Ok(writers)
         };
-        Later(history.keys().map(of_key).collect())
+        Ok(Later(history.keys().map(of_key).collect::<Result<_, _>>()?))
     }
 
     /// The first to return of the transactions that were invoked after a writer had returned.

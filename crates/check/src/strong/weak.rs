@@ -53,7 +53,10 @@ pub(crate) fn decide_weak(
         Err(limit) => return Answer::Stopped(limit),
     };
     let mut edges = Vec::new();
-    let events = Events::new(history, resolved, rules, &mut edges);
+    let events = match Events::new(history, resolved, rules, &mut edges, watch) {
+        Ok(events) => events,
+        Err(limit) => return Answer::Stopped(limit),
+    };
     saturate::given(&problem, &events, &mut edges);
     let known = Known::new(edges);
     if let Some(read) = problem.orphan() {

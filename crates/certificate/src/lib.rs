@@ -27,6 +27,16 @@ pub enum Node {
     Txn(Txn),
 }
 
+impl Node {
+    /// The transaction, unless it is the initial state.
+    pub fn txn(self) -> Option<Txn> {
+        match self {
+            Node::Initial => None,
+            Node::Txn(txn) => Some(txn),
+        }
+    }
+}
+
 /// One transaction precedes another in every commit order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -65,7 +65,7 @@ struct Stage {
 
 impl Stage {
     fn component_of(&self, resolved: &Resolved, one: &Named) -> u32 {
-        one.forced.target(resolved).map_or(self.initial, |to| self.component[to.index()])
+        one.forced.target(resolved).txn().map_or(self.initial, |to| self.component[to.index()])
     }
 }
 
@@ -237,7 +237,7 @@ impl Work<'_> {
             let (wrong, mut opposing) = self.split_causal(opposing);
             self.causal.extend(&wrong);
             causal.extend(wrong);
-            let target = |forced: &Forced| forced.target(self.resolved).unwrap_or(forced.seen);
+            let target = |forced: &Forced| forced.target(self.resolved).txn().unwrap_or(forced.seen);
             let level = |forced: &Forced| rank[forced.seen.index()] == rank[target(forced).index()];
             if round != ROUNDS && opposing.iter().all(level) {
                 return Ok(Settled { layers, causal, commit: opposing });
@@ -254,9 +254,9 @@ impl Work<'_> {
 
     /// Parts the forced edges that oppose the causal order from the others.
     fn split_causal(&self, forced: Vec<Forced>) -> (Vec<Forced>, Vec<Forced>) {
-        let is_initial = |f: &Forced| f.target(self.resolved).is_none();
+        let is_initial = |f: &Forced| f.target(self.resolved) == Node::Initial;
         let (mut wrong, others): (Vec<Forced>, Vec<Forced>) = forced.into_iter().partition(is_initial);
-        let back = |f: &Forced| Some((f.target(self.resolved)?, f.seen));
+        let back = |f: &Forced| Some((f.target(self.resolved).txn()?, f.seen));
         let pairs: Vec<(Txn, Txn)> = others.iter().filter_map(back).collect();
         let mut rest = Vec::new();
         for (forced, causal) in others.into_iter().zip(self.search.precede(&pairs)) {
@@ -284,7 +284,8 @@ impl Work<'_> {
     /// Everything a commit order must respect, with some forced edges.
     fn graph<'f>(&self, forced: impl Iterator<Item = &'f Forced>) -> Graph {
         let mut edges = cycles::edges(self.history, self.resolved, Relations::Given);
-        edges.extend(forced.filter_map(|forced| Some((forced.seen.0, forced.target(self.resolved)?.0))));
+        edges
+            .extend(forced.filter_map(|forced| Some((forced.seen.0, forced.target(self.resolved).txn()?.0))));
         Graph::from_edges(self.history.txn_count(), &edges)
     }
 
@@ -316,7 +317,7 @@ impl Work<'_> {
 
     /// Names the instances that have no name yet.
     fn name(&mut self, axiom: Axiom, causal: &[Forced], commit: &[Forced]) -> Vec<Named> {
-        let there = |f: &Forced| (f.seen, f.target(self.resolved).unwrap_or(f.seen));
+        let there = |f: &Forced| (f.seen, f.target(self.resolved).txn().unwrap_or(f.seen));
         let pairs: Vec<(Txn, Txn)> = commit.iter().map(there).collect();
         let innocent = self.search.precede(&pairs);
         let guilty = commit.iter().zip(innocent).filter(|(_, innocent)| !innocent);

@@ -19,6 +19,7 @@ use isoscope_history::{History, Key, Op, Txn};
 use isoscope_levels::Anomaly;
 use rustc_hash::FxHashSet;
 
+use crate::certificate::Node;
 use crate::resolve::{Link, Resolved};
 use crate::stale::Stale;
 use crate::watch::Watch;
@@ -61,9 +62,9 @@ pub(crate) struct Forced {
 }
 
 impl Forced {
-    /// t1; `None` is the initial state.
-    pub(crate) fn target(&self, resolved: &Resolved) -> Option<Txn> {
-        resolved.links[self.read.index()].txn()
+    /// t1.
+    pub(crate) fn target(&self, resolved: &Resolved) -> Node {
+        resolved.links[self.read.index()].writer()
     }
 }
 

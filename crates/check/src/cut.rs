@@ -146,11 +146,8 @@ impl Search<'_> {
         let reads = live.flat_map(|txn| self.reads(txn).1).flat_map(|(_, reads)| reads);
         let counts = |read: &Read| self.is_free(read) && !self.history.op(read.op).in_range;
         let free: Vec<Read> = reads.filter(counts).collect();
-        let of = |node: &Node| match *node {
-            Node::Txn(txn) => Some(txn),
-            Node::Initial => None,
-        };
-        let mut writers: Vec<Txn> = free.iter().flat_map(|read| &read.origins).filter_map(of).collect();
+        let origins = free.iter().flat_map(|read| &read.origins);
+        let mut writers: Vec<Txn> = origins.filter_map(|origin| origin.txn()).collect();
         writers.sort_unstable();
         writers.dedup();
         (writers, free.first().map(|read| read.op))

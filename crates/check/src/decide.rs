@@ -12,7 +12,7 @@ use isoscope_history::{History, Txn};
 use isoscope_order::Graph;
 
 use crate::axiom::{Axiom, Causality, Ranking, Search, all_reads};
-use crate::certificate::Limit;
+use crate::certificate::{Limit, Node};
 use crate::repair::repair;
 use crate::resolve::Resolved;
 use crate::schedule::Schedule;
@@ -54,7 +54,7 @@ pub(crate) fn decide(
         }
         for forced in new {
             // Nothing comes before the initial state.
-            let Some(target) = forced.target(resolved) else { return Ok(None) };
+            let Node::Txn(target) = forced.target(resolved) else { return Ok(None) };
             known.push((target, forced.seen));
         }
         known.sort_unstable();

@@ -157,7 +157,7 @@ impl Plain<'_> {
                 let differs =
                     |op: &&Op| history.key_of(**op) == history.key_of(first) && links(**op) != links(first);
                 if let Some(&second) = reads[i + 1..].iter().find(differs) {
-                    return Some(fractured(links(first).txn(), first, links(second).txn(), second));
+                    return Some(fractured(links(first).writer(), first, links(second).writer(), second));
                 }
             }
         }
@@ -166,19 +166,18 @@ impl Plain<'_> {
 }
 
 /// The cycle of a read from one writer and a read of the same key from another.
-fn fractured(one: Option<Txn>, first: Op, other: Option<Txn>, second: Op) -> Leaf {
-    let node = |txn: Option<Txn>| txn.map_or(Node::Initial, Node::Txn);
-    let edge = |from: Option<Txn>, to: Option<Txn>, read: Op, seen: Op| {
+fn fractured(one: Node, first: Op, other: Node, second: Op) -> Leaf {
+    let edge = |from: Node, to: Node, read: Op, seen: Op| {
         let why = match from {
-            Some(_) => Why::Forced { read, seen: Seen::Read(seen) },
-            None => Why::Session,
+            Node::Txn(_) => Why::Forced { read, seen: Seen::Read(seen) },
+            Node::Initial => Why::Session,
         };
-        Edge { from: node(from), to: node(to), why }
+        Edge { from, to, why }
     };
     let mut cycle = vec![edge(other, one, first, second), edge(one, other, second, first)];
-    if other.is_none() {
+    if other == Node::Initial {
         cycle.reverse();
     }
-    let against = if one.is_none() || other.is_none() { Against::Causal } else { Against::Commit };
+    let against = if [one, other].contains(&Node::Initial) { Against::Causal } else { Against::Commit };
     Leaf { cycle, name: LeafName { anomaly: Anomaly::FracturedRead, against: Some(against) } }
 }

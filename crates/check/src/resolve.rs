@@ -30,13 +30,14 @@ use isoscope_levels::Anomaly;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
-use crate::certificate::{Limit, Why};
+use crate::certificate::{Limit, Node, Why};
 use crate::watch::{Watch, go_on};
 
 pub(crate) use lists::{Repeated, VersionEdge, after_initial, appended_of};
 use writes::Writes;
 
-/// What an operation has to do with other transactions.
+/// What an operation has to do with other transactions. It is not a [`Node`], because every operation has one: it takes four bytes,
+/// and also says that an operation reads nothing or from one of several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub(crate) struct Link(u32);
@@ -61,6 +62,13 @@ impl Link {
     #[inline]
     pub(crate) fn txn(self) -> Option<Txn> {
         if self.0 < Link::AMBIGUOUS.0 { Some(Txn(self.0)) } else { None }
+    }
+
+    /// The writer of a read whose writer is known ([`Link::is_read`]).
+    #[inline]
+    pub(crate) fn writer(self) -> Node {
+        debug_assert!(self.is_read(), "{self:?} has no known writer");
+        self.txn().map_or(Node::Initial, Node::Txn)
     }
 
     /// The number of the transaction it reads from, or `none` if it reads from none, which must be above the numbers of all

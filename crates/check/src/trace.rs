@@ -112,7 +112,7 @@ impl<'a> Tracer<'a> {
     ) -> Self {
         let versions = sorted(resolved.versions.iter());
         let mut forced: Vec<Forced> =
-            forced.iter().copied().filter(|forced| forced.target(resolved).is_some()).collect();
+            forced.iter().copied().filter(|forced| forced.target(resolved) != Node::Initial).collect();
         forced.sort_unstable_by_key(|forced| (forced.target(resolved), *forced));
         Tracer { history, resolved, versions, forced, causal_place }
     }
@@ -178,9 +178,9 @@ impl<'a> Tracer<'a> {
         }
         if relations.forced() {
             let target = |forced: &Forced| forced.target(self.resolved);
-            let start = self.forced.partition_point(|forced| target(forced) < Some(txn));
+            let start = self.forced.partition_point(|forced| target(forced) < Node::Txn(txn));
             let forced = self.forced.iter().enumerate().skip(start);
-            for (i, forced) in forced.take_while(|(_, forced)| target(forced) == Some(txn)) {
+            for (i, forced) in forced.take_while(|(_, forced)| target(forced) == Node::Txn(txn)) {
                 visit(forced.seen, Step::Forced(i as u32));
             }
         }
@@ -213,9 +213,8 @@ impl<'a> Tracer<'a> {
 
     /// A forced edge with its reason.
     pub(crate) fn forced_edge(&self, forced: Forced, trail: &mut Trail) -> Edge {
-        let to = forced.target(self.resolved).map_or(Node::Initial, Node::Txn);
         let why = Why::Forced { read: forced.read, seen: self.seen(forced, trail) };
-        Edge { from: Node::Txn(forced.seen), to, why }
+        Edge { from: Node::Txn(forced.seen), to: forced.target(self.resolved), why }
     }
 
     /// Why the reader of a forced edge must have seen its source, as simply as can be said.

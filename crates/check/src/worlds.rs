@@ -222,7 +222,7 @@ fn with_sources(history: &History, resolved: &Resolved, level: Level, witness: W
     let mut sources: FxHashMap<Op, Node> = witness.sources.iter().copied().collect();
     for (i, link) in resolved.links.iter().enumerate().filter(|(_, link)| link.is_read()) {
         if history.op(Op::at(i)).kind == OpKind::Read {
-            sources.entry(Op::at(i)).or_insert(link.txn().map_or(Node::Initial, Node::Txn));
+            sources.entry(Op::at(i)).or_insert(link.writer());
         }
     }
     let mut sources: Vec<(Op, Node)> = sources.into_iter().collect();

@@ -151,7 +151,7 @@ pub(crate) struct Repeated {
 enum Origin {
     /// A final write: its transaction, or ambiguous.
     Final(Link),
-    /// A write that its writer then overwrote: the transaction, if there is one.
+    /// A write that its writer then overwrote: the transaction, unless it is one of several.
     Overwritten(Option<Txn>),
 }
 

@@ -12,7 +12,7 @@ use super::events::Rules;
 use super::problem::Problem;
 use super::refute::{By, Hop, Prover, Tree};
 use super::sources::Source;
-use crate::certificate::{Limit, Node, Proof};
+use crate::certificate::{Limit, Proof};
 use crate::semantics::Sight;
 use crate::watch::{Turnstile, Watch};
 
@@ -70,12 +70,7 @@ impl Lost {
     /// Whether a proof shows no more than that an update was lost: it has two transactions that overwrote one version.
     pub(super) fn explain(&self, proof: &Proof) -> bool {
         let nodes = proof.cycles().flat_map(|(_, cycle)| cycle).map(|edge| edge.from);
-        let txns: FxHashSet<u32> = nodes
-            .filter_map(|node| match node {
-                Node::Txn(Txn(txn)) => Some(txn),
-                Node::Initial => None,
-            })
-            .collect();
+        let txns: FxHashSet<u32> = nodes.filter_map(|node| Some(node.txn()?.0)).collect();
         let mut met = FxHashSet::default();
         let mut groups = txns.iter().filter_map(|txn| self.by_txn.get(txn)).flatten();
         groups.any(|&group| !met.insert(group))

@@ -200,10 +200,7 @@ fn is_non_monotonic(cycle: &[Edge]) -> bool {
 
 /// How many transactions of a cycle only read.
 fn readers(history: &History, cycle: &[Edge]) -> usize {
-    let txns = cycle.iter().filter_map(|edge| match edge.from {
-        Node::Txn(txn) => Some(txn),
-        Node::Initial => None,
-    });
+    let txns = cycle.iter().filter_map(|edge| edge.from.txn());
     let readers: FxHashSet<Txn> =
         txns.filter(|&txn| !history.ops_of(txn).any(|op| op.kind.is_write())).collect();
     readers.len()

@@ -7,7 +7,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The writer of what a read returned: a transaction, the initial state, or one of several. Four bytes, because every read has one.
+/// The writer of what a read returned: a transaction, the initial state, or one of several. It is not a
+/// [`Node`](crate::certificate::Node), because every read has one: it takes four bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Source(u32);
 

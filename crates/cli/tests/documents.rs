@@ -9,7 +9,8 @@ use std::path::Path;
 use tempfile::TempDir;
 
 /// Runs the commands of all ```` ```console ```` blocks of a document in order, in one directory. Compares what they print,
-/// standard output and error together as a terminal shows them. Returns the number of commands.
+/// standard output and error together as a terminal shows them. `cat` of a file that is not there creates it with the text shown.
+/// Returns the number of commands.
 fn run_console_blocks(document: &Path) -> usize {
     let text = std::fs::read_to_string(document).unwrap();
     let directory = TempDir::new().unwrap();
@@ -18,6 +19,12 @@ fn run_console_blocks(document: &Path) -> usize {
     for block in text.split("```console\n").skip(1).map(|rest| rest.split("```").next().unwrap()) {
         for part in block.split("$ ").skip(1) {
             let (command, expected) = part.split_once('\n').unwrap();
+            if let Some(file) = command.strip_prefix("cat ").map(|file| directory.path().join(file))
+                && !file.exists()
+            {
+                std::fs::write(file, expected).unwrap();
+                continue;
+            }
             let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
             let output = std::process::Command::new("sh")
                 .args(["-c", &format!("exec 2>&1; {command}")])

@@ -19,7 +19,7 @@ use super::saturate::{self, Known, Outcome};
 use super::{Answer, Scenario, Violation, linearise, ranges, search, visible, witness};
 use crate::certificate::{Limit, Proof, Witness};
 use crate::resolve::Resolved;
-use crate::semantics::Semantics;
+use crate::semantics::{Semantics, Sight};
 use crate::watch::{Stage, Watch};
 
 /// A strong level that is being decided; see the module.
@@ -154,7 +154,7 @@ fn early<'a>(original: &Problem<'a>, level: Level, rules: Rules, watch: &dyn Wat
         return Early::Answered(proved(&prover, Violation::one(prover.orphan(read))));
     }
     // Histories of read-modify-writes leave no choice: one schedule decides them.
-    let (mut order, good) = match linearise::linearise(original, &events, &known.edges, watch) {
+    let (order, good) = match linearise::linearise(original, &events, &known.edges, watch) {
         Ok(run) => run,
         Err(limit) => return Early::Answered(Answer::Stopped(limit)),
     };
@@ -198,29 +198,27 @@ fn early<'a>(original: &Problem<'a>, level: Level, rules: Rules, watch: &dyn Wat
             found.map_or(Answer::Stopped(limit), |direct| Answer::Violated(direct.into())),
         );
     }
-    if matches!(outcome, Outcome::Fixpoint) {
-        match linearise::linearise(&problem, &events, &known.edges, watch) {
-            Ok((after, good)) => {
-                order = after;
-                stage("linearise", vec![("ran", good as u64), ("events", events.nodes.into())]);
-                if good == events.nodes as usize {
-                    let witness = witness::of_events(&problem, &events, &order, |_| false);
-                    return Early::Answered(Answer::Holds(witness));
-                }
-            }
-            Err(limit) => return Early::Answered(Answer::Stopped(limit)),
-        }
-    }
-    let direct = early_direct.unwrap_or_else(|| find_direct(&Known::new(known.edges[..given].to_vec())));
+    let late_direct = || find_direct(&Known::new(known.edges[..given].to_vec()));
     if matches!(outcome, Outcome::Contradiction) {
+        let direct = early_direct.unwrap_or_else(late_direct);
         let (answer, proofs) = with_contradictions(original, &events, &known, direct, watch);
         stage("prove", vec![("proofs", proofs as u64)]);
         return Early::Answered(answer);
     }
-    if !direct.scenarios.is_empty() {
-        return Early::Answered(Answer::Violated(direct.into()));
+    let (order, good) = match linearise::linearise(&problem, &events, &known.edges, watch) {
+        Ok(run) => run,
+        Err(limit) => return Early::Answered(Answer::Stopped(limit)),
+    };
+    stage("linearise", vec![("ran", good as u64), ("events", events.nodes.into())]);
+    if good == events.nodes as usize {
+        return Early::Answered(Answer::Holds(witness::of_events(&problem, &events, &order, |_| false)));
     }
-    Early::Open(Box::new(Search { problem, events, known, order }))
+    // At the other levels saturation has followed every certain dependency and found no cycle.
+    let direct = early_direct.or_else(|| (rules.sight == Sight::Parallel).then(late_direct));
+    match direct.filter(|direct| !direct.scenarios.is_empty()) {
+        Some(direct) => Early::Answered(Answer::Violated(direct.into())),
+        None => Early::Open(Box::new(Search { problem, events, known, order })),
+    }
 }
 
 /// What needs no search, and the contradictions of the known edges beside it; and the number of their proofs.

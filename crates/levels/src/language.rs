@@ -4,8 +4,8 @@
 //! says what a witness is, and what every witness must satisfy. `docs/language.md` is the manual.
 //!
 //! The way of a text: `lexer.rs` splits it into tokens, `parser.rs` builds the syntax tree (`ast.rs`), `resolve.rs` finds what the
-//! names mean, checks sorts and arities, and returns the definition (`definition.rs`). `print.rs` prints a syntax tree. An
-//! [`Error`] points at the text.
+//! names mean, checks sorts and arities, and returns the definition (`definition.rs`; `values.rs`: variables of values). `print.rs` prints a syntax tree, and
+//! `words.rs` says in English what a definition means. An [`Error`] points at the text.
 //!
 //! ```
 //! use isoscope_levels::Framework;
@@ -27,8 +27,12 @@ mod library;
 mod parser;
 mod print;
 mod resolve;
+mod shape;
+mod values;
+mod words;
 
 pub use ast::Sort;
 pub use definition::{Atom, Axiom, Definition, Formula, Quantifier, Relation, Variable};
 pub use error::Error;
 pub use library::{Library, NotDefined};
+pub use shape::Shape;

@@ -294,6 +294,11 @@ impl Level {
         }
     }
 
+    /// Whether the level lets ranges change: what a range read missed does not violate it.
+    pub const fn lets_ranges_change(self) -> bool {
+        matches!(self, Level::CutIsolation | Level::CursorStability | Level::AdyaPl299)
+    }
+
     /// Whether no history that satisfies the level shows the anomaly. Adya's levels ignore session order: if
     /// an anomaly has forms that come from session order, they forbid only the other forms. Some levels
     /// forbid only some forms: see [`Level::forbids_all`].
@@ -302,13 +307,18 @@ impl Level {
     }
 
     /// Whether the level forbids all forms of an anomaly, apart from those that need session order or
-    /// real-time order. Three levels forbid only some forms. Update serializability forbids a write skew with
-    /// at most one read-only transaction. Update atomic forbids a read skew of two transactions. Monotonic
-    /// view forbids a read skew in which the reader saw the other transaction before it missed its write.
+    /// real-time order, and from those of range reads if the level [lets ranges
+    /// change](Level::lets_ranges_change). Four levels forbid only some forms. Update serializability forbids
+    /// a write skew with at most one read-only transaction. Update atomic forbids a read skew of two
+    /// transactions. Monotonic view forbids a read skew in which the reader saw the other transaction before
+    /// it missed its write. Prefix forbids a read skew in which the reader did not merely overwrite the
+    /// transaction before it in the cycle.
     pub fn forbids_all(self, anomaly: Anomaly) -> bool {
         let all_from = |weakest: Level| match (weakest, anomaly) {
             (Level::UpdateSerializable, Anomaly::WriteSkew) => Level::AdyaPl3,
-            (Level::UpdateAtomic | Level::MonotonicView, Anomaly::ReadSkew) => Level::ConsistentView,
+            (Level::UpdateAtomic | Level::MonotonicView | Level::Prefix, Anomaly::ReadSkew) => {
+                Level::ConsistentView
+            }
             _ => weakest,
         };
         anomaly.forbidden_from().iter().any(|&weakest| self.implies(all_from(weakest)))

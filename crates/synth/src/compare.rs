@@ -1,9 +1,13 @@
 //! Which of two levels is stronger, and how all levels lie to each other.
 
+use std::time::Instant;
+
 use isoscope_levels::language::Definition;
 
+use crate::evidence::allows;
 use crate::history::SmallHistory;
-use crate::search::{Answer, Problem, Search, allows};
+use crate::plan::uses_real_time;
+use crate::search::{Answer, Figures, Problem, Search};
 use crate::smallest::{Smallest, Watch, smallest};
 use crate::space::Scope;
 
@@ -33,7 +37,7 @@ impl Comparison {
     /// How the levels lie to each other. None if a search was stopped before it found a history.
     pub fn order(&self) -> Option<Order> {
         let is_found = |side: &Smallest| {
-            let is_open = side.stopped && side.histories.is_empty();
+            let is_open = side.stopped.is_some() && side.histories.is_empty();
             (!is_open).then_some(!side.histories.is_empty())
         };
         Some(match (is_found(&self.only_first)?, is_found(&self.only_second)?) {
@@ -61,7 +65,9 @@ pub struct Lattice {
     pub nodes: Vec<Vec<usize>>,
     /// From each node to those directly below it, with a smallest history that only the weaker one allows.
     pub edges: Vec<LatticeEdge>,
-    /// Whether the search was stopped. Then nodes and edges are those that were known by then.
+    /// Pairs of nodes of which it is not known whether the first implies the second, because the search was stopped.
+    pub open: Vec<(usize, usize)>,
+    /// Whether the search was stopped. Then nodes may be equivalent, and examples may not be the smallest.
     pub stopped: bool,
 }
 
@@ -76,65 +82,64 @@ pub struct LatticeEdge {
     pub example: Option<SmallHistory>,
 }
 
+/// What is known of a pair of levels.
+#[derive(Clone)]
+enum Implies {
+    /// No history of the sizes so far is allowed by the first and forbidden by the second.
+    SoFar,
+    Yes,
+    /// Such a history.
+    No(SmallHistory),
+}
+
 impl Lattice {
-    /// Compares all pairs of some levels within a scope.
+    /// Compares all pairs of some levels within a scope. Small histories are looked for first, for all pairs: most pairs are told
+    /// apart by them, also if the time does not suffice for the larger ones.
     pub fn new(definitions: &[&Definition], scope: Scope, watch: &mut dyn Watch) -> Lattice {
         let count = definitions.len();
-        // `implies[a][b]`: no history was found that a allows and b forbids.
-        let mut implies = vec![vec![true; count]; count];
-        let mut stopped = false;
-        for first in 0..count {
-            for second in 0..count {
-                if stopped || !implies[first][second] || first == second {
-                    continue;
-                }
-                let problem = Problem {
-                    allow: vec![definitions[first]],
-                    forbid: vec![definitions[second]],
-                    conditions: Vec::new(),
-                };
-                match first_of(&problem, scope, watch) {
-                    Answer::Nothing => {}
-                    Answer::Stopped => stopped = true,
-                    Answer::Found(history) => {
-                        // The history may tell other pairs apart, too.
-                        let allowed: Vec<bool> = definitions
-                            .iter()
-                            .map(|one| {
-                                allows(one, &history, &mut || false).is_some_and(|found| found.is_some())
-                            })
-                            .collect();
-                        for (_, row) in implies.iter_mut().enumerate().filter(|(a, _)| allowed[*a]) {
-                            row.iter_mut().zip(&allowed).for_each(|(cell, &allowed)| *cell &= allowed);
-                        }
-                    }
-                }
-            }
-        }
-        let mut lattice = Lattice::of(&implies, stopped);
+        let mut table = Table {
+            definitions,
+            uses_times: definitions.iter().map(|one| uses_real_time(one)).collect(),
+            pairs: vec![vec![Implies::SoFar; count]; count],
+        };
+        let stopped = !table.fill(scope, watch);
+        let mut lattice = Lattice::of(&table.pairs, stopped);
         for edge in &mut lattice.edges {
-            let [stronger, weaker] =
-                [edge.stronger, edge.weaker].map(|node| definitions[lattice.nodes[node][0]]);
-            let problem = Problem { allow: vec![weaker], forbid: vec![stronger], conditions: Vec::new() };
+            let [stronger, weaker] = [edge.stronger, edge.weaker].map(|node| lattice.nodes[node][0]);
+            let problem = Problem {
+                allow: vec![definitions[weaker]],
+                forbid: vec![definitions[stronger]],
+                conditions: Vec::new(),
+            };
             edge.example = smallest(&problem, scope, 1, watch).histories.pop();
+            if let (None, Implies::No(history)) = (&edge.example, &table.pairs[weaker][stronger]) {
+                edge.example = Some(history.clone());
+            }
         }
         lattice
     }
 
     /// Nodes and edges of a table of implications.
-    fn of(implies: &[Vec<bool>], stopped: bool) -> Lattice {
+    fn of(pairs: &[Vec<Implies>], stopped: bool) -> Lattice {
+        let implies = |a: usize, b: usize| a == b || matches!(pairs[a][b], Implies::Yes);
         let mut nodes: Vec<Vec<usize>> = Vec::new();
-        for (one, implied) in implies.iter().enumerate() {
-            match nodes.iter_mut().find(|node| implied[node[0]] && implies[node[0]][one]) {
+        for one in 0..pairs.len() {
+            match nodes.iter_mut().find(|node| implies(one, node[0]) && implies(node[0], one)) {
                 Some(node) => node.push(one),
                 None => nodes.push(vec![one]),
             }
         }
-        let below = |node: &Vec<usize>| implies[node[0]].iter().filter(|&&implied| implied).count();
+        let below = |node: &Vec<usize>| (0..pairs.len()).filter(|&other| implies(node[0], other)).count();
         nodes.sort_by_key(|node| std::cmp::Reverse(below(node)));
-        let is_above = |a: usize, b: usize| a != b && implies[nodes[a][0]][nodes[b][0]];
+        let is_above = |a: usize, b: usize| a != b && implies(nodes[a][0], nodes[b][0]);
+        let is_open =
+            |a: usize, b: usize| a != b && matches!(pairs[nodes[a][0]][nodes[b][0]], Implies::SoFar);
         let mut edges = Vec::new();
+        let mut open = Vec::new();
         for stronger in 0..nodes.len() {
+            open.extend(
+                (0..nodes.len()).filter(|&other| is_open(stronger, other)).map(|other| (stronger, other)),
+            );
             for weaker in (0..nodes.len()).filter(|&weaker| is_above(stronger, weaker)) {
                 let is_direct =
                     !(0..nodes.len()).any(|between| is_above(stronger, between) && is_above(between, weaker));
@@ -143,17 +148,76 @@ impl Lattice {
                 }
             }
         }
-        Lattice { nodes, edges, stopped }
+        Lattice { nodes, edges, open, stopped }
     }
 }
 
-/// Some history of a scope with fewer transactions first.
-fn first_of(problem: &Problem<'_>, scope: Scope, watch: &mut dyn Watch) -> Answer {
-    for txns in 1..=scope.txns {
-        let answer = Search::new(problem, Scope { txns, ..scope }).next(&mut || watch.stops());
-        if !matches!(answer, Answer::Nothing) {
-            return answer;
+/// All pairs of some levels.
+struct Table<'d> {
+    definitions: &'d [&'d Definition],
+    /// Which of them speak of real time.
+    uses_times: Vec<bool>,
+    pairs: Vec<Vec<Implies>>,
+}
+
+impl Table<'_> {
+    /// Compares all pairs, for one size of histories after the other. False if it was stopped; then some pairs may be left.
+    fn fill(&mut self, scope: Scope, watch: &mut dyn Watch) -> bool {
+        let count = self.definitions.len();
+        for txns in 1..=scope.txns {
+            for keys in 1..=scope.keys {
+                let is_last = txns == scope.txns && keys == scope.keys;
+                for (first, second) in
+                    (0..count).flat_map(|first| (0..count).map(move |second| (first, second)))
+                {
+                    if first == second || !matches!(self.pairs[first][second], Implies::SoFar) {
+                        continue;
+                    }
+                    let problem = Problem {
+                        allow: vec![self.definitions[first]],
+                        forbid: vec![self.definitions[second]],
+                        conditions: Vec::new(),
+                    };
+                    match one_of(&problem, Scope { txns, keys, ..scope }, watch) {
+                        Answer::Nothing if is_last => self.pairs[first][second] = Implies::Yes,
+                        Answer::Nothing => {}
+                        Answer::Stopped | Answer::Large => return false,
+                        Answer::Found(history) => {
+                            self.pairs[first][second] = Implies::No(history.clone());
+                            self.learn(&history, watch);
+                        }
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    /// A history that tells two levels apart may do so for others. Without times, it says nothing about levels that need them.
+    fn learn(&mut self, history: &SmallHistory, watch: &mut dyn Watch) {
+        let judged = self.definitions.iter().zip(&self.uses_times).map(|(one, &uses_times)| {
+            if uses_times && history.rt.is_none() {
+                return None;
+            }
+            allows(one, history, &mut || watch.stops()).map(|found| found.is_some())
+        });
+        let judged: Vec<Option<bool>> = judged.collect();
+        for (first, row) in self.pairs.iter_mut().enumerate() {
+            for (second, pair) in row.iter_mut().enumerate() {
+                let is_told_apart = judged[first] == Some(true) && judged[second] == Some(false);
+                if is_told_apart && matches!(pair, Implies::SoFar) {
+                    *pair = Implies::No(history.clone());
+                }
+            }
         }
     }
-    Answer::Nothing
+}
+
+/// Some history of a scope.
+fn one_of(problem: &Problem<'_>, scope: Scope, watch: &mut dyn Watch) -> Answer {
+    let start = Instant::now();
+    let mut search = Search::new(problem, scope, &mut || watch.stops());
+    let answer = search.next(&mut || watch.stops());
+    watch.searched(scope, Figures { time: start.elapsed(), ..search.figures() });
+    answer
 }

@@ -1,5 +1,6 @@
 //! Formulas in a flat form that is fast to evaluate: nodes with numbers, each with its free variables.
 
+use crate::plan::mentions;
 use isoscope_levels::language::{Atom, Formula, Quantifier, Relation, Sort, Variable};
 
 /// The number of a node.
@@ -15,7 +16,7 @@ pub(crate) enum Node {
     All(Vec<Id>),
     Any(Vec<Id>),
     Iff(Id, Id),
-    Quantified(Quantifier, Var, Sort, Id),
+    Block(Quantifier, Vec<Step>),
     Same(Var, Var),
     Related(Id, Var, Var),
     Writes(Var, Option<Var>, Option<Var>),
@@ -42,6 +43,19 @@ pub(crate) enum Node {
     Inverse(Id),
     Plus(Id),
     Where(Var, Var, Id),
+}
+
+/// A step in evaluating a block of quantifiers of one kind. The body of the block is a disjunction below `forall`, a conjunction
+/// below `exists`. Its parts are evaluated as soon as their variables have values, so that most values of the other variables
+/// are never tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// All values of a variable are tried.
+    Bind(Var, Sort),
+    /// A part of the body.
+    Part(Id),
+    /// A part that another one implies. It is used only to leave out values, and only where the history is known.
+    Guard(Id),
 }
 
 /// A formula as nodes; see the module.
@@ -97,7 +111,17 @@ impl Compiled {
             Node::Iff(a, b) | Node::In(a, b) | Node::Minus(a, b) | Node::Compose(a, b) => {
                 (vec![*a, *b], vec![], vec![])
             }
-            Node::Quantified(_, var, _, body) => (vec![*body], vec![], vec![*var]),
+            Node::Block(_, steps) => {
+                let bound = steps.iter().filter_map(|step| match step {
+                    Step::Bind(var, _) => Some(*var),
+                    Step::Part(_) | Step::Guard(_) => None,
+                });
+                let parts = steps.iter().filter_map(|step| match step {
+                    Step::Part(id) | Step::Guard(id) => Some(*id),
+                    Step::Bind(..) => None,
+                });
+                (parts.collect(), vec![], bound.collect())
+            }
             Node::Where(from, to, body) => (vec![*body], vec![], vec![*from, *to]),
             Node::Related(relation, from, to) => (vec![*relation], vec![*from, *to], vec![]),
             Node::Same(a, b) => (vec![], vec![*a, *b], vec![]),
@@ -133,10 +157,7 @@ impl Compiled {
             Formula::All(parts) => Node::All(self.add_formulas(parts)),
             Formula::Any(parts) => Node::Any(self.add_formulas(parts)),
             Formula::Iff(a, b) => Node::Iff(self.add_formula(a), self.add_formula(b)),
-            Formula::Quantified(quantifier, variable, body) => {
-                let var = self.var(*variable);
-                Node::Quantified(*quantifier, var, variable.sort, self.add_formula(body))
-            }
+            Formula::Quantified(quantifier, ..) => Node::Block(*quantifier, self.block(formula)),
             Formula::Atom(atom) => self.atom(atom),
             Formula::In(a, b) => Node::In(self.add_relation(a), self.add_relation(b)),
             Formula::Acyclic(relation) => Node::Acyclic(self.add_relation(relation)),
@@ -145,6 +166,48 @@ impl Compiled {
             Formula::Empty(relation) => Node::Empty(self.add_relation(relation)),
         };
         self.add(node)
+    }
+
+    /// The steps of nested quantifiers of one kind.
+    fn block(&mut self, formula: &Formula) -> Vec<Step> {
+        let mut variables: Vec<(Var, Sort)> = Vec::new();
+        let mut body = formula;
+        let Formula::Quantified(kind, ..) = formula else { unreachable!("a block begins with a quantifier") };
+        while let Formula::Quantified(quantifier, variable, inner) = body
+            && quantifier == kind
+        {
+            variables.push((self.var(*variable), variable.sort));
+            body = inner;
+        }
+        let mut leaves = Vec::new();
+        collect_parts(body, true, *kind == Quantifier::Forall, &mut leaves);
+        let mut parts: Vec<Part> = Vec::new();
+        for (leaf, positive) in leaves {
+            // A negated part of a disjunction, or a part of a conjunction, that says who reads from whom.
+            if positive == (*kind == Quantifier::Exists)
+                && let Formula::Atom(Atom::Related(Relation::Wr(Some(key)), from, to)) = leaf
+            {
+                for guard in [Atom::Writes(*from, Some(*key), None), Atom::Reads(*to, Some(*key), None)] {
+                    let step = Step::Guard(self.add_signed(&Formula::Atom(guard), positive));
+                    parts.push(Part { step, free: self.free_of(step), cost: 0 });
+                }
+            }
+            let step = Step::Part(self.add_signed(leaf, positive));
+            parts.push(Part { step, free: self.free_of(step), cost: cost(leaf) });
+        }
+        schedule(variables, parts)
+    }
+
+    fn add_signed(&mut self, formula: &Formula, positive: bool) -> Id {
+        let id = self.add_formula(formula);
+        if positive { id } else { self.add(Node::Not(id)) }
+    }
+
+    fn free_of(&self, step: Step) -> Vec<Var> {
+        match step {
+            Step::Part(id) | Step::Guard(id) => self.free[id as usize].clone(),
+            Step::Bind(..) => Vec::new(),
+        }
     }
 
     fn atom(&mut self, atom: &Atom) -> Node {
@@ -196,5 +259,75 @@ impl Compiled {
             }
         };
         self.add(node)
+    }
+}
+
+/// The parts of a disjunction or a conjunction, with negations moved to them.
+fn collect_parts<'f>(
+    formula: &'f Formula,
+    positive: bool,
+    disjunction: bool,
+    parts: &mut Vec<(&'f Formula, bool)>,
+) {
+    match (formula, positive == disjunction) {
+        (Formula::Not(inner), _) => collect_parts(inner, !positive, disjunction, parts),
+        (Formula::Any(more), true) | (Formula::All(more), false) => {
+            for part in more {
+                collect_parts(part, positive, disjunction, parts);
+            }
+        }
+        _ => parts.push((formula, positive)),
+    }
+}
+
+/// A part of a block before its place is known.
+struct Part {
+    step: Step,
+    free: Vec<Var>,
+    cost: u8,
+}
+
+/// The cost of a part that depends on the witness.
+const WITNESS: u8 = 3;
+
+/// How costly a part is: facts of the history, relations made of them, quantifiers, anything about the witness.
+fn cost(formula: &Formula) -> u8 {
+    let is_witness = |relation: &Relation| {
+        matches!(relation, Relation::Order | Relation::Vis | Relation::Ww(_) | Relation::Rw(_))
+    };
+    match formula {
+        formula if mentions(formula, &is_witness) => WITNESS,
+        Formula::Atom(Atom::Related(Relation::So | Relation::Rt | Relation::Wr(_), ..)) => 0,
+        Formula::Atom(Atom::Related(..)) => 1,
+        Formula::Atom(_) | Formula::Constant(_) => 0,
+        _ => 2,
+    }
+}
+
+/// Orders variables and parts: next is a variable that completes most facts of the history, and then those parts that are
+/// complete, cheap ones first.
+fn schedule(mut variables: Vec<(Var, Sort)>, mut parts: Vec<Part>) -> Vec<Step> {
+    let mut steps = Vec::new();
+    loop {
+        let is_open = |var: &Var| variables.iter().any(|(open, _)| open == var);
+        let (mut ready, waiting): (Vec<Part>, Vec<Part>) =
+            parts.into_iter().partition(|part| !part.free.iter().any(is_open));
+        ready.sort_by_key(|part| part.cost);
+        steps.extend(ready.into_iter().map(|part| part.step));
+        parts = waiting;
+        if variables.is_empty() {
+            return steps;
+        }
+        let completed = |var: Var| {
+            let facts = parts.iter().filter(|part| part.cost < WITNESS);
+            facts
+                .filter(|part| part.free.iter().filter(|free| is_open(free)).all(|free| *free == var))
+                .count()
+        };
+        let counts: Vec<usize> = variables.iter().map(|(var, _)| completed(*var)).collect();
+        let most = counts.iter().max().copied().unwrap_or_default();
+        let next = counts.iter().position(|&count| count == most).unwrap_or_default();
+        let (var, sort) = variables.remove(next);
+        steps.push(Step::Bind(var, sort));
     }
 }

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use isoscope_levels::language::{Quantifier, Sort};
 use rustc_hash::FxHashMap;
 
-use crate::compiled::{Compiled, Id, Node, Var};
+use crate::compiled::{Compiled, Id, Node, Step, Var};
 use crate::logic::Logic;
 use crate::matrix::{self, Matrix};
 
@@ -16,6 +16,8 @@ use crate::matrix::{self, Matrix};
 pub(crate) struct View<T> {
     pub(crate) txns: usize,
     pub(crate) keys: usize,
+    /// Whether the history is known, even if its facts are formulas.
+    pub(crate) is_known: bool,
     /// By transaction and key.
     pub(crate) writes: Vec<T>,
     /// By key: from the writer to the reader.
@@ -112,7 +114,7 @@ impl<'e, L: Logic> Evaluator<'e, L> {
                 let (a, b) = (self.truth(*a), self.truth(*b));
                 self.logic.iff(a, b)
             }
-            Node::Quantified(quantifier, var, sort, body) => self.quantified(*quantifier, *var, *sort, *body),
+            Node::Block(quantifier, steps) => self.block(*quantifier, steps),
             Node::Reads(txn, key, value) => self.reads(*txn, *key, *value),
             Node::ReadsBefore(txn, first, second) => {
                 let both = [self.reads(*txn, Some(*first), None), self.reads(*txn, Some(*second), None)];
@@ -170,21 +172,60 @@ impl<'e, L: Logic> Evaluator<'e, L> {
         if all { self.logic.all(&truths) } else { self.logic.any(&truths) }
     }
 
-    fn quantified(&mut self, quantifier: Quantifier, var: Var, sort: Sort, body: Id) -> L::Truth {
+    /// A block of quantifiers: see [`Step`].
+    fn block(&mut self, quantifier: Quantifier, steps: &[Step]) -> L::Truth {
         let all = quantifier == Quantifier::Forall;
-        let decisive = L::constant(!all);
-        let outside = self.env[usize::from(var)];
+        let outside = self.env.clone();
         let mut truths = Vec::new();
-        for value in 0..self.size(sort) {
-            self.env[usize::from(var)] = value as u8;
-            let truth = self.truth(body);
+        self.steps(all, steps, &mut Vec::new(), &mut truths);
+        self.env = outside;
+        if all { self.logic.all(&truths) } else { self.logic.any(&truths) }
+    }
+
+    /// Takes the steps of a block that are left. `open` are the parts so far that are not decided; the result for the values of
+    /// all variables is added to `truths`. Returns whether the result of the block is clear.
+    fn steps(
+        &mut self,
+        all: bool,
+        steps: &[Step],
+        open: &mut Vec<L::Truth>,
+        truths: &mut Vec<L::Truth>,
+    ) -> bool {
+        // Below `forall` is a disjunction: a true part decides it, and a false one disappears.
+        let decisive = L::constant(all);
+        let Some((&step, rest)) = steps.split_first() else {
+            let truth = if all { self.logic.any(open) } else { self.logic.all(open) };
             truths.push(truth);
-            if truth == decisive {
-                break;
+            return truth == L::constant(!all);
+        };
+        match step {
+            Step::Guard(_) if !self.view.is_known => self.steps(all, rest, open, truths),
+            Step::Guard(id) => {
+                if self.truth(id) == decisive {
+                    return false;
+                }
+                self.steps(all, rest, open, truths)
+            }
+            Step::Part(id) => {
+                let truth = self.truth(id);
+                if truth == decisive {
+                    return false;
+                }
+                open.push(truth);
+                let is_clear = self.steps(all, rest, open, truths);
+                open.pop();
+                is_clear
+            }
+            Step::Bind(var, sort) => {
+                for value in 0..self.size(sort) {
+                    self.env[usize::from(var)] = value as u8;
+                    if self.steps(all, rest, open, truths) || self.logic.is_stopped() {
+                        return true;
+                    }
+                }
+                false
             }
         }
-        self.env[usize::from(var)] = outside;
-        if all { self.logic.all(&truths) } else { self.logic.any(&truths) }
     }
 
     /// A value is known by the transaction that wrote it.
@@ -236,7 +277,7 @@ impl<'e, L: Logic> Evaluator<'e, L> {
             Node::Wr(Some(key)) => self.view.wr[self.value(*key)].clone(),
             Node::Wr(None) => {
                 let keys: Vec<&Matrix<L::Truth>> = self.view.wr.iter().map(|wr| &**wr).collect();
-                Rc::new(matrix::union(self.logic, &keys))
+                Rc::new(matrix::union(self.logic, self.view.txns, &keys))
             }
             Node::Ww(key) => {
                 let key = of_key(key);
@@ -249,17 +290,17 @@ impl<'e, L: Logic> Evaluator<'e, L> {
             Node::Union(parts) => {
                 let parts: Vec<_> = parts.iter().map(|part| self.relation(*part)).collect();
                 let parts: Vec<&Matrix<L::Truth>> = parts.iter().map(|part| &**part).collect();
-                Rc::new(matrix::union(self.logic, &parts))
+                Rc::new(matrix::union(self.logic, self.view.txns, &parts))
             }
             Node::Intersection(parts) => {
                 let parts: Vec<_> = parts.iter().map(|part| self.relation(*part)).collect();
                 let parts: Vec<&Matrix<L::Truth>> = parts.iter().map(|part| &**part).collect();
-                Rc::new(matrix::intersection(self.logic, &parts))
+                Rc::new(matrix::intersection(self.logic, self.view.txns, &parts))
             }
             Node::Minus(a, b) => {
                 let (a, b) = (self.relation(*a), self.relation(*b));
                 let not = b.map(|cell| self.logic.not(cell));
-                Rc::new(matrix::intersection(self.logic, &[&a, &not]))
+                Rc::new(matrix::intersection(self.logic, self.view.txns, &[&a, &not]))
             }
             Node::Compose(a, b) => {
                 let (a, b) = (self.relation(*a), self.relation(*b));
@@ -302,7 +343,7 @@ impl<'e, L: Logic> Evaluator<'e, L> {
         }
         let keys: Vec<_> = (0..self.view.keys).map(|key| of_key(self, key)).collect();
         let keys: Vec<&Matrix<L::Truth>> = keys.iter().collect();
-        Rc::new(matrix::union(self.logic, &keys))
+        Rc::new(matrix::union(self.logic, self.view.txns, &keys))
     }
 
     fn ww(&mut self, key: usize) -> Matrix<L::Truth> {

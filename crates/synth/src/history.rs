@@ -4,6 +4,7 @@ use std::fmt;
 use std::rc::Rc;
 
 use crate::evaluate::View;
+use crate::evidence::Evidence;
 use crate::matrix::{Matrix, pairs};
 
 /// A small history. Transaction 0 is the initial one; it writes every key and is before all others.
@@ -17,8 +18,36 @@ pub struct SmallHistory {
     pub(crate) so: Matrix<bool>,
     /// If the levels are about real time.
     pub(crate) rt: Option<Matrix<bool>>,
-    /// By transaction: the keys it reads, in their order.
+    /// By transaction: the keys it reads, in their order. A key that is read again is there again.
     pub(crate) read_order: Vec<Vec<usize>>,
+}
+
+/// What leads from one transaction to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dependency {
+    /// The number of the first transaction.
+    pub from: usize,
+    /// The number of the second.
+    pub to: usize,
+    /// What leads from one to the other.
+    pub kind: Kind,
+    /// The keys; none for sessions.
+    pub keys: Vec<String>,
+}
+
+/// What leads from one transaction to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The second is next in the session.
+    Session,
+    /// The first returned before the second was invoked, and none ran between them. Not where sessions say so already.
+    RealTime,
+    /// The second reads what the first wrote.
+    Read,
+    /// The second writes the next version.
+    Overwrite,
+    /// The first reads the version before the one that the second writes.
+    Miss,
 }
 
 /// By transaction and key.
@@ -79,8 +108,8 @@ impl SmallHistory {
         (0..self.writes.len()).filter(is_smaller).count()
     }
 
-    /// One transaction in the one-line notation.
-    fn transaction(&self, numbers: &[usize], txn: usize) -> String {
+    /// The operations of a transaction in the one-line notation.
+    fn operations(&self, numbers: &[usize], txn: usize) -> Vec<String> {
         let mut ops: Vec<String> = Vec::new();
         for &key in &self.read_order[txn] {
             if let Some(writer) = self.sources[txn][key] {
@@ -90,9 +119,81 @@ impl SmallHistory {
         for key in (0..self.keys).filter(|&key| self.writes[txn][key]) {
             ops.push(format!("w({},{})", key_name(key), self.value(numbers, key, txn)));
         }
+        ops
+    }
+
+    /// One transaction in the one-line notation.
+    fn transaction(&self, numbers: &[usize], txn: usize) -> String {
+        let ops = self.operations(numbers, txn);
         let times = self.rt.as_ref().map(|rt| interval(rt, txn));
         let times = times.map(|(begin, end)| format!("@{begin}-{end}")).unwrap_or_default();
         format!("T{}{times}: {}", numbers[txn], ops.join(" "))
+    }
+
+    /// The operations of each transaction in the one-line notation, by its number there: the first one is T1.
+    pub fn transactions(&self) -> Vec<Vec<String>> {
+        let numbers = self.numbers();
+        let mut txns: Vec<usize> = (1..numbers.len()).collect();
+        txns.sort_by_key(|&txn| numbers[txn]);
+        txns.into_iter().map(|txn| self.operations(&numbers, txn)).collect()
+    }
+
+    /// What leads from one transaction to another, without the initial one. The order of the versions is that of the evidence;
+    /// without evidence, only the initial version is known to be before others. Transactions have the numbers of the one-line
+    /// notation.
+    pub fn dependencies(&self, evidence: Option<&Evidence>) -> Vec<Dependency> {
+        let numbers = self.numbers();
+        let place = |txn: usize, key: usize| -> Option<usize> {
+            let Evidence { order, versions, .. } = evidence?;
+            let versions = versions.iter().find(|(name, _)| *name == key_name(key));
+            let order = if order.is_empty() { &versions?.1 } else { order };
+            order.iter().position(|&other| other == numbers[txn])
+        };
+        let is_later = |key: usize, than: usize, txn: usize| {
+            self.writes[txn][key]
+                && (than == 0 || place(than, key).zip(place(txn, key)).is_some_and(|(a, b)| a < b))
+        };
+        let txns = 1..self.writes.len();
+        let mut found = Vec::new();
+        for from in txns.clone() {
+            for to in txns.clone().filter(|&to| to != from) {
+                let between = |&middle: &usize| self.so[(from, middle)] && self.so[(middle, to)];
+                if self.so[(from, to)] && !txns.clone().any(|middle| between(&middle)) {
+                    found.push((from, to, Kind::Session, Vec::new()));
+                }
+                let is_before = |from: usize, to: usize| self.rt.as_ref().is_some_and(|rt| rt[(from, to)]);
+                let between = |&middle: &usize| is_before(from, middle) && is_before(middle, to);
+                if is_before(from, to) && !self.so[(from, to)] && !txns.clone().any(|middle| between(&middle))
+                {
+                    found.push((from, to, Kind::RealTime, Vec::new()));
+                }
+                let mut of_keys = |kind: Kind, holds: &dyn Fn(usize) -> bool| {
+                    let keys: Vec<String> = (0..self.keys).filter(|&key| holds(key)).map(key_name).collect();
+                    if !keys.is_empty() {
+                        found.push((from, to, kind, keys));
+                    }
+                };
+                of_keys(Kind::Read, &|key| self.sources[to][key] == Some(from));
+                of_keys(Kind::Overwrite, &|key| {
+                    let is_direct =
+                        |middle: usize| !(is_later(key, from, middle) && is_later(key, middle, to));
+                    self.writes[from][key] && is_later(key, from, to) && txns.clone().all(is_direct)
+                });
+                of_keys(Kind::Miss, &|key| {
+                    let Some(source) = self.sources[from][key] else { return false };
+                    let is_next =
+                        |middle: usize| !(is_later(key, source, middle) && is_later(key, middle, to));
+                    is_later(key, source, to) && txns.clone().all(is_next)
+                });
+            }
+        }
+        let named = |(from, to, kind, keys): (usize, usize, Kind, Vec<String>)| Dependency {
+            from: numbers[from],
+            to: numbers[to],
+            kind,
+            keys,
+        };
+        found.into_iter().map(named).collect()
     }
 
     /// The history with other numbers for transactions and keys: `txns[t]` is the new number of t.
@@ -117,20 +218,54 @@ impl SmallHistory {
         SmallHistory { so: moved(&self.so), rt: self.rt.as_ref().map(moved), ..renamed }
     }
 
+    /// The history with some of its transactions only, which must read from each other or from the initial one, and with the
+    /// keys that they use. Also returns the transactions and the keys by their new numbers.
+    pub(crate) fn restricted(&self, keep: &[bool]) -> (SmallHistory, Vec<usize>, Vec<usize>) {
+        let txns: Vec<usize> = (0..self.writes.len()).filter(|&txn| txn == 0 || keep[txn]).collect();
+        let is_used = |key: &usize| {
+            txns[1..].iter().any(|&txn| self.writes[txn][*key] || self.sources[txn][*key].is_some())
+        };
+        let keys: Vec<usize> = (0..self.keys).filter(is_used).collect();
+        let place = |all: &[usize], one: usize| all.binary_search(&one).expect("what is used is kept");
+        let of_keys = |txn: usize| keys.iter().map(move |&key| (txn, key));
+        let writes = txns.iter().map(|&txn| of_keys(txn).map(|(txn, key)| self.writes[txn][key]).collect());
+        let source = |(txn, key): (usize, usize)| Some(place(&txns, self.sources[txn][key]?));
+        let sources = txns.iter().map(|&txn| of_keys(txn).map(source).collect());
+        let read_order = txns.iter().map(|&txn| {
+            let read = self.read_order[txn].iter().filter(|&&key| self.sources[txn][key].is_some());
+            read.map(|&key| place(&keys, key)).collect()
+        });
+        let order =
+            |matrix: &Matrix<bool>| Matrix::new(txns.len(), |from, to| matrix[(txns[from], txns[to])]);
+        let history = SmallHistory {
+            keys: keys.len(),
+            writes: writes.collect(),
+            sources: sources.collect(),
+            so: order(&self.so),
+            rt: self.rt.as_ref().map(order),
+            read_order: read_order.collect(),
+        };
+        (history, txns, keys)
+    }
+
     pub(crate) fn view(&self) -> View<bool> {
         let txns = self.writes.len();
         let wr = |key: usize| Matrix::new(txns, |from, to| self.sources[to][key] == Some(from));
         let rt = self.rt.clone().unwrap_or_else(|| Matrix::new(txns, |from, to| from == 0 && to > 0));
         let po = |txn: usize| {
-            let place = |key: usize| self.read_order[txn].iter().position(|&other| other == key);
-            Matrix::new(self.keys.max(1), |first, second| match (place(first), place(second)) {
-                (Some(first), Some(second)) => first < second,
+            // Some read of the first key is before some read of the second.
+            let reads = &self.read_order[txn];
+            let first = |key: usize| reads.iter().position(|&other| other == key);
+            let last = |key: usize| reads.iter().rposition(|&other| other == key);
+            Matrix::new(self.keys.max(1), |a, b| match (first(a), last(b)) {
+                (Some(first), Some(last)) => first < last,
                 _ => false,
             })
         };
         View {
             txns,
             keys: self.keys,
+            is_known: true,
             writes: self.writes.concat(),
             wr: (0..self.keys).map(|key| Rc::new(wr(key))).collect(),
             so: Rc::new(self.so.clone()),

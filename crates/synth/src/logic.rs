@@ -27,6 +27,11 @@ pub(crate) trait Logic {
         self.both(one, other)
     }
 
+    /// Whether to give up. What is returned after that means nothing.
+    fn is_stopped(&mut self) -> bool {
+        false
+    }
+
     fn constant(value: bool) -> Self::Truth {
         if value { Self::TRUE } else { Self::FALSE }
     }
@@ -68,5 +73,64 @@ impl Logic for Formulas {
 
     fn any(&mut self, parts: &[Formula]) -> Formula {
         self.or(parts)
+    }
+}
+
+/// Why an evaluation ended early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// The caller stopped it.
+    Stopped,
+    /// It needs more than [`MOST_FORMULAS`] formulas.
+    Large,
+}
+
+/// The most formulas about one history. With their clauses, they take about 1 GB.
+pub(crate) const MOST_FORMULAS: usize = 4_000_000;
+/// How many questions are answered between two looks at the limits.
+const PATIENCE: u32 = 1_000;
+
+/// Formulas with limits.
+pub(crate) struct Limited<'l> {
+    pub(crate) formulas: &'l mut Formulas,
+    pub(crate) stop: &'l mut dyn FnMut() -> bool,
+    pub(crate) ended: Option<Ended>,
+    asked: u32,
+}
+
+impl<'l> Limited<'l> {
+    pub(crate) fn new(formulas: &'l mut Formulas, stop: &'l mut dyn FnMut() -> bool) -> Self {
+        Limited { formulas, stop, ended: None, asked: 0 }
+    }
+}
+
+impl Logic for Limited<'_> {
+    type Truth = Formula;
+    const TRUE: Formula = Formula::TRUE;
+    const FALSE: Formula = Formula::FALSE;
+
+    fn not(&mut self, a: Formula) -> Formula {
+        !a
+    }
+
+    fn all(&mut self, parts: &[Formula]) -> Formula {
+        self.formulas.and(parts)
+    }
+
+    fn any(&mut self, parts: &[Formula]) -> Formula {
+        self.formulas.or(parts)
+    }
+
+    fn is_stopped(&mut self) -> bool {
+        self.asked += 1;
+        if self.ended.is_none() && self.asked >= PATIENCE {
+            self.asked = 0;
+            if self.formulas.nodes() > MOST_FORMULAS {
+                self.ended = Some(Ended::Large);
+            } else if (self.stop)() {
+                self.ended = Some(Ended::Stopped);
+            }
+        }
+        self.ended.is_some()
     }
 }

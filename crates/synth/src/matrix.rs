@@ -59,14 +59,18 @@ pub(crate) fn identity<L: Logic>(size: usize) -> Matrix<L::Truth> {
     Matrix::new(size, |from, to| L::constant(from == to))
 }
 
-pub(crate) fn union<L: Logic>(logic: &mut L, parts: &[&Matrix<L::Truth>]) -> Matrix<L::Truth> {
+pub(crate) fn union<L: Logic>(logic: &mut L, size: usize, parts: &[&Matrix<L::Truth>]) -> Matrix<L::Truth> {
     let cell = |from, to| -> Vec<L::Truth> { parts.iter().map(|part| part[(from, to)]).collect() };
-    Matrix::new(parts[0].size(), |from, to| logic.any(&cell(from, to)))
+    Matrix::new(size, |from, to| logic.any(&cell(from, to)))
 }
 
-pub(crate) fn intersection<L: Logic>(logic: &mut L, parts: &[&Matrix<L::Truth>]) -> Matrix<L::Truth> {
+pub(crate) fn intersection<L: Logic>(
+    logic: &mut L,
+    size: usize,
+    parts: &[&Matrix<L::Truth>],
+) -> Matrix<L::Truth> {
     let cell = |from, to| -> Vec<L::Truth> { parts.iter().map(|part| part[(from, to)]).collect() };
-    Matrix::new(parts[0].size(), |from, to| logic.all(&cell(from, to)))
+    Matrix::new(size, |from, to| logic.all(&cell(from, to)))
 }
 
 /// The first, then the second.
@@ -79,6 +83,9 @@ pub(crate) fn compose<L: Logic>(
     let mut ways = Vec::with_capacity(size);
     Matrix::new(size, |from, to| {
         ways.clear();
+        if logic.is_stopped() {
+            return L::FALSE;
+        }
         for middle in 0..size {
             let (one, other) = (a[(from, middle)], b[(middle, to)]);
             if one != L::FALSE && other != L::FALSE {
@@ -88,6 +95,9 @@ pub(crate) fn compose<L: Logic>(
         logic.any(&ways)
     })
 }
+
+/// Up to this size, paths are found by squaring.
+const SQUARED: usize = 16;
 
 /// One or more steps.
 pub(crate) fn closure<L: Logic>(logic: &mut L, matrix: &Matrix<L::Truth>) -> Matrix<L::Truth> {
@@ -110,10 +120,29 @@ pub(crate) fn closure<L: Logic>(logic: &mut L, matrix: &Matrix<L::Truth>) -> Mat
         }
         return closed;
     }
+    if size > SQUARED {
+        // Paths through the first nodes only, then through one more (Warshall 1962): fewer formulas, but in longer chains.
+        for middle in 0..size {
+            for from in 0..size {
+                let first = closed[(from, middle)];
+                if first == L::FALSE || logic.is_stopped() {
+                    continue;
+                }
+                for to in 0..size {
+                    let last = closed[(middle, to)];
+                    if last != L::FALSE && closed[(from, to)] != L::TRUE {
+                        let path = logic.both(first, last);
+                        closed[(from, to)] = logic.any(&[closed[(from, to)], path]);
+                    }
+                }
+            }
+        }
+        return closed;
+    }
     let mut steps = 1;
     while steps < size {
         let twice = compose(logic, &closed, &closed);
-        closed = union(logic, &[&closed, &twice]);
+        closed = union(logic, size, &[&closed, &twice]);
         steps *= 2;
     }
     closed

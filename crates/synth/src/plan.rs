@@ -199,17 +199,22 @@ impl Plan {
         let mut vis: Matrix<L::Truth> = Matrix::new(view.txns, |_, _| L::FALSE);
         for (compiled, root) in base {
             let relation = Evaluator::new(logic, view, witness, compiled).relation(*root);
-            vis = matrix::union(logic, &[&vis, &relation]);
+            vis = matrix::union(logic, view.txns, &[&vis, &relation]);
         }
         witness.vis = Some(Rc::new(match closed {
             Closed::Not => vis,
             Closed::Transitive => matrix::closure(logic, &vis),
             Closed::Prefix => {
                 let before = matrix::compose(logic, &witness.orders[0], &vis);
-                matrix::union(logic, &[&vis, &before])
+                matrix::union(logic, view.txns, &[&vis, &before])
             }
         }));
     }
+}
+
+/// Whether a definition speaks of real time.
+pub fn uses_real_time(definition: &Definition) -> bool {
+    Plan::new(definition).uses_real_time
 }
 
 /// The parts of a conjunction.
@@ -239,7 +244,7 @@ fn is_reflexive(relation: &Relation) -> bool {
 }
 
 /// Whether some relation in a formula is as asked.
-fn mentions(formula: &Formula, is: &dyn Fn(&Relation) -> bool) -> bool {
+pub(crate) fn mentions(formula: &Formula, is: &dyn Fn(&Relation) -> bool) -> bool {
     match formula {
         Formula::Not(inner) | Formula::Quantified(_, _, inner) => mentions(inner, is),
         Formula::All(parts) | Formula::Any(parts) => parts.iter().any(|part| mentions(part, is)),

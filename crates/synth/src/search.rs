@@ -11,17 +11,16 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use isoscope_levels::Framework;
-use isoscope_levels::language::{Definition, Formula as Text};
+use isoscope_levels::language::{Definition, Formula as Text, Relation};
 use isoscope_solve::{Formula, Outcome};
 
 use crate::compiled::Compiled;
 use crate::evaluate::{Evaluator, View, Witness};
-use crate::history::{SmallHistory, key_name};
-use crate::logic::Plain;
-use crate::matrix::{Matrix, pairs};
-use crate::plan::{Plan, any_atom};
-use crate::space::{Numbering, Prover, Scope, Space, constant_order, lifted};
+use crate::history::SmallHistory;
+use crate::logic::{Ended, Limited, Plain};
+use crate::matrix::{self, Matrix};
+use crate::plan::{Plan, any_atom, mentions};
+use crate::space::{Given, Numbering, Prover, Scope, Space, constant_order, lifted};
 
 /// What to look for.
 #[derive(Clone, Debug, Default)]
@@ -43,6 +42,17 @@ pub enum Answer {
     Nothing,
     /// The search was stopped.
     Stopped,
+    /// The search needs too much memory.
+    Large,
+}
+
+impl From<Ended> for Answer {
+    fn from(ended: Ended) -> Answer {
+        match ended {
+            Ended::Stopped => Answer::Stopped,
+            Ended::Large => Answer::Large,
+        }
+    }
 }
 
 /// What a search took.
@@ -54,6 +64,8 @@ pub struct Figures {
     pub learnt: u64,
     /// The variables of the solver.
     pub variables: u64,
+    /// The clauses that the solver was given.
+    pub clauses: u64,
     /// The conflicts that the solver met.
     pub conflicts: u64,
     /// The different formulas.
@@ -69,11 +81,29 @@ pub struct Search {
     forbidden: Vec<Plan>,
     candidates: u64,
     learnt: u64,
+    /// Why the search cannot go on.
+    ended: Option<Ended>,
 }
 
 impl Search {
-    /// Prepares a search.
-    pub fn new(problem: &Problem<'_>, scope: Scope) -> Search {
+    /// Prepares a search. `stop` is asked from time to time.
+    pub fn new(problem: &Problem<'_>, scope: Scope, stop: &mut dyn FnMut() -> bool) -> Search {
+        Search::with(problem, scope, Prover::new(), stop)
+    }
+
+    /// Prepares a search that keeps what its solver is given: see [`Search::given`].
+    pub fn logged(problem: &Problem<'_>, scope: Scope) -> Search {
+        let mut prover = Prover::new();
+        prover.solver.log = Some(Vec::new());
+        Search::with(problem, scope, prover, &mut || false)
+    }
+
+    fn with(
+        problem: &Problem<'_>,
+        scope: Scope,
+        mut prover: Prover,
+        stop: &mut dyn FnMut() -> bool,
+    ) -> Search {
         let allowed: Vec<Plan> = problem.allow.iter().map(|definition| Plan::new(definition)).collect();
         let forbidden: Vec<Plan> = problem.forbid.iter().map(|definition| Plan::new(definition)).collect();
         let plans = || allowed.iter().chain(&forbidden);
@@ -84,42 +114,65 @@ impl Search {
             .max_by_key(|&i| (numbering(&allowed[i]), usize::MAX - i));
         let (sessions, reads) = first
             .map_or((true, false), |first| (allowed[first].orders_sessions, allowed[first].orders_reads));
-        let real_time = plans().any(|plan| plan.uses_real_time);
+        let real_time = plans().any(|plan| plan.uses_real_time)
+            || problem.conditions.iter().any(|text| mentions(text, &|relation| *relation == Relation::Rt));
         let read_order = plans().any(|plan| plan.uses_read_order)
             || problem.conditions.iter().any(|text| {
                 any_atom(text, &|atom| matches!(atom, isoscope_levels::language::Atom::ReadsBefore(..)))
             });
-        let mut prover = Prover::new();
         let space = Space::new(&mut prover, scope, Numbering { sessions, reads }, real_time, read_order);
-        let mut search = Search { prover, space, forbidden, candidates: 0, learnt: 0 };
-        search.require_conditions(&problem.conditions);
-        for (i, plan) in allowed.iter().enumerate() {
-            search.allow(plan, first == Some(i));
-        }
-        for i in 0..search.forbidden.len() {
-            let places: Vec<usize> = (0..=scope.txns).collect();
-            let order = constant_order(&places, |value| value);
-            let orders =
-                if search.forbidden[i].order_per_key { vec![order; scope.keys.max(1)] } else { vec![order] };
-            if !search.forbidden[i].has_free_visibility() {
-                search.forbid(i, &Witness { orders, vis: None });
-            }
-        }
+        let mut search = Search { prover, space, forbidden, candidates: 0, learnt: 0, ended: None };
+        search.ended = search.prepare(problem, &allowed, first, stop).err();
         search
     }
 
-    fn require_conditions(&mut self, conditions: &[Text]) {
+    fn prepare(
+        &mut self,
+        problem: &Problem<'_>,
+        allowed: &[Plan],
+        numbering: Option<usize>,
+        stop: &mut dyn FnMut() -> bool,
+    ) -> Result<(), Ended> {
+        self.require_conditions(&problem.conditions, stop)?;
+        for (i, plan) in allowed.iter().enumerate() {
+            self.allow(plan, numbering == Some(i), stop)?;
+        }
+        let Scope { txns, keys, .. } = self.space.scope;
+        for i in 0..self.forbidden.len() {
+            let places: Vec<usize> = (0..=txns).collect();
+            let order = constant_order(&places, |value| value);
+            let orders = if self.forbidden[i].order_per_key { vec![order; keys.max(1)] } else { vec![order] };
+            if !self.forbidden[i].has_free_visibility() {
+                self.forbid(i, &Witness { orders, vis: None }, stop)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn require_conditions(
+        &mut self,
+        conditions: &[Text],
+        stop: &mut dyn FnMut() -> bool,
+    ) -> Result<(), Ended> {
         let witness = Witness { orders: Vec::new(), vis: None };
         for condition in conditions {
             let (compiled, root) = Compiled::formula(condition);
             let Search { prover, space, .. } = self;
-            let truth = Evaluator::new(&mut prover.formulas, &space.view, &witness, &compiled).truth(root);
+            let mut limited = Limited::new(&mut prover.formulas, stop);
+            let truth = Evaluator::new(&mut limited, &space.view, &witness, &compiled).truth(root);
+            limited.ended.map_or(Ok(()), Err)?;
             prover.require(truth);
         }
+        Ok(())
     }
 
     /// Requires that some witness satisfies a level: the one that numbers the transactions, or any.
-    fn allow(&mut self, plan: &Plan, is_numbering: bool) {
+    fn allow(
+        &mut self,
+        plan: &Plan,
+        is_numbering: bool,
+        stop: &mut dyn FnMut() -> bool,
+    ) -> Result<(), Ended> {
         let Search { prover, space, .. } = self;
         let txns = space.view.txns;
         let mut witness = if is_numbering {
@@ -129,21 +182,35 @@ impl Search {
         } else {
             any_witness(plan, prover, txns, space.view.keys)
         };
-        let truth = plan.allows(&mut prover.formulas, &space.view, &mut witness);
+        let mut limited = Limited::new(&mut prover.formulas, stop);
+        let truth = plan.allows(&mut limited, &space.view, &mut witness);
+        limited.ended.map_or(Ok(()), Err)?;
         prover.require(truth);
+        Ok(())
     }
 
     /// Requires that a witness does not satisfy a level.
-    fn forbid(&mut self, level: usize, witness: &Witness<bool>) {
+    fn forbid(
+        &mut self,
+        level: usize,
+        witness: &Witness<bool>,
+        stop: &mut dyn FnMut() -> bool,
+    ) -> Result<(), Ended> {
         let Search { prover, space, forbidden, .. } = self;
         let mut witness = lifted(witness);
-        let truth = forbidden[level].allows(&mut prover.formulas, &space.view, &mut witness);
+        let mut limited = Limited::new(&mut prover.formulas, stop);
+        let truth = forbidden[level].allows(&mut limited, &space.view, &mut witness);
+        limited.ended.map_or(Ok(()), Err)?;
         prover.require(!truth);
+        Ok(())
     }
 
     /// Looks for the next history. `stop` is asked from time to time.
     pub fn next(&mut self, stop: &mut dyn FnMut() -> bool) -> Answer {
         loop {
+            if let Some(ended) = self.ended {
+                return ended.into();
+            }
             match self.prover.solve(stop) {
                 Outcome::Unsat => return Answer::Nothing,
                 Outcome::Stopped => return Answer::Stopped,
@@ -159,15 +226,21 @@ impl Search {
                     Ok(Some(witness)) => {
                         is_forbidden = false;
                         self.learnt += 1;
-                        self.forbid(level, &witness);
+                        // A clause that is only half there would exclude too much or too little.
+                        self.ended = self.forbid(level, &witness, stop).err();
                     }
-                    Err(Stopped) => return Answer::Stopped,
+                    Err(ended) => return ended.into(),
                 }
             }
             if is_forbidden {
                 return Answer::Found(history);
             }
         }
+    }
+
+    /// What the solver of a [logged](Search::logged) search was given so far.
+    pub fn given(&self) -> &[Given] {
+        self.prover.solver.log.as_deref().unwrap_or_default()
     }
 
     /// From now on, histories have at most this many operations.
@@ -188,8 +261,9 @@ impl Search {
         Figures {
             candidates: self.candidates,
             learnt: self.learnt,
-            variables: self.prover.solver.vars() as u64,
-            conflicts: self.prover.solver.conflicts(),
+            variables: self.prover.solver.solver.vars() as u64,
+            clauses: self.prover.solver.clauses,
+            conflicts: self.prover.solver.solver.conflicts(),
             formulas: self.prover.formulas.nodes() as u64,
             time: Duration::ZERO,
         }
@@ -204,33 +278,35 @@ fn any_witness(plan: &Plan, prover: &mut Prover, txns: usize, keys: usize) -> Wi
     Witness { orders, vis }
 }
 
-/// The search was stopped.
-struct Stopped;
-
 /// A witness that a level allows a history.
-fn find_witness(
+pub(crate) fn find_witness(
     plan: &Plan,
     view: &View<bool>,
     stop: &mut dyn FnMut() -> bool,
-) -> Result<Option<Witness<bool>>, Stopped> {
+) -> Result<Option<Witness<bool>>, Ended> {
     let mut prover = Prover::new();
-    let mut witness = any_witness(plan, &mut prover, view.txns, view.keys);
+    let Some(mut witness) = witness_of(plan, &mut prover, view) else { return Ok(None) };
     let free = witness.clone();
     let lift = |matrix: &Rc<Matrix<bool>>| Rc::new(matrix.map(Formula::constant));
     let symbolic = View {
         txns: view.txns,
         keys: view.keys,
+        is_known: true,
         writes: view.writes.iter().map(|&writes| Formula::constant(writes)).collect(),
         wr: view.wr.iter().map(lift).collect(),
         so: lift(&view.so),
         rt: lift(&view.rt),
         po: view.po.iter().map(lift).collect(),
     };
-    let truth = plan.allows(&mut prover.formulas, &symbolic, &mut witness);
+    let mut limited = Limited::new(&mut prover.formulas, stop);
+    let truth = plan.allows(&mut limited, &symbolic, &mut witness);
+    if let Some(ended) = limited.ended {
+        return Err(ended);
+    }
     prover.require(truth);
     match prover.solve(stop) {
         Outcome::Unsat => Ok(None),
-        Outcome::Stopped => Err(Stopped),
+        Outcome::Stopped => Err(Ended::Stopped),
         Outcome::Sat => {
             let lower = |matrix: &Rc<Matrix<Formula>>| Rc::new(matrix.map(|cell| prover.holds(cell)));
             let orders = free.orders.iter().map(lower).collect();
@@ -239,57 +315,30 @@ fn find_witness(
     }
 }
 
-/// Whether a level allows a history, and what shows it. None if the search was stopped.
-pub fn allows(
-    definition: &Definition,
-    history: &SmallHistory,
-    stop: &mut dyn FnMut() -> bool,
-) -> Option<Option<Evidence>> {
-    let plan = Plan::new(definition);
-    let view = history.view();
-    let witness = find_witness(&plan, &view, stop).ok()?;
-    Some(witness.map(|mut witness| {
-        plan.complete(&mut Plain, &view, &mut witness);
-        Evidence::new(&plan, history, &witness)
-    }))
-}
-
-/// What shows that a level allows a history, in words of its framework. Transactions have the numbers of the one-line notation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Evidence {
-    /// The framework.
-    pub framework: Framework,
-    /// The order of all transactions; empty for dependency graphs.
-    pub order: Vec<usize>,
-    /// The pairs of visibility, without the initial transaction.
-    pub visible: Vec<(usize, usize)>,
-    /// For dependency graphs: each key that is written more than once, and its writers in their order.
-    pub versions: Vec<(String, Vec<usize>)>,
-}
-
-impl Evidence {
-    fn new(plan: &Plan, history: &SmallHistory, witness: &Witness<bool>) -> Evidence {
-        let numbers = history.numbers();
-        let sorted = |order: &Matrix<bool>| {
-            let mut txns: Vec<usize> = (1..order.size()).collect();
-            txns.sort_by_key(|&txn| (0..order.size()).filter(|&other| order[(other, txn)]).count());
-            txns
-        };
-        let named = |txns: Vec<usize>| -> Vec<usize> { txns.into_iter().map(|txn| numbers[txn]).collect() };
-        let is_graph = plan.framework == Framework::Dependencies;
-        let versions = (0..history.keys).filter(|_| is_graph).map(|key| {
-            let writers = sorted(witness.order_of(key)).into_iter().filter(|&txn| history.writes[txn][key]);
-            (key_name(key), named(writers.collect()))
+/// A witness for a history whose parts are open, except for what every witness has. None if there is no witness.
+fn witness_of(plan: &Plan, prover: &mut Prover, view: &View<bool>) -> Option<Witness<Formula>> {
+    if plan.order_per_key {
+        // Only the order of the writers of a key matters.
+        let writes = |txn: usize, key: usize| view.writes[txn * view.keys + key];
+        let writers = |key: usize| -> Vec<usize> { (1..view.txns).filter(|&txn| writes(txn, key)).collect() };
+        let orders = (0..view.keys.max(1)).map(|key| {
+            let writers = if view.keys == 0 { Vec::new() } else { writers(key) };
+            prover.order_of_some(view.txns, &writers)
         });
-        let visible = witness.vis.iter().flat_map(|vis| pairs(vis)).filter(|&(from, _)| from > 0);
-        let mut visible: Vec<(usize, usize)> =
-            visible.map(|(from, to)| (numbers[from], numbers[to])).collect();
-        visible.sort_unstable();
-        Evidence {
-            framework: plan.framework,
-            order: if is_graph { Vec::new() } else { named(sorted(&witness.orders[0])) },
-            visible,
-            versions: versions.filter(|(_, writers)| writers.len() > 1).collect(),
-        }
+        return Some(Witness { orders: orders.collect(), vis: None });
     }
+    let mut known = Matrix::new(view.txns, |from, to| from == 0 && to > 0);
+    if plan.orders_sessions {
+        known = matrix::union(&mut Plain, view.txns, &[&known, &view.so]);
+    }
+    if plan.orders_reads {
+        let reads: Vec<&Matrix<bool>> = view.wr.iter().map(|wr| &**wr).collect();
+        known = matrix::union(&mut Plain, view.txns, &[&[&known], &reads[..]].concat());
+    }
+    let known = matrix::closure(&mut Plain, &known);
+    if (0..view.txns).any(|txn| known[(txn, txn)]) {
+        return None;
+    }
+    let vis = plan.has_free_visibility().then(|| prover.relation(view.txns));
+    Some(Witness { orders: vec![prover.order_containing(&known)], vis })
 }

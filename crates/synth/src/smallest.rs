@@ -30,8 +30,17 @@ impl Watch for Unwatched {}
 pub struct Smallest {
     /// The histories, of which no two are the same up to renaming. Empty if there are none.
     pub histories: Vec<SmallHistory>,
-    /// Whether the search was stopped. If there are histories, they may then not be the smallest, or not all.
-    pub stopped: bool,
+    /// Why the search did not end. If there are histories, they may then not be the smallest, or not all.
+    pub stopped: Option<Stopped>,
+}
+
+/// Why a search did not end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// The watch stopped it.
+    ByWatch,
+    /// It needs too much memory.
+    Large,
 }
 
 /// Looks for the smallest histories of a problem within a scope: at most `most` of them.
@@ -39,7 +48,7 @@ pub fn smallest(problem: &Problem<'_>, scope: Scope, most: usize, watch: &mut dy
     for txns in 1..=scope.txns {
         for keys in 1..=scope.keys {
             let start = Instant::now();
-            let mut search = Search::new(problem, Scope { txns, keys, ..scope });
+            let mut search = Search::new(problem, Scope { txns, keys, ..scope }, &mut || watch.stops());
             let found = fewest_operations(&mut search, watch);
             watch.searched(
                 Scope { txns, keys, ..scope },
@@ -47,13 +56,13 @@ pub fn smallest(problem: &Problem<'_>, scope: Scope, most: usize, watch: &mut dy
             );
             match found {
                 Fewest::Nothing => {}
-                Fewest::Stopped(found) => {
-                    return Smallest { histories: found.into_iter().collect(), stopped: true };
+                Fewest::Stopped(found, why) => {
+                    return Smallest { histories: found.into_iter().collect(), stopped: Some(why) };
                 }
                 Fewest::Found(history) if most <= 1 => {
                     return Smallest {
                         histories: images(&history).into_iter().take(1).collect(),
-                        stopped: false,
+                        stopped: None,
                     };
                 }
                 Fewest::Found(history) => {
@@ -62,14 +71,14 @@ pub fn smallest(problem: &Problem<'_>, scope: Scope, most: usize, watch: &mut dy
             }
         }
     }
-    Smallest { histories: Vec::new(), stopped: false }
+    Smallest { histories: Vec::new(), stopped: None }
 }
 
 enum Fewest {
     Found(SmallHistory),
     Nothing,
     /// The search was stopped; the smallest history so far.
-    Stopped(Option<SmallHistory>),
+    Stopped(Option<SmallHistory>, Stopped),
 }
 
 /// The history of a scope with the fewest operations.
@@ -77,7 +86,8 @@ fn fewest_operations(search: &mut Search, watch: &mut dyn Watch) -> Fewest {
     let mut smallest: Option<SmallHistory> = None;
     loop {
         match search.next(&mut || watch.stops()) {
-            Answer::Stopped => return Fewest::Stopped(smallest),
+            Answer::Stopped => return Fewest::Stopped(smallest, Stopped::ByWatch),
+            Answer::Large => return Fewest::Stopped(smallest, Stopped::Large),
             Answer::Nothing => return smallest.map_or(Fewest::Nothing, Fewest::Found),
             Answer::Found(history) => {
                 search.at_most_operations(history.ops() - 1);
@@ -89,15 +99,19 @@ fn fewest_operations(search: &mut Search, watch: &mut dyn Watch) -> Fewest {
 
 /// All histories of a scope with this number of operations, up to renaming.
 fn all_of(problem: &Problem<'_>, scope: Scope, ops: usize, most: usize, watch: &mut dyn Watch) -> Smallest {
-    let mut search = Search::new(problem, scope);
+    let mut search = Search::new(problem, scope, &mut || watch.stops());
     search.at_most_operations(ops);
     let mut histories: Vec<SmallHistory> = Vec::new();
-    let mut stopped = false;
+    let mut stopped = None;
     while histories.len() < most {
         match search.next(&mut || watch.stops()) {
             Answer::Nothing => break,
             Answer::Stopped => {
-                stopped = true;
+                stopped = Some(Stopped::ByWatch);
+                break;
+            }
+            Answer::Large => {
+                stopped = Some(Stopped::Large);
                 break;
             }
             Answer::Found(history) => {

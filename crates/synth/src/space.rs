@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use isoscope_solve::{Formula, Formulas, Outcome, Solver, Tseitin};
+use isoscope_solve::{ClauseSink, Formula, Formulas, Lit, Outcome, Solver, Tseitin, Var};
 
 use crate::evaluate::{View, Witness};
 use crate::history::SmallHistory;
@@ -16,8 +16,10 @@ use crate::matrix::Matrix;
 pub struct Scope {
     /// The number of transactions, without the initial one. Each reads or writes something.
     pub txns: usize,
-    /// The most keys.
+    /// The number of keys.
     pub keys: usize,
+    /// Whether some transaction reads or writes each of the keys. If not, formulas speak of keys that do not occur, too.
+    pub uses_all_keys: bool,
     /// The most versions of a key, the initial one included.
     pub values: Option<usize>,
     /// The most sessions.
@@ -31,13 +33,52 @@ pub struct Scope {
 impl Scope {
     /// A scope without limits but the number of transactions and keys.
     pub fn new(txns: usize, keys: usize) -> Scope {
-        Scope { txns, keys, values: None, sessions: None, chains: true, reads_before_writes: false }
+        Scope {
+            txns,
+            keys,
+            uses_all_keys: true,
+            values: None,
+            sessions: None,
+            chains: true,
+            reads_before_writes: false,
+        }
+    }
+}
+
+/// What a solver was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// A clause.
+    Clause(Vec<Lit>),
+    /// A question, and whether the answer was that there is a model.
+    Question(bool),
+}
+
+/// A solver that counts its clauses.
+pub(crate) struct Counting {
+    pub(crate) solver: Solver,
+    pub(crate) clauses: u64,
+    /// What it was given, if that is kept.
+    pub(crate) log: Option<Vec<Given>>,
+}
+
+impl ClauseSink for Counting {
+    fn new_var(&mut self) -> Var {
+        self.solver.new_var()
+    }
+
+    fn add_clause(&mut self, lits: &[Lit]) {
+        self.clauses += 1;
+        if let Some(log) = &mut self.log {
+            log.push(Given::Clause(lits.to_vec()));
+        }
+        self.solver.add_clause(lits);
     }
 }
 
 /// A solver and its formulas.
 pub(crate) struct Prover {
-    pub(crate) solver: Solver,
+    pub(crate) solver: Counting,
     pub(crate) formulas: Formulas,
     tseitin: Tseitin,
 }
@@ -47,6 +88,7 @@ impl Prover {
         let mut solver = Solver::new();
         // Sparse histories, of which each excludes many.
         solver.set_default_phase(false);
+        let solver = Counting { solver, clauses: 0, log: None };
         Prover { solver, formulas: Formulas::new(), tseitin: Tseitin::new() }
     }
 
@@ -61,6 +103,9 @@ impl Prover {
 
     /// At least one of some formulas is not true.
     fn exclude(&mut self, together: &[Formula]) {
+        if together.contains(&Formula::FALSE) {
+            return;
+        }
         let all = self.formulas.and(together);
         self.require(!all);
     }
@@ -72,23 +117,46 @@ impl Prover {
 
     /// Whether a formula over variables is true in the model.
     pub(crate) fn holds(&self, formula: Formula) -> bool {
-        self.formulas.evaluate(formula, |var| self.solver.value(var.positive()))
+        self.formulas.evaluate(formula, |var| self.solver.solver.value(var.positive()))
     }
 
     pub(crate) fn solve(&mut self, stop: &mut dyn FnMut() -> bool) -> Outcome {
-        self.solver.solve_within(&[], isoscope_solve::Budget::stopped_by(stop))
+        let outcome = self.solver.solver.solve_within(&[], isoscope_solve::Budget::stopped_by(stop));
+        if let (Some(log), true) = (&mut self.solver.log, outcome != Outcome::Stopped) {
+            log.push(Given::Question(outcome == Outcome::Sat));
+        }
+        outcome
     }
 
     /// A total order of all transactions with the initial one first.
     pub(crate) fn order(&mut self, txns: usize) -> Rc<Matrix<Formula>> {
-        let mut order = Matrix::new(txns, |from, to| Formula::constant(from == 0 && to > 0));
-        for from in 1..txns {
+        self.order_containing(&Matrix::new(txns, |from, to| from == 0 && to > 0))
+    }
+
+    /// A total order of some transactions, which the initial one is before. No others are in it.
+    pub(crate) fn order_of_some(&mut self, txns: usize, some: &[usize]) -> Rc<Matrix<Formula>> {
+        let order = self.order(some.len() + 1);
+        let place = |txn: usize| if txn == 0 { Some(0) } else { Some(some.binary_search(&txn).ok()? + 1) };
+        Rc::new(Matrix::new(txns, |from, to| match (place(from), place(to)) {
+            (Some(from), Some(to)) => order[(from, to)],
+            _ => Formula::FALSE,
+        }))
+    }
+
+    /// A total order of all transactions that contains a strict partial order.
+    pub(crate) fn order_containing(&mut self, known: &Matrix<bool>) -> Rc<Matrix<Formula>> {
+        let txns = known.size();
+        let mut order = known.map(Formula::constant);
+        for from in 0..txns {
             for to in from + 1..txns {
+                if known[(from, to)] || known[(to, from)] {
+                    continue;
+                }
                 order[(from, to)] = self.fresh();
                 order[(to, from)] = !order[(from, to)];
             }
         }
-        for a in 1..txns {
+        for a in 0..txns {
             for b in a + 1..txns {
                 for c in b + 1..txns {
                     self.exclude(&[order[(a, b)], order[(b, c)], order[(c, a)]]);
@@ -173,8 +241,12 @@ impl Space {
             Rc::new(po)
         });
         let po = po.collect();
-        let mut space =
-            Space { scope, view: View { txns, keys, writes, wr, so, rt, po }, has_real_time, has_read_order };
+        let mut space = Space {
+            scope,
+            view: View { txns, keys, is_known: false, writes, wr, so, rt, po },
+            has_real_time,
+            has_read_order,
+        };
         space.constrain(prover);
         space
     }
@@ -192,9 +264,10 @@ impl Space {
 
     fn constrain(&mut self, prover: &mut Prover) {
         let View { txns, keys, .. } = self.view;
+        let mut accesses_of_keys = vec![Vec::new(); keys];
         for txn in 1..txns {
             let mut accesses = Vec::new();
-            for key in 0..keys {
+            for (key, accesses_of_key) in accesses_of_keys.iter_mut().enumerate() {
                 let writers: Vec<Formula> =
                     (0..txns).map(|writer| self.view.wr[key][(writer, txn)]).collect();
                 for (writer, &source) in writers.iter().enumerate() {
@@ -207,8 +280,13 @@ impl Space {
                     prover.implies(self.writes(txn, key), reads);
                 }
                 accesses.extend([reads, self.writes(txn, key)]);
+                accesses_of_key.extend([reads, self.writes(txn, key)]);
             }
             let some = prover.formulas.or(&accesses);
+            prover.require(some);
+        }
+        for accesses in accesses_of_keys.iter().filter(|_| self.scope.uses_all_keys) {
+            let some = prover.formulas.or(accesses);
             prover.require(some);
         }
         self.constrain_sessions(prover);

@@ -517,7 +517,7 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
                      directly or through others, and misses a write of that transaction. This is a cycle of \
                      dependencies with exactly one anti-dependency.",
         cause: "A transaction reads its keys at different moments, and others commit in between.",
-        forbidden_from: &[MonotonicView, UpdateAtomic, AdyaPl299],
+        forbidden_from: &[MonotonicView, UpdateAtomic, Prefix, AdyaPl299],
         examples: &[
             Example {
                 notation: "T1: w(x,1) w(y,2)  T2: r(x,0) r(y,2)",

@@ -21,13 +21,16 @@ const SIGNS: [&str; 20] =
     ["<=>", "=>", "!=", "{", "}", "(", ")", "[", "]", ",", ":", ".", "=", "&", "|", "!", "~", "?", "+", "*"];
 const MORE_SIGNS: [&str; 2] = [";", "-"];
 
+/// Some editors write it at the beginning of a file.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
 /// All tokens with their places. The last one is the end.
 pub(super) fn tokens(text: &str) -> Result<Vec<(Token<'_>, Range<usize>)>, Error> {
     let mut tokens = Vec::new();
     let mut at = 0;
     while let Some(first) = text[at..].chars().next() {
         let rest = &text[at..];
-        if first.is_whitespace() {
+        if first.is_whitespace() || at == 0 && first == BYTE_ORDER_MARK {
             at += first.len_utf8();
         } else if let Some(comment) = rest.strip_prefix("//") {
             let line = comment.lines().next().unwrap_or_default();
@@ -42,6 +45,10 @@ pub(super) fn tokens(text: &str) -> Result<Vec<(Token<'_>, Range<usize>)>, Error
             tokens.push((Token::Name(&rest[..length]), at..at + length));
             at += length;
         } else if let Some(sign) = SIGNS.iter().chain(&MORE_SIGNS).find(|sign| rest.starts_with(**sign)) {
+            let spaced = |c: Option<char>| c.is_some_and(char::is_whitespace);
+            if *sign == "-" && !(spaced(text[..at].chars().next_back()) && spaced(rest[1..].chars().next())) {
+                return Err(Error::new(at..at + 1, "the operator `-` has spaces around it"));
+            }
             tokens.push((Token::Sign(sign), at..at + sign.len()));
             at += sign.len();
         } else {

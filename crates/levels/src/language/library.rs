@@ -5,12 +5,14 @@ use std::sync::OnceLock;
 
 use super::definition::{Definition, Formula};
 use super::error::Error;
+use super::shape::{self, Shape};
 use super::{parser, resolve};
 use crate::{Framework, Level};
 
 /// The shipped files, in the order in which they use each other.
-const FILES: [(&str, &str); 13] = [
+const FILES: [(&str, &str); 14] = [
     ("adya.iso", include_str!("../../definitions/adya.iso")),
+    ("strong.iso", include_str!("../../definitions/strong.iso")),
     ("read-committed.iso", include_str!("../../definitions/read-committed.iso")),
     ("read-atomic.iso", include_str!("../../definitions/read-atomic.iso")),
     ("causal.iso", include_str!("../../definitions/causal.iso")),
@@ -24,6 +26,9 @@ const FILES: [(&str, &str); 13] = [
     ("strict.iso", include_str!("../../definitions/strict.iso")),
     ("plume.iso", include_str!("../../definitions/plume.iso")),
 ];
+
+/// The most bytes of a text: what is done with it is then quick. The shipped files have 13 kB together.
+const LONGEST: usize = 1 << 20;
 
 /// A collection of definitions.
 #[derive(Clone, Debug, Default)]
@@ -73,6 +78,11 @@ impl Library {
     /// Adds the definitions of a text and returns them. A definition may extend those above it and those that are already here.
     /// Nothing is added if there is an error.
     pub fn add(&mut self, text: &str) -> Result<&[Definition], Error> {
+        if text.len() > LONGEST {
+            let message =
+                format!("a text of definitions has at most {LONGEST} bytes, this one has {}", text.len());
+            return Err(Error::new(0..0, message));
+        }
         let before = self.definitions.len();
         for level in parser::levels(text)? {
             let added = self.define(&level);
@@ -87,6 +97,13 @@ impl Library {
     fn define(&mut self, level: &super::ast::Level) -> Result<(), Error> {
         let framework = resolve::framework(&level.framework)?;
         let name = &level.name;
+        let canonical_name = canonical(&name.text);
+        if canonical_name != name.text {
+            let message = format!("`{}` is another name of the level `{canonical_name}`", name.text);
+            return Err(
+                Error::new(name.span.clone(), message).help("choose a name that is not in the catalogue")
+            );
+        }
         if self.exact(&name.text, framework).is_some() {
             let message = format!("`{}` is already defined in {}", name.text, framework.keyword());
             return Err(Error::new(name.span.clone(), message));
@@ -132,11 +149,52 @@ impl Library {
         let (level, framework) = name.split_once('@').unwrap_or((name, ""));
         let canonical = canonical(level);
         let named = |framework| self.exact(level, framework).or_else(|| self.exact(&canonical, framework));
-        let mut frameworks =
-            Framework::LANGUAGE.into_iter().filter(|one| one.keyword().starts_with(framework));
-        frameworks.find_map(named).ok_or_else(|| {
+        let framework = framework.to_ascii_lowercase();
+        let frameworks = Framework::LANGUAGE.into_iter().filter(|one| one.keyword().starts_with(&framework));
+        let found: Vec<&Definition> = frameworks.filter_map(named).collect();
+        // A definition of the user in another framework does not take the place of a shipped one.
+        found.iter().find(|one| Library::is_shipped(one)).or(found.first()).copied().ok_or_else(|| {
             let defined = Framework::LANGUAGE.into_iter().filter(|&one| named(one).is_some());
             NotDefined { name: name.to_owned(), frameworks: defined.map(Framework::keyword).collect() }
+        })
+    }
+
+    /// Whether a definition is one of those that isoscope ships.
+    pub fn is_shipped(definition: &Definition) -> bool {
+        Library::same_name(definition).is_some()
+    }
+
+    /// The shipped definition with this name and text.
+    fn same_name(definition: &Definition) -> Option<&'static Definition> {
+        let shipped = Library::shipped().exact(&definition.name, definition.framework);
+        shipped.filter(|shipped| shipped.text == definition.text)
+    }
+
+    /// The level of the catalogue whose engine decides a definition, and the shipped definition with its text. A shipped
+    /// definition stands for its level, whatever the catalogue says of it beyond the text. Any other definition means what its
+    /// text says: no reads of aborted, intermediate or unwritten values. Levels that permit these have no engine for it.
+    pub fn decided_by(definition: &Definition) -> Option<(Level, &'static Definition)> {
+        let is_shipped = Library::is_shipped(definition);
+        Library::catalogue_level(definition).filter(|(level, _)| is_shipped || level.implies(Level::AdyaPl2))
+    }
+
+    /// The level of the catalogue that a shipped definition defines. For any other definition, the level whose shipped definition
+    /// has the same shape, and this definition; if there are several levels, it is the strongest.
+    pub fn catalogue_level(definition: &Definition) -> Option<(Level, &'static Definition)> {
+        if let Some(shipped) = Library::same_name(definition) {
+            return Some((shape::shipped_level(shipped)?, shipped));
+        }
+        let shape = Shape::of(definition);
+        let same = Library::shapes().iter().filter(|(other, ..)| *other == shape);
+        same.map(|&(_, level, one)| (level, one)).reduce(|a, b| if b.0.implies(a.0) { b } else { a })
+    }
+
+    /// The shapes of the shipped definitions of levels of the catalogue.
+    fn shapes() -> &'static [(Shape, Level, &'static Definition)] {
+        static SHAPES: OnceLock<Vec<(Shape, Level, &'static Definition)>> = OnceLock::new();
+        SHAPES.get_or_init(|| {
+            let definitions = Library::shipped().definitions().iter();
+            definitions.filter_map(|one| Some((Shape::of(one), shape::shipped_level(one)?, one))).collect()
         })
     }
 

@@ -122,6 +122,16 @@ impl<'t> Parser<'t> {
         }
     }
 
+    /// A name that does not stand for an operator.
+    fn new_name(&mut self, what: &str) -> Result<Name, Error> {
+        match self.peek() {
+            Token::Name(text) if Prefix::WORDS.iter().any(|(word, _)| *word == text) => {
+                Err(self.unexpected(what))
+            }
+            _ => self.name(what),
+        }
+    }
+
     fn level(&mut self, about: String) -> Result<Level, Error> {
         self.word("level")?;
         let name = self.name("the name of a level")?;
@@ -131,15 +141,26 @@ impl<'t> Parser<'t> {
             if self.accept(Token::Name("extends")) { Some(self.name("the name of a level")?) } else { None };
         self.sign("{")?;
         let mut items = Vec::new();
+        let mut conditions = 0;
         while !self.accept(Token::Sign("}")) {
+            let (token, span) = (self.peek(), self.span());
+            if token == Token::End {
+                return Err(self.unexpected("`}`"));
+            }
             items.push(self.item()?);
+            conditions += usize::from(token != Token::Name("let"));
+            let is_bare = !matches!(token, Token::Name("let" | "axiom"));
+            if conditions > 1 && is_bare {
+                let help = "a level with several conditions has `axiom` before each";
+                return Err(Error::new(span, "expected `axiom`, `let` or `}`").help(help));
+            }
         }
         Ok(Level { name, framework, extends, items, about })
     }
 
     fn item(&mut self) -> Result<Item, Error> {
         if self.accept(Token::Name("let")) {
-            let name = self.name("the name of a definition")?;
+            let name = self.new_name("the name of a definition")?;
             let params = if self.accept(Token::Sign("(")) { self.binders(")")? } else { Vec::new() };
             self.sign("=")?;
             return Ok(Item::Let { name, params, body: self.expr(0)? });
@@ -160,9 +181,9 @@ impl<'t> Parser<'t> {
     fn binders(&mut self, until: &'static str) -> Result<Vec<Binder>, Error> {
         let mut binders = Vec::new();
         loop {
-            let mut names = vec![self.name("the name of a variable")?];
+            let mut names = vec![self.new_name("the name of a variable")?];
             while self.accept(Token::Sign(",")) {
-                names.push(self.name("the name of a variable")?);
+                names.push(self.new_name("the name of a variable")?);
             }
             self.sign(":").map_err(|error| error.help("a variable has a sort: Txn, Key or Value"))?;
             let sort = self.name("a sort: Txn, Key or Value")?;
@@ -222,8 +243,15 @@ impl<'t> Parser<'t> {
                 Kind::Prefix(Prefix::Not, Box::new(self.expr(NOT_STRENGTH)?))
             }
             Token::Sign("~") => {
-                self.next();
-                Kind::Prefix(Prefix::Inverse, Box::new(self.postfixed()?))
+                let mut is_inverse = false;
+                while self.accept(Token::Sign("~")) {
+                    is_inverse = !is_inverse;
+                }
+                let operand = self.postfixed()?;
+                if !is_inverse {
+                    return Ok(Expr { span: start..self.end(), ..operand });
+                }
+                Kind::Prefix(Prefix::Inverse, Box::new(operand))
             }
             Token::Name(quantifier @ ("forall" | "exists")) => {
                 self.next();

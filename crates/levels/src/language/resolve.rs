@@ -9,6 +9,7 @@ use super::ast::{self, Binder, Expr, Infix, Item, Kind, Postfix, Prefix, Sort};
 use super::definition::{Atom, Axiom, Definition, Formula, Quantifier, Relation, Variable};
 use super::error::Error;
 use super::print;
+use super::values::{self, Values};
 use crate::Framework;
 
 /// The most formulas and relations of a level after all definitions are inserted.
@@ -22,23 +23,30 @@ const MOST_VARIABLES: u32 = 250;
 pub(super) fn level(level: &ast::Level, base: Option<&Definition>) -> Result<Definition, Error> {
     let framework = framework(&level.framework)?;
     let mut axioms = base.map(|base| base.axioms.clone()).unwrap_or_default();
-    let mut resolver = Resolver {
-        framework: Some(framework),
-        lets: Vec::new(),
-        scope: Vec::new(),
-        next: 0,
-        size: 0,
-        depth: 0,
-    };
+    let mut resolver = Resolver::new(Some(framework));
+    let mut names: Vec<&str> = Vec::new();
     for item in &level.items {
         match item {
             Item::Let { name, params, body } => resolver.define(name, params, body)?,
             Item::Axiom { name, body } => {
                 let formula = resolver.axiom(body)?;
+                if let Some(name) = name {
+                    if names.contains(&name.text.as_str()) {
+                        let message = format!("there is another axiom `{}`", name.text);
+                        return Err(Error::new(name.span.clone(), message));
+                    }
+                    names.push(&name.text);
+                }
                 let name = name.as_ref().map(|name| name.text.clone()).unwrap_or_default();
                 axioms.push(Axiom { name, level: level.name.text.clone(), formula, text: print::expr(body) });
             }
         }
+    }
+    if axioms.is_empty() {
+        let message = "the level has no condition";
+        return Err(
+            Error::new(level.name.span.clone(), message).help("`true` is a condition that always holds")
+        );
     }
     Ok(Definition {
         name: level.name.text.clone(),
@@ -52,7 +60,7 @@ pub(super) fn level(level: &ast::Level, base: Option<&Definition>) -> Result<Def
 
 /// The meaning of a formula about a history alone.
 pub(super) fn condition(expr: &Expr) -> Result<Formula, Error> {
-    Resolver { framework: None, lets: Vec::new(), scope: Vec::new(), next: 0, size: 0, depth: 0 }.axiom(expr)
+    Resolver::new(None).axiom(expr)
 }
 
 /// The framework of a name.
@@ -72,8 +80,14 @@ struct Resolver<'a> {
     /// The variables in scope, the innermost last.
     scope: Vec<(String, Variable)>,
     next: u32,
+    /// The number of the quantifier that is being read, and of the one that binds each variable.
+    block: u32,
+    blocks: Vec<u32>,
+    values: Values,
     size: u32,
     depth: u32,
+    /// The use of a named definition that is being inserted, the outermost one.
+    inserting: Option<Range<usize>>,
 }
 
 #[derive(Clone)]
@@ -115,6 +129,26 @@ const RELATIONS: [(&str, &[Framework]); 11] = [
 const PREDICATES: [&str; 2] = ["writes", "reads"];
 
 impl<'a> Resolver<'a> {
+    fn new(framework: Option<Framework>) -> Self {
+        Resolver {
+            framework,
+            lets: Vec::new(),
+            scope: Vec::new(),
+            next: 0,
+            block: 0,
+            blocks: Vec::new(),
+            values: Values::default(),
+            size: 0,
+            depth: 0,
+            inserting: None,
+        }
+    }
+
+    /// Where to point for something that is wrong only because definitions are inserted.
+    fn place(&self, span: &Range<usize>) -> Range<usize> {
+        self.inserting.clone().unwrap_or_else(|| span.clone())
+    }
+
     fn grow(&mut self, span: &Range<usize>) -> Result<(), Error> {
         self.size += 1;
         if self.size <= LARGEST {
@@ -122,11 +156,12 @@ impl<'a> Resolver<'a> {
         }
         let message =
             format!("the definition has more than {LARGEST} parts after its definitions are inserted");
-        Err(Error::new(span.clone(), message))
+        Err(Error::new(self.place(span), message))
     }
 
     fn fresh(&mut self, sort: Sort) -> Variable {
         self.next += 1;
+        self.blocks.push(self.block);
         Variable { id: self.next - 1, sort }
     }
 
@@ -138,12 +173,15 @@ impl<'a> Resolver<'a> {
         }
         // It is checked where it is defined, even if it is never used.
         self.scope.clear();
+        distinct(params)?;
         for param in params {
             let variable = self.fresh(param.sort);
             self.scope.push((param.name.text.clone(), variable));
         }
         let meaning = self.meaning(body).map_err(|error| explain_recursion(error, &name.text))?;
         self.scope.clear();
+        // The keys of values are known where it is used.
+        self.values = Values::default();
         if let (Meaning::Relation(_), false) = (&meaning, params.is_empty()) {
             let message = "a definition with parameters is a formula, this is a relation";
             return Err(Error::new(body.span.clone(), message));
@@ -152,12 +190,24 @@ impl<'a> Resolver<'a> {
         Ok(())
     }
 
-    /// A formula with not too many variables.
+    /// A formula with not too many variables, in which every value has a key.
     fn axiom(&mut self, expr: &Expr) -> Result<Formula, Error> {
         let first = self.next;
         let formula = self.formula(expr)?;
-        if self.next - first <= MOST_VARIABLES {
+        self.few_variables(first, expr)?;
+        let values = std::mem::take(&mut self.values);
+        if values.bound.is_empty() {
             return Ok(formula);
+        }
+        let keys = values.keys(&self.blocks)?;
+        let formula = values::limited(formula, &keys, &mut |sort| self.fresh(sort));
+        self.few_variables(first, expr)?;
+        Ok(formula)
+    }
+
+    fn few_variables(&self, first: u32, expr: &Expr) -> Result<(), Error> {
+        if self.next - first <= MOST_VARIABLES {
+            return Ok(());
         }
         let message = format!(
             "the formula has more than {MOST_VARIABLES} variables after its definitions are inserted"
@@ -193,7 +243,7 @@ impl<'a> Resolver<'a> {
             let message = format!(
                 "the definition is nested more than {DEEPEST} deep after its definitions are inserted"
             );
-            return Err(Error::new(expr.span.clone(), message));
+            return Err(Error::new(self.place(&expr.span), message));
         }
         let meaning = self.meaning_of(expr)?;
         self.depth -= 1;
@@ -221,12 +271,19 @@ impl<'a> Resolver<'a> {
             Kind::Quantified { exists, binders, body } => {
                 let quantifier = if *exists { Quantifier::Exists } else { Quantifier::Forall };
                 let outside = self.scope.len();
+                distinct(binders)?;
+                self.block += 1;
                 for binder in binders {
                     let variable = self.fresh(binder.sort);
+                    if binder.sort == Sort::Value {
+                        self.values.bound.push((variable, self.place(&binder.name.span)));
+                    }
                     self.scope.push((binder.name.text.clone(), variable));
                 }
                 let body = self.formula(body)?;
-                let bound = self.scope.split_off(outside);
+                let mut bound = self.scope.split_off(outside);
+                // Quantifiers of one kind can be swapped: the key of a value is bound outside of it.
+                bound.sort_by_key(|(_, variable)| variable.sort == Sort::Value);
                 let quantified = bound.into_iter().rev().fold(body, |body, (_, variable)| {
                     Formula::Quantified(quantifier, variable, Box::new(body))
                 });
@@ -323,10 +380,10 @@ impl<'a> Resolver<'a> {
     fn insert(&mut self, place: usize, span: &Range<usize>) -> Result<Meaning, Error> {
         let Let { name, params, .. } = self.lets[place].clone();
         match params {
-            [] => self.insert_with(place, &[]),
+            [] => self.insert_with(place, &[], span),
             [first, second] if first.sort == Sort::Txn && second.sort == Sort::Txn => {
                 let variables = [self.fresh(Sort::Txn), self.fresh(Sort::Txn)];
-                let Meaning::Formula(body) = self.insert_with(place, &variables)? else {
+                let Meaning::Formula(body) = self.insert_with(place, &variables, span)? else {
                     unreachable!("a definition with parameters is a formula")
                 };
                 Ok(Meaning::Relation(Relation::Where(variables[0], variables[1], Box::new(body))))
@@ -340,12 +397,20 @@ impl<'a> Resolver<'a> {
     }
 
     /// The body of a named definition with values for its parameters. It may use the definitions above it.
-    fn insert_with(&mut self, place: usize, args: &[Variable]) -> Result<Meaning, Error> {
+    fn insert_with(
+        &mut self,
+        place: usize,
+        args: &[Variable],
+        span: &Range<usize>,
+    ) -> Result<Meaning, Error> {
         let Let { params, body, .. } = self.lets[place].clone();
         let scope = std::mem::take(&mut self.scope);
         let later = self.lets.split_off(place);
         self.scope = params.iter().zip(args).map(|(param, &arg)| (param.name.text.clone(), arg)).collect();
+        let outermost = self.inserting.clone();
+        self.inserting.get_or_insert(span.clone());
         let meaning = self.meaning(body);
+        self.inserting = outermost;
         self.lets.extend(later);
         self.scope = scope;
         meaning
@@ -362,7 +427,7 @@ impl<'a> Resolver<'a> {
                 }
                 let values: Result<Vec<Variable>, Error> =
                     params.iter().zip(args).map(|(param, arg)| self.variable(arg, param.sort)).collect();
-                return match self.insert_with(place, &values?)? {
+                return match self.insert_with(place, &values?, span)? {
                     Meaning::Formula(formula) => Ok(formula),
                     Meaning::Relation(_) => unreachable!("a definition with parameters is a formula"),
                 };
@@ -399,6 +464,9 @@ impl<'a> Resolver<'a> {
         let txn = self.variable(&args[0], Sort::Txn)?;
         let key = args.get(1).map(|key| self.variable(key, Sort::Key)).transpose()?;
         let value = args.get(2).map(|value| self.variable(value, Sort::Value)).transpose()?;
+        if let (Some(key), Some(value)) = (key, value) {
+            self.values.used.push((value, key, self.place(&args[2].span)));
+        }
         let atom = if name == "reads" { Atom::Reads(txn, key, value) } else { Atom::Writes(txn, key, value) };
         Ok(Formula::Atom(atom))
     }
@@ -460,11 +528,25 @@ impl<'a> Resolver<'a> {
             && let Some(variable) = self.bound(name)
         {
             let other = self.variable(right, variable.sort)?;
+            if variable.sort == Sort::Value {
+                self.values.compared.push((variable, other, self.place(&right.span)));
+            }
             return Ok(Formula::Atom(Atom::Same(variable, other)));
         }
         let (left, right) = (self.relation(left)?, self.relation(right)?);
         Ok(all(Formula::In(left.clone(), right.clone()), Formula::In(right, left)))
     }
+}
+
+/// Variables that are bound together have different names.
+fn distinct(binders: &[Binder]) -> Result<(), Error> {
+    for (place, binder) in binders.iter().enumerate() {
+        if binders[..place].iter().any(|other| other.name.text == binder.name.text) {
+            let message = format!("`{}` is bound twice", binder.name.text);
+            return Err(Error::new(binder.name.span.clone(), message));
+        }
+    }
+    Ok(())
 }
 
 fn not(formula: Formula) -> Formula {

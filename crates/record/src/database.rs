@@ -66,6 +66,13 @@ pub trait Connection: Send {
     /// Runs a statement, inside the open transaction or else as a transaction of its own.
     fn execute(&mut self, statement: Statement<'_>) -> Result<Answer, Failure>;
 
+    /// Begins a transaction and runs its first statement, in one round trip if the driver can send both at once. Then the statement runs
+    /// even if the transaction cannot begin, but as a transaction of its own.
+    fn begin_with(&mut self, statement: Statement<'_>) -> Result<Answer, Failure> {
+        self.begin()?;
+        self.execute(statement)
+    }
+
     /// Commits. If this fails, the transaction is aborted if [`Class::promises_rollback`], and otherwise its outcome is
     /// unknown.
     fn commit(&mut self) -> Result<Stamps, Failure>;

@@ -204,7 +204,7 @@ fn attempt(
         message: format!("{code} at {level}: {}", failure.message),
         ..failure.clone()
     };
-    let transcript = script.run(database, options, &mut |_| {}).map_err(|failure| place(&failure))?;
+    let transcript = script.run(database, options, &mut |_| {}).map_err(|error| place(&error.failure))?;
     let outcome = match &transcript.verdict {
         Some(Verdict::Happened) => Outcome::Allowed,
         Some(Verdict::Prevented(how)) => Outcome::Prevented(*how),

@@ -10,6 +10,7 @@ mod tables;
 pub use memory::{Bug, BugKind, MemoryStore};
 pub use plan::{Kind, Plan, PlanError, PlanSpec};
 pub use tables::Tables;
+pub(crate) use tables::missed;
 
 use crate::client::Client;
 use crate::database::Stamps;

@@ -23,11 +23,26 @@ pub struct Header {
 
 /// Appends the header's line. It announces that marks follow.
 pub fn write_header(out: &mut Vec<u8>, header: &Header) {
+    write_header_with(out, header, &[]);
+}
+
+/// Appends the header's line, with the keys whose initial value is not an integer.
+pub(crate) fn write_header_with(out: &mut Vec<u8>, header: &Header, others: &[(Scalar, Scalar)]) {
     out.extend_from_slice(b"{\"isoscope\":\"history\",\"version\":1,\"marks\":true,\"initial\":");
     write_optional(out, header.initial);
-    if !header.initials.is_empty() {
-        out.extend_from_slice(b",\"initials\":");
-        write_rows(out, &header.initials);
+    if !header.initials.is_empty() || !others.is_empty() {
+        out.extend_from_slice(b",\"initials\":[");
+        let ints = header.initials.iter().map(|(key, value)| (key, Scalar::Int(*value)));
+        let others = others.iter().map(|(key, value)| (key, value.clone()));
+        for (i, (key, value)) in ints.chain(others).enumerate() {
+            separate(out, i);
+            out.push(b'[');
+            write_scalar(out, key);
+            out.push(b',');
+            write_scalar(out, &value);
+            out.push(b']');
+        }
+        out.push(b']');
     }
     let _ = write!(out, ",\"workload\":{},\"recorder\":{}}}", header.workload, header.recorder);
     out.push(b'\n');
@@ -107,7 +122,7 @@ pub(crate) fn write_txn(out: &mut Vec<u8>, txn: &Ended<'_>) {
 fn write_step(out: &mut Vec<u8>, step: &Step, seen: &Seen) {
     let (word, key) = match step {
         Step::Read(key) => ("[\"read\",", key),
-        Step::Write(key, _) => ("[\"w\",", key),
+        Step::Write(key, _) | Step::Set(key, _) => ("[\"w\",", key),
         Step::ReadList(key) => ("[\"read-list\",", key),
         Step::Append(key, _) => ("[\"append\",", key),
         Step::Insert(key, _) => ("[\"insert\",", key),
@@ -120,6 +135,10 @@ fn write_step(out: &mut Vec<u8>, step: &Step, seen: &Seen) {
         (Step::Write(_, value) | Step::Append(_, value) | Step::Insert(_, value), _) => {
             out.push(b',');
             write_int(out, *value);
+        }
+        (Step::Set(_, value), _) => {
+            out.push(b',');
+            write_scalar(out, value);
         }
         (Step::Delete(_), _) => {}
         (Step::Range(_, high), seen) => {
@@ -140,6 +159,7 @@ fn write_seen(out: &mut Vec<u8>, seen: &Seen) {
     match seen {
         Seen::Done | Seen::Missed => out.extend_from_slice(b"{\"unknown\":true}"),
         Seen::Value(value) => write_optional(out, *value),
+        Seen::Scalar(value) => write_scalar(out, value),
         Seen::List(elements) => {
             out.push(b'[');
             for (i, element) in elements.iter().enumerate() {

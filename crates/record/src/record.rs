@@ -14,6 +14,8 @@ pub enum Step {
     Read(Scalar),
     /// Overwrites a register.
     Write(Scalar, i64),
+    /// Overwrites a register with a value that is not an integer: a text, or NULL, which is absence.
+    Set(Scalar, Scalar),
     /// Reads a list.
     ReadList(Scalar),
     /// Appends to a list.
@@ -36,6 +38,8 @@ pub enum Seen {
     Missed,
     /// The value of a register; `None` if the key is absent.
     Value(Option<i64>),
+    /// The value of a register that is not an integer.
+    Scalar(Scalar),
     /// The elements of a list.
     List(Vec<i64>),
     /// The keys found, with their values.

@@ -122,6 +122,7 @@ impl Recording {
         let level = match &self.workload {
             Workload::KeyValue(plan) if plan.spec.kind == Kind::Scan => isolation.rows,
             Workload::KeyValue(plan) if plan.spec.kind.is_list() => isolation.computed,
+            Workload::Application(application) if application.itself().has_living_rows() => isolation.rows,
             _ => isolation.registers,
         };
         Some(Promise { level, isolation: Some(isolation) })
@@ -173,7 +174,7 @@ impl Recording {
         summary
     }
 
-    /// Creates the tables, writes the headers, and connects the sessions.
+    /// Creates the tables, connects the sessions, and writes the headers.
     fn prepare(&self, sink: &Sink) -> Result<Vec<Box<dyn Client + '_>>, Failure> {
         let mut load = Record::new(sink.has_log());
         match (&self.subject, &self.workload) {
@@ -185,14 +186,16 @@ impl Recording {
             }
             (Subject::Memory(..), _) => {}
         }
+        // Nothing is written before everything that may refuse the recording.
+        let clients = self.clients()?;
         sink.begin(|lines| {
-            line::write_header(&mut lines.history, &self.header());
+            line::write_header_with(&mut lines.history, &self.header(), &self.other_initials());
             if sink.has_log() {
                 log::write_header(&mut lines.log, &self.log_header());
                 log::write_load(&mut lines.log, sink.epoch(), &load.events);
             }
         });
-        self.clients()
+        Ok(clients)
     }
 
     fn clients(&self) -> Result<Vec<Box<dyn Client + '_>>, Failure> {
@@ -304,6 +307,14 @@ impl Recording {
                 "database": self.version(),
                 "isolation": self.isolation(),
             }),
+        }
+    }
+
+    /// The keys whose initial value is not an integer.
+    fn other_initials(&self) -> Vec<(Scalar, Scalar)> {
+        match &self.workload {
+            Workload::KeyValue(_) => Vec::new(),
+            Workload::Application(application) => application.other_initials(),
         }
     }
 

@@ -72,7 +72,6 @@
 mod condition;
 mod parse;
 mod run;
-mod session;
 mod transcript;
 mod words;
 
@@ -85,6 +84,7 @@ pub use condition::Condition;
 pub use parse::{MAX_BYTES, parse};
 pub use run::Options;
 pub use transcript::{Ending, Prevention, StepDone, StepResult, Transcript, Verdict};
+pub use words::Place;
 
 /// A script, ready to run. [`parse`] creates it and checks that every reference to a session or label is valid.
 #[derive(Clone, Debug, PartialEq)]
@@ -95,7 +95,7 @@ pub struct Script {
     /// The description; may be empty.
     pub about: String,
     /// Statements before the steps.
-    pub setup: Vec<String>,
+    pub setup: Vec<Sql>,
     /// The names of the sessions, in the order in which they first appear.
     pub sessions: Vec<String>,
     /// The steps, in the order in which they are sent.
@@ -103,7 +103,17 @@ pub struct Script {
     /// The condition under which the anomaly happened, if the script has one.
     pub anomaly: Option<Condition>,
     /// Statements after the steps.
-    pub teardown: Vec<String>,
+    pub teardown: Vec<Sql>,
+}
+
+/// A statement of `setup:` or `teardown:`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Sql {
+    /// The statement.
+    pub text: String,
+    /// Where it begins in the script.
+    pub place: Place,
 }
 
 impl Script {
@@ -117,7 +127,7 @@ impl Script {
         database: &dyn Database,
         options: &Options,
         on_step: &mut dyn FnMut(&StepDone),
-    ) -> Result<Transcript, Failure> {
+    ) -> Result<Transcript, RunError> {
         run::run(self, database, options, on_step)
     }
 }
@@ -141,8 +151,8 @@ pub struct Step {
     pub action: Action,
     /// The expected result.
     pub expected: Option<Expected>,
-    /// The line in the script, from 1.
-    pub line: u32,
+    /// Where its statement begins in the script.
+    pub place: Place,
 }
 
 /// What a session does in a step.
@@ -193,6 +203,30 @@ pub enum ExpectedResult {
     /// A failure, of the given class if there is one.
     Fails(Option<Class>),
 }
+
+/// Why a script could not be executed.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct RunError {
+    /// The failure of the database or of a limit.
+    pub failure: Failure,
+    /// The statement that failed, if it is one of the script.
+    pub place: Option<Place>,
+}
+
+impl From<Failure> for RunError {
+    fn from(failure: Failure) -> RunError {
+        RunError { failure, place: None }
+    }
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.failure.fmt(f)
+    }
+}
+
+impl std::error::Error for RunError {}
 
 /// A syntax error in a script.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,12 +1,35 @@
-//! Applications: SQL workloads with their own tables, transactions and invariants.
+//! Applications on SQL databases.
 //!
-//! An [`Application`] defines the tables and transactions, and a [`client()`] runs them. [`Bank`] and [`SmallBank`] are
-//! the two that exist. `docs/workloads.md` describes them, and how to add another.
+//! The crate `isoscope-application` has the applications: their tables, transactions and rules. Here they run in SQL.
+//! [`Hosted`] is an application with what the recorder keeps about it, a [`client()`] is one of its sessions, and `sql.rs`
+//! turns its operations into statements and records both. `docs/workloads.md` describes the applications, and how to add
+//! another.
 
-mod application;
-mod bank;
-mod smallbank;
+mod hosted;
+mod sql;
 
-pub use application::{Application, Cells, Hotspot, Ledger, SpecError, Table, Transaction, client};
-pub use bank::{Bank, BankSpec};
-pub use smallbank::{SmallBank, SmallBankSpec};
+use isoscope_application as application;
+
+pub use application::{
+    BankSpec, Hotspot, SmallBankSpec, SpecError, Tpcc, TpccSpec, Voter, VoterSpec, Wikipedia, WikipediaSpec,
+};
+pub use hosted::{Application, Hosted, Ledger, client};
+
+/// The bank, in SQL.
+pub type Bank = Hosted<application::Bank>;
+/// `SmallBank`, in SQL.
+pub type SmallBank = Hosted<application::SmallBank>;
+
+impl Bank {
+    /// Checks the parameters and creates the bank.
+    pub fn new(spec: BankSpec) -> Result<Bank, SpecError> {
+        application::Bank::new(spec).map(Hosted::of)
+    }
+}
+
+impl SmallBank {
+    /// Checks the parameters and creates the bank.
+    pub fn new(spec: SmallBankSpec) -> Result<SmallBank, SpecError> {
+        application::SmallBank::new(spec).map(Hosted::of)
+    }
+}

@@ -22,7 +22,7 @@ mod page;
 mod support;
 
 use page::Page;
-use support::{Ended, anomalies, history, holds, load, run, run_session};
+use support::{Ended, anomalies, history, holds, load, overlapped, run, run_session};
 
 const SESSIONS: u32 = 6;
 const TXNS: u64 = 60;
@@ -220,7 +220,7 @@ fn write_skew_is_found(url: &str) {
     // In short runs no later deposit covers the overdraft.
     let txns = 8;
     for seed in 0..500 {
-        let history = history(&*application, &run(&application, &database, SESSIONS, txns, seed));
+        let history = history(&*application, &overlapped(&application, &database, txns, seed));
         assert_eq!(holds(&history, Level::Snapshot), Some(true));
         skewed |= anomalies(&history, Level::Serializable).contains(&Anomaly::WriteSkew);
         below_zero |= broken(&application, &database).iter().any(|rule| rule.contains("went below zero"));
@@ -271,7 +271,7 @@ fn lost_updates_are_found(url: &str) {
     let application = crowded_bank();
     let database = open(url, "repeatable-read");
     for seed in 0..100 {
-        let history = history(&*application, &run(&application, &database, SESSIONS, TXNS, seed));
+        let history = history(&*application, &overlapped(&application, &database, TXNS, seed));
         let is_lost = anomalies(&history, Level::Snapshot).contains(&Anomaly::LostUpdate);
         let money = broken(&application, &database).iter().any(|rule| rule.starts_with("the accounts hold "));
         if is_lost && money {
@@ -293,12 +293,10 @@ fn killed_connections_break_nothing(url: &str) {
         let header = Header { initial: None, initials: application.initials(), workload, recorder };
         let sink = page.sink(&header, Duration::from_millis(50));
         let monitor = Monitor::new(SESSIONS as usize);
-        let limits = Limits { txns: Some(100), retries: 2, ..Limits::default() };
+        let limits = Limits { txns: None, retries: 2, ..Limits::default() };
         thread::scope(|scope| {
-            let killer = scope.spawn(|| kill_until_stopped(&*database, &monitor));
+            scope.spawn(|| kill_many(&*database, &monitor));
             recorded((0..SESSIONS).map(client).collect(), &limits, &sink, &monitor).unwrap();
-            monitor.stop();
-            assert!(killer.join().unwrap() > 0);
         });
         sink.finish().unwrap();
         let text = page.text();
@@ -310,18 +308,24 @@ fn killed_connections_break_nothing(url: &str) {
     }
 }
 
-/// Kills one session after the other. Returns the number of kills.
-fn kill_until_stopped(database: &dyn Database, monitor: &Monitor) -> u32 {
+/// Kills one session after the other, and then stops the run. Between two kills at least one transaction commits, however slow
+/// the machine is.
+fn kill_many(database: &dyn Database, monitor: &Monitor) {
+    const KILLS: u32 = 100;
     let mut control = database.control().unwrap().unwrap();
-    let mut killed = 0;
+    let (mut killed, mut committed) = (0, 0);
     for session in (0..monitor.sessions()).cycle() {
-        if monitor.stopped() {
+        while monitor.figures().committed <= committed && !monitor.stopped() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        if killed == KILLS || monitor.stopped() {
             break;
         }
         // A connection that is already closed cannot be killed.
         let connection = monitor.connection(session);
-        killed += u32::from(connection.is_some_and(|connection| control.kill(connection).is_ok()));
-        thread::sleep(Duration::from_millis(3));
+        if connection.is_some_and(|connection| control.kill(connection).is_ok()) {
+            (killed, committed) = (killed + 1, monitor.figures().committed);
+        }
     }
-    killed
+    monitor.stop();
 }

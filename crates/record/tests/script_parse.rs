@@ -1,6 +1,6 @@
 //! Parsing of scripts, and the positions of errors.
 
-use isoscope_record::script::{Action, Expected, ExpectedResult, Script, parse};
+use isoscope_record::script::{Action, Expected, ExpectedResult, Place, Script, Sql, parse};
 use isoscope_record::{Class, Scalar};
 
 fn steps(text: &str) -> Script {
@@ -41,14 +41,19 @@ fn every_section_is_read() {
     .unwrap();
     assert_eq!(script.name, "a   name");
     assert_eq!(script.about, "one line and another");
-    assert_eq!(script.setup, ["CREATE TABLE t (id INTEGER)", "INSERT INTO t\nVALUES (1)"]);
-    assert_eq!(script.teardown, ["DROP VIEW v"]);
+    let statements = |sql: &[Sql]| {
+        sql.iter().map(|sql| (sql.text.clone(), sql.place.line, sql.place.column)).collect::<Vec<_>>()
+    };
+    let at = |text: &str, line, column| (text.to_owned(), line, column);
+    let setup = [at("CREATE TABLE t (id INTEGER)", 7, 3), at("INSERT INTO t\nVALUES (1)", 8, 3)];
+    assert_eq!(statements(&script.setup), setup);
+    assert_eq!(statements(&script.teardown), [at("DROP VIEW v", 19, 3)]);
     assert_eq!(script.sessions, ["T1"]);
     let actions: Vec<&Action> = script.steps.iter().map(|step| &step.action).collect();
     let select = Action::Statement("SELECT id\nFROM t".to_owned());
     assert_eq!(actions, [&Action::Begin, &select, &Action::Commit]);
     assert_eq!(script.steps[1].label.as_deref(), Some("it"));
-    assert_eq!(script.steps[1].line, 13);
+    assert_eq!(script.steps[1].place, Place { line: 13, column: 12 });
     assert!(script.anomaly.is_some());
 }
 
@@ -57,6 +62,15 @@ fn sessions_are_numbered_as_they_appear() {
     let script = steps("  B: SELECT 1\n  A.x: SELECT 2\n  B.x: SELECT 3\n");
     assert_eq!(script.sessions, ["B", "A"]);
     assert_eq!(script.steps.iter().map(|step| step.session).collect::<Vec<_>>(), [0, 1, 0]);
+}
+
+/// A failure points at the statement, also where it begins on the line below its session.
+#[test]
+fn steps_are_located_at_their_statements() {
+    let script = steps("  T1:   SELECT 1\n  T1:\n     SELECT 2\n");
+    let places: Vec<(u32, u32)> =
+        script.steps.iter().map(|step| (step.place.line, step.place.column)).collect();
+    assert_eq!(places, [(2, 9), (4, 6)]);
 }
 
 #[test]

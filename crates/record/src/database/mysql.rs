@@ -171,7 +171,20 @@ impl Watcher {
         Ok(found.is_some_and(|count| count > 0))
     }
 
-    /// Whether the connection waits for a row lock. The storage engine serves the list of transactions from a copy that it refreshes only
+    /// Whether the connection waits for a row lock, by the status report of the storage engine, which is always current. `None` if the
+    /// report is cut off before the connection, or may not be read.
+    fn waits_by_status(&mut self, id: i64) -> Result<Option<bool>, Failure> {
+        let report = self
+            .session
+            .run(|conn| conn.query_first::<(String, String, String), _>("SHOW ENGINE INNODB STATUS"));
+        match report {
+            Ok(report) => Ok(report.and_then(|(_, _, text)| waits_in_status(&text, id))),
+            Err(failure) if failure.class == Class::Connection => Err(failure),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// The same by the list of transactions. The storage engine serves it from a copy that it refreshes only
     /// if the copy has not been read for 100 ms. A client that reads more often sees a stale copy forever, and so do two
     /// clients that alternate. The count of waits is always current and mostly zero. So the copy is read only if there are
     /// waits, and not before it is due for a refresh.
@@ -203,18 +216,22 @@ impl Watcher {
 impl Control for Watcher {
     fn is_waiting(&mut self, connection: ConnectionId) -> Result<bool, Failure> {
         let ConnectionId(id) = connection;
+        let waits_for_row = match self.vendor {
+            Vendor::MySql => match self.waits_by_performance_schema(id) {
+                Err(failure) if failure.class == Class::Connection => return Err(failure),
+                answer => answer.ok(),
+            },
+            _ => self.waits_by_status(id)?,
+        };
+        if waits_for_row == Some(true) {
+            return Ok(true);
+        }
         // Metadata locks on tables, as ALTER TABLE takes, are not known to InnoDB.
         let waits_for_table = self.any(format!(
             "SELECT COUNT(*) FROM information_schema.processlist WHERE id = {id} AND state LIKE 'Waiting for %lock%'"
         ))?;
-        if waits_for_table {
-            return Ok(true);
-        }
-        if self.vendor == Vendor::MySql {
-            match self.waits_by_performance_schema(id) {
-                Err(failure) if failure.class != Class::Connection => {}
-                answer => return answer,
-            }
+        if waits_for_table || waits_for_row.is_some() {
+            return Ok(waits_for_table);
         }
         self.waits_for_row(id)
     }
@@ -225,6 +242,27 @@ impl Control for Watcher {
             answer => answer,
         }
     }
+}
+
+/// Whether a connection waits for a row lock, in a status report of the storage engine. `None` if the report is cut off and the connection is
+/// not in it.
+fn waits_in_status(report: &str, id: i64) -> Option<bool> {
+    let of_connection = format!(" thread id {id},");
+    for transaction in report.split("\n---TRANSACTION ").skip(1) {
+        let mut waits = false;
+        for line in transaction.lines() {
+            waits |= line.starts_with("LOCK WAIT ");
+            // The text of the statement follows; it may look like anything.
+            if line.contains(" thread id ") {
+                if line.contains(&of_connection) {
+                    return Some(waits);
+                }
+                break;
+            }
+        }
+    }
+    let is_cut_off = report.contains("\n... truncated...\n");
+    (!is_cut_off).then_some(false)
 }
 
 fn answer(conn: &mut Conn, statement: Statement<'_>) -> mysql::Result<Answer> {
@@ -442,5 +480,30 @@ fn class(code: u16) -> Class {
         }
         1044 | 1045 | 1142 | 1143 | 1227 | 1370 | 1698 => Class::Denied,
         _ => Class::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::waits_in_status;
+
+    #[test]
+    fn waits_are_found_in_the_status_report() {
+        let report = "LIST OF TRANSACTIONS FOR EACH SESSION:\n\
+            ---TRANSACTION 22, ACTIVE 1 sec starting index read\n\
+            mysql tables in use 1, locked 1\n\
+            LOCK WAIT 2 lock struct(s), heap size 1128, 1 row lock(s)\n\
+            MariaDB thread id 6, OS thread handle 140690716776128, query id 11 localhost root Updating\n\
+            update t set v=3 -- MariaDB thread id 5, LOCK WAIT\n\
+            ---TRANSACTION 21, ACTIVE 2 sec\n\
+            2 lock struct(s), heap size 1128, 1 row lock(s), undo log entries 1\n\
+            MariaDB thread id 5, OS thread handle 140690717083328, query id 9 localhost root\n\
+            --------\nFILE I/O\n";
+        assert_eq!(waits_in_status(report, 6), Some(true));
+        assert_eq!(waits_in_status(report, 5), Some(false));
+        // It has no transaction.
+        assert_eq!(waits_in_status(report, 60), Some(false));
+        let cut = format!("{report}\n... truncated...\n");
+        assert_eq!((waits_in_status(&cut, 6), waits_in_status(&cut, 7)), (Some(true), None));
     }
 }

@@ -21,7 +21,7 @@ use std::pin::pin;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_util::TryStreamExt;
-use futures_util::future::{join3, try_join3};
+use futures_util::future::{join, join3, try_join3};
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::config::SslMode;
 use tokio_postgres::error::Severity;
@@ -277,6 +277,13 @@ impl Session {
         Ok(statement)
     }
 
+    /// Forgets a prepared statement if a table has changed since. It is prepared anew next time.
+    fn forget_if_changed(&mut self, sql: &str, result: &Result<Answer, Failure>) {
+        if result.as_ref().is_err_and(|failure| failure.code.as_deref() == Some("0A000")) {
+            self.statements.remove(sql);
+        }
+    }
+
     /// Runs `work` and updates `has_failed`. A failure without an SQLSTATE did not reach the server, or ended the connection.
     fn noting<T>(&mut self, work: impl FnOnce(&Link) -> Result<T, Failure>) -> Result<T, Failure> {
         let result = work(&self.link);
@@ -287,6 +294,24 @@ impl Session {
         }
         result
     }
+}
+
+/// Runs a prepared statement.
+async fn answer(
+    client: &Client,
+    prepared: &tokio_postgres::Statement,
+    statement: Statement<'_>,
+) -> Result<Answer, Error> {
+    let params = statement.params.iter().map(Param);
+    if prepared.columns().is_empty() {
+        return client.execute_raw(prepared, params).await.map(Answer::Count);
+    }
+    let mut stream = pin!(client.query_raw(prepared, params).await?);
+    let mut rows = Vec::new();
+    while let Some(row) = stream.try_next().await? {
+        rows.push(decode::row(&row)?);
+    }
+    Ok(Answer::Rows(rows))
 }
 
 /// Three statements that commit and read the timestamps. They are sent together, in one round trip. The transaction id is
@@ -355,24 +380,23 @@ impl Connection for Session {
 
     fn execute(&mut self, statement: Statement<'_>) -> Result<Answer, Failure> {
         let prepared = self.prepared(statement.sql)?;
-        let params = statement.params.iter().map(Param);
+        let result = self.noting(|link| link.wait(answer(&link.client, &prepared, statement)));
+        self.forget_if_changed(statement.sql, &result);
+        result
+    }
+
+    fn begin_with(&mut self, statement: Statement<'_>) -> Result<Answer, Failure> {
+        let prepared = self.prepared(statement.sql)?;
+        let begin = std::mem::take(&mut self.begin);
         let result = self.noting(|link| {
             link.wait(async {
-                if prepared.columns().is_empty() {
-                    return link.client.execute_raw(&prepared, params).await.map(Answer::Count);
-                }
-                let mut stream = pin!(link.client.query_raw(&prepared, params).await?);
-                let mut rows = Vec::new();
-                while let Some(row) = stream.try_next().await? {
-                    rows.push(decode::row(&row)?);
-                }
-                Ok(Answer::Rows(rows))
+                let (begun, answered) =
+                    join(link.client.batch_execute(&begin), answer(&link.client, &prepared, statement)).await;
+                begun.and(answered)
             })
         });
-        // A table has changed since the statement was prepared. Prepare it anew next time.
-        if result.as_ref().is_err_and(|failure| failure.code.as_deref() == Some("0A000")) {
-            self.statements.remove(statement.sql);
-        }
+        self.begin = begin;
+        self.forget_if_changed(statement.sql, &result);
         result
     }
 

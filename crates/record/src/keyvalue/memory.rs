@@ -207,6 +207,9 @@ impl KeyValue for Connected {
         match step {
             Step::Read(key) => Ok(Seen::Value(present(self.read(number(key)?)?))),
             Step::Write(key, value) | Step::Insert(key, value) => self.write(number(key)?, small(*value)?),
+            Step::Set(_, value) => {
+                Err(other(format!("the in-memory store has no value {value:?}: its values are integers")))
+            }
             Step::Delete(key) => {
                 let key = number(key)?;
                 match present(self.read(key)?) {

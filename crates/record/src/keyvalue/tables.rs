@@ -45,8 +45,8 @@ impl<'d> Tables<'d> {
             Vendor::MySql | Vendor::MariaDb => "UPDATE isoscope_kv SET v = CONCAT(v, ?) WHERE k = ?",
             _ => "UPDATE isoscope_kv SET v = v || ? WHERE k = ?",
         };
-        let missed = if writes_see_what_reads_see(database) { Seen::Value(None) } else { Seen::Missed };
-        Ok(Tables { connection: database.connect()?, database, append, missed, inserted: Vec::new() })
+        let (connection, missed) = (database.connect()?, missed(database));
+        Ok(Tables { connection, database, append, missed, inserted: Vec::new() })
     }
 
     /// The statement that creates the table.
@@ -173,6 +173,7 @@ impl KeyValue for Tables<'_> {
                     .ok_or_else(|| odd(READ, &Answer::Rows(vec![list.into_iter().collect()])))
             }
             Step::Write(key, value) => self.change(WRITE, &[Scalar::Int(*value), key.clone()], record),
+            Step::Set(key, value) => self.change(WRITE, &[value.clone(), key.clone()], record),
             Step::Append(key, value) => {
                 self.change(self.append, &[Scalar::Text(format!(",{value}")), key.clone()], record)
             }
@@ -199,6 +200,11 @@ impl KeyValue for Tables<'_> {
 /// Whether an answer has two rows, one of them the transaction's own.
 fn is_beside(answer: &Answer, own: i64) -> bool {
     matches!(answer, Answer::Rows(rows) if rows.len() == 2 && rows.contains(&vec![Scalar::Int(own)]))
+}
+
+/// What a statement that should have written has seen if it matches no row; see the module.
+pub(crate) fn missed(database: &dyn Database) -> Seen {
+    if writes_see_what_reads_see(database) { Seen::Value(None) } else { Seen::Missed }
 }
 
 /// Whether statements that write see the same rows as plain reads of the same transaction; see the module.

@@ -5,7 +5,7 @@
 
 use super::condition::{Condition, Names, RESERVED, parse_expected};
 use super::words::{Piece, name_length};
-use super::{Action, Expected, Script, ScriptError, Step};
+use super::{Action, Expected, Script, ScriptError, Sql, Step};
 
 /// The maximum length of a script, in bytes.
 pub const MAX_BYTES: usize = 1 << 20;
@@ -135,8 +135,12 @@ impl<'a> Section<'a> {
         all.filter(|piece| !piece.text.is_empty()).copied().collect()
     }
 
-    fn statements(&self) -> Result<Vec<String>, ScriptError> {
-        Ok(self.entries()?.iter().map(|entry| statement(entry)).collect())
+    fn statements(&self) -> Result<Vec<Sql>, ScriptError> {
+        let sql = |entry: &Vec<Piece<'_>>| {
+            let place = entry.first()?.place();
+            Some(Sql { text: statement(entry), place })
+        };
+        Ok(self.entries()?.iter().filter_map(sql).collect())
     }
 }
 
@@ -150,8 +154,8 @@ fn statement(pieces: &[Piece<'_>]) -> String {
 struct Reader<'a> {
     name: String,
     about: String,
-    setup: Vec<String>,
-    teardown: Vec<String>,
+    setup: Vec<Sql>,
+    teardown: Vec<Sql>,
     sessions: Vec<String>,
     steps: Vec<Step>,
     /// The session, the label and the index of every labelled step.
@@ -220,7 +224,9 @@ impl<'a> Reader<'a> {
         }
         let action = action(&sql, &rest)?;
         self.follow(session, &action, &rest)?;
-        self.steps.push(Step { session, label, action, expected, line: first.line });
+        // The statement may begin on the next line.
+        let place = pieces.iter().find(|piece| !piece.text.is_empty()).unwrap_or(first).place();
+        self.steps.push(Step { session, label, action, expected, place });
         Ok(())
     }
 

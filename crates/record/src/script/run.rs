@@ -13,10 +13,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::session::{Reply, Session};
 use super::transcript::{Ending, StepDone, StepResult, Transcript};
-use super::{Action, Script};
-use crate::database::{Class, Control, Database, Failure};
+use super::{Action, Place, RunError, Script, Sql};
+use crate::database::{Answer, Class, Connection, Control, Database, Failure, Statement};
+use crate::session;
 
 /// Limits of a run.
 #[derive(Clone, Debug)]
@@ -42,6 +42,10 @@ impl Default for Options {
     }
 }
 
+/// A session of a script. Its answers are those of statements; other actions have none.
+type Session = session::Session<Option<Answer>>;
+type Reply = Result<Option<Answer>, Failure>;
+
 /// The first pause between two polls of a step that is not answered. It doubles up to the last.
 const FIRST_PAUSE: Duration = Duration::from_micros(500);
 const LAST_PAUSE: Duration = Duration::from_millis(20);
@@ -54,11 +58,12 @@ pub(super) fn run(
     database: &dyn Database,
     options: &Options,
     on_step: &mut dyn FnMut(&StepDone),
-) -> Result<Transcript, Failure> {
+) -> Result<Transcript, RunError> {
     let session = Session::open(database).map_err(|failure| during("connecting", failure))?;
     let mut keeper = Keeper { session, tables: Vec::new(), limit: options.step_limit };
     let result = keeper.set_up(&script.setup).and_then(|()| {
-        let result = Runner::open(script, database, options, on_step).and_then(Runner::carry_out);
+        let runner = Runner::open(script, database, options, on_step);
+        let result = runner.map_err(RunError::from).and_then(Runner::carry_out);
         let torn = keeper.tear_down(&script.teardown);
         first(result, torn)
     });
@@ -74,7 +79,7 @@ fn end_of(limit: Duration) -> Instant {
 }
 
 /// The first failure is the one to report.
-fn first<T>(result: Result<T, Failure>, later: Result<(), Failure>) -> Result<T, Failure> {
+fn first<T>(result: Result<T, RunError>, later: Result<(), RunError>) -> Result<T, RunError> {
     let value = result?;
     later.map(|()| value)
 }
@@ -92,35 +97,41 @@ struct Keeper {
 }
 
 impl Keeper {
-    fn set_up(&mut self, statements: &[String]) -> Result<(), Failure> {
-        for sql in statements {
-            self.execute(sql).map_err(|failure| during(&format!("setup: `{sql}`"), failure))?;
-            self.tables.extend(created_table(sql));
+    fn set_up(&mut self, statements: &[Sql]) -> Result<(), RunError> {
+        for Sql { text, place } in statements {
+            let done = self.execute(text).map_err(|failure| during(&format!("setup: `{text}`"), failure));
+            done.map_err(|failure| RunError { failure, place: Some(*place) })?;
+            self.tables.extend(created_table(text));
         }
         Ok(())
     }
 
     /// Runs all statements, even if some fail. Returns the first failure.
-    fn tear_down(&mut self, statements: &[String]) -> Result<(), Failure> {
-        let mut result = Ok(());
-        for sql in statements {
-            let done = self.execute(sql).map_err(|failure| during(&format!("teardown: `{sql}`"), failure));
-            result = result.and(done);
-        }
-        result
+    fn tear_down(&mut self, statements: &[Sql]) -> Result<(), RunError> {
+        let all = statements.iter().map(|sql| (sql.text.as_str(), Some(sql.place)));
+        self.execute_all(all.collect())
     }
 
-    fn drop_tables(&mut self) -> Result<(), Failure> {
+    fn drop_tables(&mut self) -> Result<(), RunError> {
         let drops: Vec<String> =
             self.tables.drain(..).rev().map(|table| format!("DROP TABLE {table}")).collect();
-        self.tear_down(&drops)
+        self.execute_all(drops.iter().map(|sql| (sql.as_str(), None)).collect())
+    }
+
+    fn execute_all(&mut self, statements: Vec<(&str, Option<Place>)>) -> Result<(), RunError> {
+        let mut result = Ok(());
+        for (sql, place) in statements {
+            let done = self.execute(sql).map_err(|failure| during(&format!("teardown: `{sql}`"), failure));
+            result = result.and(done.map_err(|failure| RunError { failure, place }));
+        }
+        result
     }
 
     fn execute(&mut self, sql: &str) -> Result<(), Failure> {
         if self.session.is_busy() {
             return Err(gave_up("the previous statement has not been answered yet".to_owned()));
         }
-        self.session.call(&Action::Statement(sql.to_owned()), self.limit).map(|_| ())
+        call(&mut self.session, &Action::Statement(sql.to_owned()), self.limit).map(|_| ())
     }
 }
 
@@ -201,14 +212,14 @@ impl<'a> Runner<'a> {
         Ok(Runner { script, options, control, lanes, events: Vec::new(), on_step, end })
     }
 
-    fn carry_out(mut self) -> Result<Transcript, Failure> {
+    fn carry_out(mut self) -> Result<Transcript, RunError> {
         let result = self.send_all().and_then(|()| self.finish());
         let endings: Vec<Option<Ending>> = self.lanes.iter().map(|lane| lane.ending).collect();
         self.close();
         result.map(|()| Transcript::new(self.script, self.events, &endings))
     }
 
-    fn send_all(&mut self) -> Result<(), Failure> {
+    fn send_all(&mut self) -> Result<(), RunError> {
         for (number, step) in self.script.steps.iter().enumerate() {
             let lane = &mut self.lanes[step.session];
             if lane.waiting.is_some() {
@@ -223,7 +234,7 @@ impl<'a> Runner<'a> {
 
     /// Rolls back the transactions that the script leaves open. Those that do not wait go first, since others may wait for
     /// them.
-    fn finish(&mut self) -> Result<(), Failure> {
+    fn finish(&mut self) -> Result<(), RunError> {
         loop {
             self.settle()?;
             let Some(open) = self.lanes.iter().position(Lane::is_idle_and_open) else { return Ok(()) };
@@ -233,9 +244,9 @@ impl<'a> Runner<'a> {
     }
 
     /// Sends a step and polls until it is answered or waits.
-    fn perform(&mut self, number: usize) -> Result<(), Failure> {
+    fn perform(&mut self, number: usize) -> Result<(), RunError> {
         if self.options.is_stopped() {
-            return Err(stopped());
+            return Err(stopped().into());
         }
         let step = &self.script.steps[number];
         let lane = &mut self.lanes[step.session];
@@ -244,7 +255,7 @@ impl<'a> Runner<'a> {
             self.note(number, StepResult::Skipped, false);
             return Ok(());
         }
-        lane.session.tell(&step.action);
+        tell(&mut lane.session, &step.action);
         if let Some(reply) = self.look(number)? {
             return self.answered(number, reply, false);
         }
@@ -254,7 +265,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Polls a step that was sent until it is answered, or waits (`None`).
-    fn look(&mut self, number: usize) -> Result<Option<Reply>, Failure> {
+    fn look(&mut self, number: usize) -> Result<Option<Reply>, RunError> {
         let lane = &mut self.lanes[self.script.steps[number].session];
         let end = self.end.min(end_of(self.options.step_limit));
         let mut pause = FIRST_PAUSE;
@@ -273,7 +284,7 @@ impl<'a> Runner<'a> {
                 return Ok(lane.session.reply(Duration::ZERO));
             }
             if self.options.is_stopped() {
-                return Err(stopped());
+                return Err(stopped().into());
             }
             if Instant::now() >= end {
                 return Err(self.too_late(number, "neither answered nor waiting for a lock"));
@@ -283,7 +294,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Records the answer and updates the state of the transaction.
-    fn answered(&mut self, number: usize, reply: Reply, waited: bool) -> Result<(), Failure> {
+    fn answered(&mut self, number: usize, reply: Reply, waited: bool) -> Result<(), RunError> {
         let step = &self.script.steps[number];
         let lane = &mut self.lanes[step.session];
         lane.waiting = None;
@@ -312,18 +323,18 @@ impl<'a> Runner<'a> {
 
     /// Rolls back a session's transaction, to release its locks. A failure matters only if the rollback hangs: a lost
     /// connection has rolled back.
-    fn roll_back(&mut self, lane: usize) -> Result<(), Failure> {
+    fn roll_back(&mut self, lane: usize) -> Result<(), RunError> {
         let name = &self.script.sessions[lane];
         let lane = &mut self.lanes[lane];
         lane.is_open = false;
-        match lane.session.call(&Action::Rollback, self.options.step_limit) {
-            Err(failure) if lane.session.is_busy() => Err(during(name, failure)),
+        match call(&mut lane.session, &Action::Rollback, self.options.step_limit) {
+            Err(failure) if lane.session.is_busy() => Err(during(name, failure).into()),
             _ => Ok(()),
         }
     }
 
     /// Collects the answers of all sessions that no longer wait, and runs their held-back steps.
-    fn settle(&mut self) -> Result<(), Failure> {
+    fn settle(&mut self) -> Result<(), RunError> {
         loop {
             let mut is_changed = false;
             for lane in 0..self.lanes.len() {
@@ -344,7 +355,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Continues with a session that has waited.
-    fn resume(&mut self, number: usize, reply: Reply) -> Result<(), Failure> {
+    fn resume(&mut self, number: usize, reply: Reply) -> Result<(), RunError> {
         self.answered(number, reply, true)?;
         let session = self.script.steps[number].session;
         while self.lanes[session].waiting.is_none() {
@@ -355,7 +366,7 @@ impl<'a> Runner<'a> {
     }
 
     /// All open transactions wait: waits until the database answers one of them.
-    fn await_database(&mut self) -> Result<(), Failure> {
+    fn await_database(&mut self) -> Result<(), RunError> {
         let end = self.end.min(end_of(self.options.step_limit));
         let waiting: Vec<usize> = self.lanes.iter().filter_map(|lane| lane.waiting).collect();
         loop {
@@ -367,7 +378,7 @@ impl<'a> Runner<'a> {
             }
             let Some(&last) = waiting.last() else { return Ok(()) };
             if self.options.is_stopped() {
-                return Err(stopped());
+                return Err(stopped().into());
             }
             if Instant::now() >= end {
                 return Err(self.too_late(last, "waiting for a lock that no step can release"));
@@ -377,7 +388,7 @@ impl<'a> Runner<'a> {
 
     /// Continues with the session that the database answered, and with those that no longer wait because of it. A failure is
     /// what released the others, so it is reported first, even if its answer arrived later.
-    fn let_go(&mut self, number: usize, reply: Reply, waiting: &[usize]) -> Result<(), Failure> {
+    fn let_go(&mut self, number: usize, reply: Reply, waiting: &[usize]) -> Result<(), RunError> {
         let mut replies = vec![(number, reply)];
         for &other in waiting.iter().filter(|&&other| other != number) {
             if let Some(reply) = self.look(other)? {
@@ -404,28 +415,50 @@ impl<'a> Runner<'a> {
         self.events.push(done);
     }
 
-    fn too_late(&self, number: usize, state: &str) -> Failure {
+    fn too_late(&self, number: usize, state: &str) -> RunError {
         let step = &self.script.steps[number];
         let session = &self.script.sessions[step.session];
         let limit = self.options.step_limit.min(self.options.run_limit).as_secs_f64();
-        gave_up(format!("line {}, {session}: `{}` is still {state} after {limit} s", step.line, step.action))
+        let Place { line, .. } = step.place;
+        let message = format!("line {line}, {session}: `{}` is still {state} after {limit} s", step.action);
+        RunError { failure: gave_up(message), place: Some(step.place) }
     }
 
     /// Rolls back open transactions, kills connections with a pending statement, and closes all sessions.
     fn close(&mut self) {
         for lane in &mut self.lanes {
             if lane.session.is_busy() {
-                if let (Some(control), Some(id)) = (&mut self.control, lane.session.id()) {
-                    // If this fails, the connection may still end by itself; nothing else can be done.
-                    drop(control.kill(id));
-                }
+                lane.session.kill(self.control.as_deref_mut());
             } else if lane.is_open {
-                drop(lane.session.call(&Action::Rollback, CLOSE_LIMIT));
+                drop(call(&mut lane.session, &Action::Rollback, CLOSE_LIMIT));
             }
         }
         for lane in self.lanes.drain(..) {
             lane.session.close(CLOSE_LIMIT);
         }
+    }
+}
+
+/// Sends an action.
+fn tell(session: &mut Session, action: &Action) {
+    let action = action.clone();
+    session.tell(move |connection| act(connection, &action));
+}
+
+/// Sends an action and waits for its result.
+fn call(session: &mut Session, action: &Action, limit: Duration) -> Reply {
+    tell(session, action);
+    session.reply(limit).unwrap_or_else(|| {
+        Err(gave_up(format!("`{action}` was not answered within {} s", limit.as_secs_f64())))
+    })
+}
+
+fn act(connection: &mut dyn Connection, action: &Action) -> Reply {
+    match action {
+        Action::Begin => connection.begin().map(|()| None),
+        Action::Commit => connection.commit().map(|_| None),
+        Action::Rollback => connection.rollback().map(|()| None),
+        Action::Statement(sql) => connection.execute(Statement::plain(sql)).map(Some),
     }
 }
 

@@ -27,6 +27,11 @@ impl<'a> Piece<'a> {
         Piece { text: rest.text.trim_end(), ..rest }
     }
 
+    /// The position of its first character.
+    pub(super) fn place(&self) -> Place {
+        Place { line: self.line, column: self.column }
+    }
+
     /// An error at its first character.
     pub(super) fn error(&self, message: impl Into<String>) -> ScriptError {
         ScriptError { line: self.line, column: self.column, message: message.into(), help: None }
@@ -75,9 +80,9 @@ pub(super) fn tokens(pieces: &[Piece<'_>]) -> Result<Vec<(Token, Place)>, Script
         let mut rest = piece.trim();
         while !rest.text.is_empty() {
             let (token, length) = token(&rest)?;
-            found.push((token, Place { line: rest.line, column: rest.column }));
+            found.push((token, rest.place()));
             let after = rest.skip(length);
-            end = Place { line: after.line, column: after.column };
+            end = after.place();
             rest = after.trim();
         }
     }
@@ -85,11 +90,13 @@ pub(super) fn tokens(pieces: &[Piece<'_>]) -> Result<Vec<(Token, Place)>, Script
     Ok(found)
 }
 
-/// The position of a token.
+/// A position in a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
-    pub(super) line: u32,
-    pub(super) column: u32,
+pub struct Place {
+    /// The line, from 1.
+    pub line: u32,
+    /// The column in characters, from 1.
+    pub column: u32,
 }
 
 impl Place {

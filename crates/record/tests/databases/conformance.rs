@@ -7,7 +7,7 @@
 use std::thread;
 use std::time::Duration;
 
-use isoscope_record::{Class, Options, Scalar, Vendor, isolations};
+use isoscope_record::{Answer, Class, Options, Scalar, Statement, Vendor, isolations};
 
 use crate::support::{
     Conn, connect, control, deadlock, elsewhere, fails, impatient, meanwhile, one, open, open_with, patient,
@@ -54,6 +54,8 @@ pub(crate) struct Remote<'a> {
     pub(crate) deadlock: &'static str,
     pub(crate) wrong_password: &'static str,
     pub(crate) unknown_database: &'static str,
+    /// Counts the connections with an id, which follows.
+    pub(crate) count_connections: &'static str,
     /// A statement that sleeps for 20 s.
     pub(crate) sleep: &'static str,
     /// A statement that the statement timeout stops, and its error code.
@@ -77,6 +79,7 @@ impl Driver<'_> {
         self.identity();
         self.values();
         self.counts();
+        self.first_statements();
         self.isolation_levels();
         self.constraints();
         self.lock_timeouts();
@@ -100,6 +103,27 @@ impl Driver<'_> {
         let (mut a, b) = (connect(&*database), connect(&*database));
         two_rows(&mut a);
         (a, b)
+    }
+
+    /// A statement that is sent together with the begin belongs to the transaction.
+    fn first_statements(&self) {
+        let (mut a, mut b) = self.pair(&Options::default());
+        let sum = Statement::plain("SELECT v FROM t WHERE k = 1");
+        let change = Statement::plain("UPDATE t SET v = 7 WHERE k = 1");
+        let value = |value: i64| Ok(Answer::Rows(vec![vec![Scalar::Int(value)]]));
+        assert_eq!(a.begin_with(change), Ok(Answer::Count(1)));
+        assert_eq!(read(&mut a, 1), Scalar::Int(7));
+        a.rollback().expect("rollback");
+        assert_eq!(b.begin_with(sum), value(0));
+        b.commit().expect("commit");
+        assert_eq!(a.begin_with(change), Ok(Answer::Count(1)));
+        a.commit().expect("commit");
+        assert_eq!(b.begin_with(sum), value(7));
+        b.commit().expect("commit");
+        fails(a.begin_with(Statement::plain("UPDATE nothing SET v = 8")), Class::Other);
+        a.rollback().expect("rollback");
+        assert_eq!(a.begin_with(sum), value(7));
+        a.commit().expect("commit");
     }
 
     fn identity(&self) {
@@ -309,7 +333,10 @@ impl Driver<'_> {
         write(&mut c, 1, 77).expect("write");
         let id = c.id().expect("an id");
         control.kill(id).expect("killed");
-        thread::sleep(soon);
+        // The server ends the connection later than it confirms the kill.
+        while one(&mut a, &format!("{} {}", server.count_connections, id.0)) != Scalar::Int(0) {
+            thread::sleep(Duration::from_millis(3));
+        }
         fails(c.commit(), Class::Connection);
         control.kill(id).expect("killing a closed connection is not an error");
         assert_eq!(read(&mut a, 1), Scalar::Int(0));

@@ -39,6 +39,7 @@ fn mariadb() {
             deadlock: "1213",
             wrong_password: "1045",
             unknown_database: "1049",
+            count_connections: "SELECT COUNT(*) FROM information_schema.processlist WHERE id =",
             sleep: "SELECT SLEEP(20)",
             slow: ("SELECT COUNT(*) FROM seq_1_to_1000000000 WHERE SLEEP(1)", "1969"),
             encryption: Encryption {

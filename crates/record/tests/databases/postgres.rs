@@ -40,6 +40,7 @@ fn postgres() {
             deadlock: "40P01",
             wrong_password: "28P01",
             unknown_database: "3D000",
+            count_connections: "SELECT COUNT(*) FROM pg_stat_activity WHERE pid =",
             sleep: "SELECT pg_sleep(20)",
             slow: ("SELECT pg_sleep(20)", "57014"),
             encryption: Encryption {

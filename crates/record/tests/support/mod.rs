@@ -6,7 +6,7 @@
 )]
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use isoscope_check::{Checker, Options, Verdict};
 use isoscope_history::{Builder, History, Outcome};
@@ -37,9 +37,19 @@ pub(crate) fn run_session(client: &mut dyn Client, session: u32, txns: u64) -> V
 }
 
 fn attempt(client: &mut dyn Client, number: u64, record: &mut Record) -> (Ending, Option<Failure>) {
+    let executed = client.execute(number, 0, record);
+    end(client, executed, record)
+}
+
+/// Commits a transaction that was executed, or rolls it back.
+fn end(
+    client: &mut dyn Client,
+    executed: Result<bool, Failure>,
+    record: &mut Record,
+) -> (Ending, Option<Failure>) {
     let ended = |outcome, stamps| Ending { outcome, stamps };
     let mut stamps = Stamps::default();
-    let failure = match client.execute(number, 0, record) {
+    let failure = match executed {
         Ok(true) => {
             let commit = record.statement(Statement::plain("COMMIT"), |_| {
                 stamps = client.commit()?;
@@ -78,6 +88,37 @@ pub(crate) fn run(
             .collect();
         threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     })
+}
+
+/// Loads an application and runs two sessions that overlap in the same way on every machine: the transaction of the second runs
+/// while that of the first has not committed yet. If the second waits for a lock, the first commits then, else afterwards.
+pub(crate) fn overlapped(
+    application: &Arc<dyn Application>,
+    database: &Arc<dyn Database>,
+    txns: u64,
+    seed: u64,
+) -> Vec<Ended> {
+    load(application, database);
+    let connect = |session| client(application, session, seed, database).unwrap();
+    let (mut first, mut second) = (connect(0), connect(1));
+    let mut control = database.control().unwrap().unwrap();
+    let mut run = Vec::new();
+    for number in 0..txns {
+        let (mut record, mut other_record) = (Record::new(true), Record::new(true));
+        let executed = first.execute(number, 0, &mut record);
+        let id = second.connection().unwrap();
+        let ((ending, failure), other) = std::thread::scope(|scope| {
+            let other = scope.spawn(|| second.execute(number, 0, &mut other_record));
+            while !other.is_finished() && !control.is_waiting(id).unwrap() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            (end(&mut *first, executed, &mut record), other.join().unwrap())
+        });
+        run.push(Ended { session: 0, number, ending, record, failure });
+        let (ending, failure) = end(&mut *second, other, &mut other_record);
+        run.push(Ended { session: 1, number, ending, record: other_record, failure });
+    }
+    run
 }
 
 /// Creates the tables, and returns what was recorded of it.

@@ -1,0 +1,431 @@
+//! The loop: a candidate that satisfies the level, the oracle, and what is learnt from its answer.
+//!
+//! ```text
+//! clauses of candidates and level ──> solver ──> candidate ──> lazy: does its order break the level? ──> clauses
+//!                                       ^                 └──> oracle: is there a serial order? ──> yes: learn the order
+//!                                       └── block the signature <── minimise, verify, name <── no
+//! ```
+//!
+//! When the solver finds no candidate, there is no further prediction in the window. Every prediction is confirmed twice before it is
+//! returned: the checker decides the level and the target on the predicted history, and the verifier confirms both certificates.
+
+use std::time::Duration;
+
+use isoscope_certificate::{Judgement, Limit, Verdict};
+use isoscope_check::{Checker, Options};
+use isoscope_history::{History, Op, Txn};
+use isoscope_levels::{Anomaly, Level};
+use isoscope_solve::{Budget, Lit, Outcome};
+use isoscope_verify::verify;
+
+use crate::candidate::Candidate;
+use crate::eager;
+use crate::encode::{Encoder, Window};
+use crate::error::Refusal;
+use crate::lazy;
+use crate::learn::Learnt;
+use crate::minimise::Minimiser;
+use crate::name;
+use crate::observed::Observed;
+use crate::oracle::{Answer, Oracle, Order};
+use crate::predicted::predicted;
+use crate::problem::{INITIAL, Problem};
+use crate::signature::{Signature, Statements, is_within};
+use crate::structure;
+use crate::watch::{Progress, Watch};
+use crate::window::windows;
+
+/// Where a session stops: what is kept of a transaction whose reads change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Boundary {
+    /// The transaction is cut at the changed read.
+    Strict,
+    /// The transaction keeps all its accesses.
+    Relaxed,
+}
+
+/// What to predict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The level that the predicted execution satisfies.
+    pub level: Level,
+    /// The level that it violates.
+    pub target: Level,
+    /// What is kept of transactions whose reads change.
+    pub boundary: Boundary,
+    /// Whether to accept only violations that `IsoPredict`'s sufficient condition shows.
+    pub approximate: bool,
+    /// The most predictions.
+    pub most: usize,
+    /// The most transactions of a window.
+    pub window: usize,
+}
+
+impl Settings {
+    /// The default settings for a level: relaxed, against serializable, at most 10 predictions, windows of 400.
+    pub fn new(level: Level) -> Settings {
+        let target = Level::Serializable;
+        Settings { level, target, boundary: Boundary::Relaxed, approximate: false, most: 10, window: 400 }
+    }
+}
+
+/// A read that has another writer than in the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The read, in the observed history.
+    pub read: Op,
+    /// Its writer in the run; `None` is the initial state.
+    pub from: Option<Txn>,
+    /// Its writer in the prediction.
+    pub to: Option<Txn>,
+}
+
+/// A predicted execution.
+pub struct Prediction {
+    /// The execution. Where written values did not identify writers, they have the writer's name.
+    pub history: History,
+    /// For each of its transactions, the observed transaction.
+    pub txns: Vec<Txn>,
+    /// For each of its operations, the observed operation.
+    pub ops: Vec<Op>,
+    /// The changed reads.
+    pub changes: Vec<Change>,
+    /// The observed transactions whose reads change.
+    pub boundary: Vec<Txn>,
+    /// That it satisfies the level, with a witness.
+    pub holds: Judgement,
+    /// That it violates the target, with a proof.
+    pub violates: Judgement,
+    /// The name of the anomaly.
+    pub anomaly: Anomaly,
+    signature: Signature,
+}
+
+/// The work of a prediction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Transactions that took effect.
+    pub transactions: u64,
+    /// Reads that can change, after merging keys.
+    pub reads: u64,
+    /// Windows searched.
+    pub windows: u64,
+    /// Variables of all solvers.
+    pub variables: u64,
+    /// Clauses of all solvers.
+    pub clauses: u64,
+    /// Conflicts of all solvers.
+    pub conflicts: u64,
+    /// Clauses added because an order broke the level.
+    pub lazy: u64,
+    /// Candidates that the oracle judged.
+    pub candidates: u64,
+    /// Serial orders learnt.
+    pub orders: u64,
+    /// Candidates excluded one by one.
+    pub excluded: u64,
+    /// Time to make variables and clauses.
+    pub encoding: Duration,
+    /// Time of the solver.
+    pub solving: Duration,
+    /// Time to check orders against the level.
+    pub checking: Duration,
+    /// Time of the oracle.
+    pub oracle: Duration,
+    /// Time to learn.
+    pub learning: Duration,
+    /// Time to minimise and verify.
+    pub minimising: Duration,
+}
+
+/// What was predicted.
+pub struct Predictions {
+    /// The predictions, the most important first.
+    pub found: Vec<Prediction>,
+    /// The limit that ended the search, if one did.
+    pub limit: Option<Limit>,
+    /// Whether the most predictions were found and there may be more.
+    pub more: bool,
+    /// The work.
+    pub figures: Figures,
+}
+
+/// Predicts executions of a run.
+///
+/// # Errors
+///
+/// Why nothing can be predicted, or an internal error.
+pub fn predict(
+    observed: &Observed<'_>,
+    settings: &Settings,
+    watch: &dyn Watch,
+) -> Result<Predictions, Refusal> {
+    refuse(settings)?;
+    observed.refuse_trivial(settings.level)?;
+    let problem =
+        Problem::new(observed, settings.level != Level::ReadCommitted, settings.boundary == Boundary::Strict);
+    let statements = Statements::new(&problem);
+    let windows = windows(problem.len() as u32, settings.window.clamp(2, u32::MAX as usize) as u32);
+    let mut search = Search {
+        settings,
+        watch,
+        oracle: Oracle::new(&problem, settings.target, settings.approximate),
+        problem: &problem,
+        statements: &statements,
+        found: Vec::new(),
+        figures: Figures {
+            transactions: problem.len() as u64,
+            reads: problem.txns.iter().map(|txn| txn.reads.len() as u64).sum(),
+            ..Figures::default()
+        },
+        progress: Progress { windows: windows.len(), ..Progress::default() },
+        more: false,
+    };
+    let mut limit = None;
+    for window in windows {
+        search.progress.window += 1;
+        match search.window(window) {
+            Ok(()) => {}
+            Err(Ended::Limit(reached)) => {
+                limit = Some(reached);
+                break;
+            }
+            Err(Ended::Internal(refusal)) => return Err(refusal),
+        }
+        if search.more {
+            break;
+        }
+    }
+    let Search { mut found, figures, more, .. } = search;
+    let signatures: Vec<Signature> = found.iter().map(|one| one.signature.clone()).collect();
+    let is_minimal = |one: &Signature| !signatures.iter().any(|other| other != one && is_within(other, one));
+    found.retain(|one| is_minimal(&one.signature));
+    name::rank(&mut found);
+    Ok(Predictions { found, limit, more, figures })
+}
+
+fn refuse(settings: &Settings) -> Result<(), Refusal> {
+    let Settings { level, target, .. } = *settings;
+    let levels = [
+        Level::ReadCommitted,
+        Level::ReadAtomic,
+        Level::Causal,
+        Level::Prefix,
+        Level::ParallelSnapshot,
+        Level::Snapshot,
+    ];
+    if level.implies(target) {
+        return Err(Refusal::Implied { level, target });
+    }
+    if !levels.contains(&level) {
+        return Err(Refusal::Level(level));
+    }
+    if ![Level::Prefix, Level::Snapshot, Level::Serializable].contains(&target) {
+        return Err(Refusal::Target(target));
+    }
+    Ok(())
+}
+
+/// Why the search of a window ended early.
+enum Ended {
+    Limit(Limit),
+    Internal(Refusal),
+}
+
+impl From<Limit> for Ended {
+    fn from(limit: Limit) -> Ended {
+        Ended::Limit(limit)
+    }
+}
+
+/// The solver of a window, and what its variables mean.
+struct State<'p> {
+    encoder: Encoder<'p>,
+    seen: eager::Seen,
+    /// For each statement: some read of it is changed.
+    statements: Vec<Lit>,
+    learnt: Learnt,
+}
+
+impl State<'_> {
+    /// Excludes predictions that change all statements of a signature.
+    fn block(&mut self, signature: &[u32]) {
+        let clause: Vec<Lit> =
+            signature.iter().map(|&statement| !self.statements[statement as usize]).collect();
+        self.encoder.solver.add_clause(&clause);
+    }
+}
+
+struct Search<'a, 'p> {
+    settings: &'a Settings,
+    watch: &'a dyn Watch,
+    problem: &'p Problem<'p>,
+    statements: &'a Statements,
+    oracle: Oracle<'p>,
+    found: Vec<Prediction>,
+    figures: Figures,
+    progress: Progress,
+    more: bool,
+}
+
+impl<'p> Search<'_, 'p> {
+    /// Searches a window.
+    fn window(&mut self, window: Window) -> Result<(), Ended> {
+        let mut state = self.encode(window);
+        let ended = self.solve(&mut state);
+        let figures = state.encoder.solver.figures();
+        self.figures.windows += 1;
+        self.figures.variables += figures.variables as u64;
+        self.figures.clauses += figures.clauses;
+        self.figures.conflicts += figures.conflicts;
+        self.figures.orders += state.learnt.orders;
+        ended
+    }
+
+    fn encode(&mut self, window: Window) -> State<'p> {
+        let begun = self.watch.now();
+        let (problem, level) = (self.problem, self.settings.level);
+        let allows = |number, key, writer| eager::allows(problem, level, number, key, writer);
+        let mut encoder = Encoder::new(problem, level, window, &allows);
+        let seen = eager::add(&mut encoder);
+        let statements: Vec<_> = (0..self.statements.count).map(|_| encoder.solver.variable(false)).collect();
+        for read in 0..encoder.reads.len() {
+            let vars = &encoder.reads[read];
+            let statement = statements[self.statements.of(vars.txn, vars.place) as usize];
+            let changed = vars.choices.iter().filter(|choice| choice.writer != vars.observed);
+            let changed: Vec<_> = changed.map(|choice| choice.lit).collect();
+            for lit in changed {
+                encoder.solver.add_clause(&[!lit, statement]);
+            }
+        }
+        if self.settings.target == Level::Serializable {
+            structure::add(&mut encoder);
+        }
+        let mut learnt = Learnt::new(&mut encoder);
+        learnt.add(&mut encoder, &Order { ranks: None, moved: Vec::new() });
+        let mut state = State { encoder, seen, statements, learnt };
+        for one in &self.found {
+            state.block(&one.signature);
+        }
+        self.figures.encoding += self.watch.now().saturating_sub(begun);
+        state
+    }
+
+    fn solve(&mut self, state: &mut State<'_>) -> Result<(), Ended> {
+        let mut last: Option<Candidate> = None;
+        loop {
+            if self.found.len() >= self.settings.most {
+                self.more = true;
+                return Ok(());
+            }
+            let begun = self.watch.now();
+            let outcome = self.next(state)?;
+            let solved = self.watch.now();
+            self.figures.solving += solved.saturating_sub(begun);
+            if outcome == Outcome::Unsat {
+                return Ok(());
+            }
+            let candidate = state.encoder.candidate();
+            let broken = lazy::add(&mut state.encoder, &state.seen, &candidate);
+            let checked = self.watch.now();
+            self.figures.checking += checked.saturating_sub(solved);
+            self.figures.lazy += broken;
+            if broken > 0 {
+                continue;
+            }
+            self.figures.candidates += 1;
+            if last.as_ref() == Some(&candidate) {
+                self.figures.excluded += 1;
+                state.encoder.forbid(&candidate);
+                last = None;
+                continue;
+            }
+            let answer = self.oracle.ask(&candidate, self.watch);
+            let asked = self.watch.now();
+            self.figures.oracle += asked.saturating_sub(checked);
+            match answer {
+                Answer::Stopped(limit) => return Err(limit.into()),
+                Answer::Serial(orders) => {
+                    for order in &orders {
+                        state.learnt.add(&mut state.encoder, order);
+                    }
+                }
+                Answer::Holds => {
+                    self.figures.excluded += 1;
+                    state.encoder.forbid(&candidate);
+                }
+                Answer::Violates => {
+                    let prediction = self.emit(candidate.clone())?;
+                    state.block(&prediction.signature);
+                    self.found.push(prediction);
+                    self.figures.minimising += self.watch.now().saturating_sub(asked);
+                }
+            }
+            self.figures.learning += self.watch.now().saturating_sub(asked);
+            last = Some(candidate);
+            self.progress.candidates = self.figures.candidates;
+            self.progress.orders = self.figures.orders + state.learnt.orders;
+            self.progress.found = self.found.len();
+            self.watch.progress(&self.progress);
+        }
+    }
+
+    /// Runs the solver within the limits.
+    fn next(&self, state: &mut State<'_>) -> Result<Outcome, Ended> {
+        let mut limit = self.watch.limit();
+        let mut stop = || {
+            limit = self.watch.limit();
+            limit.is_some()
+        };
+        match state.encoder.solver.solve_within(&[], Budget::stopped_by(&mut stop)) {
+            Outcome::Stopped => Err(limit.unwrap_or(Limit::Time).into()),
+            outcome => Ok(outcome),
+        }
+    }
+
+    /// Minimises a violating candidate, and confirms what it shows.
+    fn emit(&self, candidate: Candidate) -> Result<Prediction, Ended> {
+        let Settings { level, target, .. } = *self.settings;
+        let problem = self.problem;
+        let minimiser = Minimiser { problem, oracle: &self.oracle, level, watch: self.watch };
+        let candidate = minimiser.minimise(candidate)?;
+        let predicted = predicted(problem, &candidate);
+        let mut checker = Checker::watched(&predicted.history, Options::default(), self.watch);
+        let (holds, violates) = (checker.check(level), checker.check(target));
+        if let Some(limit) = self.watch.limit() {
+            return Err(limit.into());
+        }
+        let internal = |message: String| Ended::Internal(Refusal::internal(message));
+        let Verdict::Holds(_) = &holds.verdict else {
+            return Err(internal(format!("the predicted execution does not satisfy {level}")));
+        };
+        let Verdict::Violated(findings) = &violates.verdict else {
+            return Err(internal(format!("the predicted execution does not violate {target}")));
+        };
+        for judgement in [&holds, &violates] {
+            verify(&predicted.history, judgement)
+                .map_err(|error| internal(format!("not verified: {error}")))?;
+        }
+        let anomaly =
+            name::anomaly(findings).ok_or_else(|| internal("the violation has no anomaly".to_owned()))?;
+        let txn = |number: u32| (number != INITIAL).then(|| problem.txn(number).txn);
+        let change = |(number, read): (u32, usize)| {
+            let observed = problem.txn(number).reads[read];
+            let boundary = candidate.boundary_of(number);
+            let to = boundary.map_or(observed.source, |boundary| boundary.sources[read]);
+            let first = problem.observed.history.op_range(problem.txn(number).txn).start;
+            Change { read: Op::at(first + observed.at as usize), from: txn(observed.source), to: txn(to) }
+        };
+        Ok(Prediction {
+            changes: candidate.changes(problem).into_iter().map(change).collect(),
+            boundary: candidate.boundary.iter().map(|boundary| problem.txn(boundary.txn).txn).collect(),
+            txns: predicted.numbers.iter().map(|&number| problem.txn(number).txn).collect(),
+            ops: predicted.ops,
+            history: predicted.history,
+            holds,
+            anomaly,
+            signature: self.statements.signature(problem, &candidate),
+            violates,
+        })
+    }
+}

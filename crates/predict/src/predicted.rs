@@ -1,0 +1,144 @@
+//! A candidate as a history.
+//!
+//! Values identify writers: where two included transactions wrote the same value to a key, or wrote its initial value, the values of
+//! the predicted history have the name of the writer behind them. Only external reads and last writes are in it: the others change
+//! nothing. Reads of keys that nobody writes stay.
+
+use isoscope_history::notation::ValueText;
+use isoscope_history::{
+    Datum, Draft, DraftTxn, History, Key, Op, OpKind, OpView, Outcome, Remap, Session, Txn, Value,
+};
+use rustc_hash::FxHashMap;
+
+use crate::candidate::{Boundary, Candidate};
+use crate::observed::is_external_read;
+use crate::problem::{INITIAL, Problem};
+
+/// A predicted history, and what its transactions and operations are in the observed one.
+pub(crate) struct Predicted {
+    pub(crate) history: History,
+    /// For each transaction of the predicted history, its number.
+    pub(crate) numbers: Vec<u32>,
+    /// For each operation of the predicted history, the observed operation.
+    pub(crate) ops: Vec<Op>,
+}
+
+/// Writes a candidate as a history.
+pub(crate) fn predicted(problem: &Problem<'_>, candidate: &Candidate) -> Predicted {
+    let observed = problem.observed.history;
+    let mut writing = Writing::new(problem, candidate);
+    let (mut numbers, mut ops) = (Vec::new(), Vec::new());
+    for session in &problem.sessions {
+        let mut place = None;
+        for &number in session {
+            let boundary = candidate.boundary_of(number);
+            if boundary.is_none() && !candidate.is_full(problem, number) {
+                break;
+            }
+            numbers.push(number);
+            let txn = writing.begin(number, &mut place);
+            for op in included(problem, number, boundary) {
+                let writer = if op.kind.is_write() { number } else { source(problem, &op, number, boundary) };
+                let value = writing.value(op.key, writer);
+                let kind = if op.kind.is_write() { OpKind::Write } else { OpKind::Read };
+                let at = observed.op_position(op.id).map(|position| position.0);
+                let key = writing.names.apply(observed.key_name(op.key));
+                writing.draft.push(txn, kind, key, value, at);
+                ops.push(op.id);
+            }
+        }
+    }
+    let history = writing.draft.finish().expect("a part of a history fits the model");
+    Predicted { history, numbers, ops }
+}
+
+/// The operations of an included transaction.
+fn included(problem: &Problem<'_>, number: u32, boundary: Option<&Boundary>) -> Vec<OpView> {
+    let txn = problem.txn(number);
+    let cut = boundary.filter(|_| problem.strict).and_then(|boundary| boundary.sources.len().checked_sub(1));
+    let last = cut.map(|cut| txn.reads[cut].at as usize);
+    let ops = problem.observed.history.ops_of(txn.txn).enumerate();
+    let is_in = |&(at, ref op): &(usize, OpView)| {
+        (is_external_read(op) || op.last_write) && last.is_none_or(|last| at <= last)
+    };
+    ops.filter(is_in).map(|(_, op)| op).collect()
+}
+
+/// The number of the writer that an included read is from.
+fn source(problem: &Problem<'_>, op: &OpView, number: u32, boundary: Option<&Boundary>) -> u32 {
+    let observed = problem.observed.sources[&op.id];
+    let (Some(boundary), Some(key)) = (boundary, problem.class(op)) else { return observed };
+    let txn = problem.txn(number);
+    let at = (op.id.0 as usize - problem.observed.history.op_range(txn.txn).start) as u32;
+    let is_it = |read: &crate::problem::Read| read.key == key && (problem.reads_once || read.at == at);
+    let read = txn.reads.iter().position(is_it);
+    read.and_then(|read| boundary.sources.get(read)).copied().unwrap_or(observed)
+}
+
+/// A predicted history under construction.
+struct Writing<'p> {
+    problem: &'p Problem<'p>,
+    draft: Draft,
+    names: Remap,
+    /// By key and value, how many included transactions wrote it, and one more if it is the initial value.
+    shared: FxHashMap<(Key, Value), u32>,
+}
+
+impl<'p> Writing<'p> {
+    fn new(problem: &'p Problem<'p>, candidate: &Candidate) -> Writing<'p> {
+        let history = problem.observed.history;
+        let mut draft = Draft::new();
+        let names = draft.values.absorb(history.table());
+        draft.sources = history.sources().clone();
+        draft.set_initial(names.apply(history.default_initial()));
+        let mut shared = FxHashMap::default();
+        for key in history.keys() {
+            if history.initial(key) != history.default_initial() {
+                draft.set_initial_of(names.apply(history.key_name(key)), names.apply(history.initial(key)));
+            }
+            shared.insert((key, history.initial(key)), 1);
+        }
+        for number in 0..problem.len() as u32 {
+            let boundary = candidate.boundary_of(number);
+            if boundary.is_some() || candidate.is_full(problem, number) {
+                for op in included(problem, number, boundary).iter().filter(|op| op.last_write) {
+                    *shared.entry((op.key, op.value)).or_default() += 1;
+                }
+            }
+        }
+        Writing { problem, draft, names, shared }
+    }
+
+    /// Begins a transaction, and its session if it is the first. Sessions of one name stay apart.
+    fn begin(&mut self, number: u32, place: &mut Option<Session>) -> DraftTxn {
+        let history = self.problem.observed.history;
+        let txn: Txn = self.problem.txn(number).txn;
+        let name = self.names.apply(history.session_name(history.session_of(txn)));
+        let session = *place.get_or_insert_with(|| self.draft.new_session(name));
+        let position = history.txn_position(txn).map(|position| position.0);
+        self.draft.txn(session, self.names.apply(history.txn_name(txn)), Outcome::Committed, position)
+    }
+
+    /// The value that a transaction wrote to a key, or the initial one.
+    fn value(&mut self, key: Key, writer: u32) -> Value {
+        let history = self.problem.observed.history;
+        if writer == INITIAL {
+            return self.names.apply(history.initial(key));
+        }
+        let txn = self.problem.txn(writer).txn;
+        let write = history.ops_of(txn).find(|op| op.key == key && op.last_write);
+        let value = write.expect("a source writes the key").value;
+        let is_shared = self.shared.get(&(key, value)).is_some_and(|&count| count > 1);
+        if !is_shared && value != Value::UNKNOWN {
+            return self.names.apply(value);
+        }
+        let session = history.session_of(txn);
+        let name = format!(
+            "{} of {}/{}",
+            ValueText(history, value),
+            ValueText(history, history.session_name(session)),
+            txn.0 - history.txn_range(session).start
+        );
+        self.draft.values.add(Datum::Text(&name))
+    }
+}

@@ -1,0 +1,385 @@
+//! Prediction by enumeration: every cut, every boundary transaction, every writer, and every order.
+//!
+//! It is written from the definitions alone (docs/predict.md; the axioms of docs/levels.md) and shares no code and no idea with the
+//! engine: no merging of keys, no clocks, no clauses. A candidate is predicted if some total order satisfies the axiom of the level, and
+//! no total order satisfies the axiom of the target.
+
+#![allow(unreachable_pub, clippy::unwrap_used, reason = "a test that cannot go on should not")]
+
+use isoscope_history::{Builder, History};
+
+/// The levels, in the order of the verdicts.
+pub const LEVELS: [&str; 6] = [
+    "read-committed",
+    "read-atomic",
+    "causal",
+    "prefix",
+    "parallel-snapshot-isolation",
+    "snapshot-isolation",
+];
+
+/// An operation: whether it writes, and its key.
+pub type Access = (bool, usize);
+
+/// A serial run: transactions in the order in which they ran, each with its session and accesses.
+#[derive(Clone, Debug)]
+pub struct Run {
+    pub keys: usize,
+    pub txns: Vec<(usize, Vec<Access>)>,
+}
+
+/// A transaction of an execution. The transaction 0 is the initial state.
+#[derive(Clone, Debug, Default)]
+struct Txn {
+    session: usize,
+    /// External reads in program order: key and writer.
+    reads: Vec<(usize, usize)>,
+    writes: Vec<usize>,
+    /// What it may write: with a strict boundary, also what the cut left out.
+    may_write: Vec<usize>,
+}
+
+impl Run {
+    /// The run as a history in which values identify writers. `rename` permutes keys and sessions.
+    pub fn history(&self, rename: bool) -> History {
+        let mut builder = Builder::new();
+        let mut current = vec![0; self.keys];
+        let order: Vec<usize> = if rename {
+            // Other sessions come first in the history; inside a session the order stays.
+            let mut order: Vec<usize> = (0..self.txns.len()).collect();
+            order.sort_by_key(|&i| std::cmp::Reverse(self.txns[i].0));
+            order
+        } else {
+            (0..self.txns.len()).collect()
+        };
+        let mut values: Vec<Vec<i64>> = Vec::new();
+        for ((_, accesses), hundred) in self.txns.iter().zip(1_i64..) {
+            let mut seen = Vec::new();
+            for (&(writes, key), place) in accesses.iter().zip(0_i64..) {
+                if writes {
+                    current[key] = hundred * 100 + place;
+                }
+                seen.push(current[key]);
+            }
+            values.push(seen);
+        }
+        for i in order {
+            let (session, accesses) = &self.txns[i];
+            let mut txn = builder.session(*session as u32).txn();
+            for (&(writes, key), &value) in accesses.iter().zip(&values[i]) {
+                let name = if rename { format!("k{}", 90 - key) } else { format!("k{key}") };
+                txn = if writes { txn.write(name.as_str(), value) } else { txn.read(name.as_str(), value) };
+            }
+        }
+        builder.finish()
+    }
+
+    /// How many candidates there are, at most.
+    pub fn candidates(&self) -> usize {
+        let mut product = 1usize;
+        for session in 0..self.txns.len() {
+            let own = self.txns.iter().filter(|(s, _)| *s == session);
+            let ways = own.map(|(_, accesses)| {
+                let reads = accesses.iter().filter(|(writes, _)| !writes);
+                1 + reads.map(|&(_, key)| self.writers(key) + 1).product::<usize>()
+            });
+            product = product.saturating_mul(1 + ways.sum::<usize>());
+        }
+        product
+    }
+
+    fn writers(&self, key: usize) -> usize {
+        self.txns.iter().filter(|(_, accesses)| accesses.contains(&(true, key))).count()
+    }
+
+    /// For each level, whether there is a prediction that violates a target: the place of a level in [`LEVELS`], or 6 for
+    /// serializable.
+    pub fn verdicts(&self, strict: bool, target: usize) -> [bool; 6] {
+        let observed = self.observed();
+        let mut search = Search { run: self, observed: &observed, strict, target, found: [false; 6] };
+        let sessions = self.txns.iter().map(|(session, _)| session + 1).max().unwrap_or(0);
+        search.prefixes(&mut vec![0; sessions], 0);
+        search.found
+    }
+
+    /// The observed transactions, from 1.
+    fn observed(&self) -> Vec<Txn> {
+        let mut current = vec![0; self.keys];
+        let mut txns = vec![Txn { writes: (0..self.keys).collect(), ..Txn::default() }];
+        for (number, (session, accesses)) in (1..).zip(&self.txns) {
+            let mut txn = Txn { session: *session, ..Txn::default() };
+            for &(writes, key) in accesses {
+                if writes && !txn.writes.contains(&key) {
+                    txn.writes.push(key);
+                } else if !writes && !txn.writes.contains(&key) {
+                    txn.reads.push((key, current[key]));
+                }
+            }
+            for &key in &txn.writes {
+                current[key] = number;
+            }
+            txn.may_write.clone_from(&txn.writes);
+            txns.push(txn);
+        }
+        txns
+    }
+}
+
+struct Search<'a> {
+    run: &'a Run,
+    observed: &'a [Txn],
+    strict: bool,
+    target: usize,
+    found: [bool; 6],
+}
+
+impl Search<'_> {
+    /// The transactions of a session, in session order.
+    fn session(&self, session: usize) -> Vec<usize> {
+        (1..self.observed.len()).filter(|&txn| self.observed[txn].session == session).collect()
+    }
+
+    /// Every number of full transactions for each session.
+    fn prefixes(&mut self, prefix: &mut Vec<usize>, session: usize) {
+        if session == prefix.len() {
+            let is_full = |txn: usize| {
+                txn == 0 || {
+                    let own = self.session(self.observed[txn].session);
+                    own.iter().position(|&other| other == txn).unwrap() < prefix[self.observed[txn].session]
+                }
+            };
+            let full: Vec<bool> = (0..self.observed.len()).map(is_full).collect();
+            let is_closed =
+                |txn: usize| !full[txn] || self.observed[txn].reads.iter().all(|&(_, source)| full[source]);
+            if (0..full.len()).all(is_closed) {
+                let mut execution: Vec<Option<Txn>> =
+                    full.iter().zip(self.observed).map(|(&full, txn)| full.then(|| txn.clone())).collect();
+                self.boundaries(&full, prefix, &mut execution, 0);
+            }
+            return;
+        }
+        for count in 0..=self.session(session).len() {
+            prefix[session] = count;
+            self.prefixes(prefix, session + 1);
+        }
+        prefix[session] = 0;
+    }
+
+    /// Every boundary transaction of each session, or none.
+    fn boundaries(
+        &mut self,
+        full: &[bool],
+        prefix: &[usize],
+        execution: &mut Vec<Option<Txn>>,
+        session: usize,
+    ) {
+        if self.found.iter().all(|&found| found) {
+            return;
+        }
+        if session == prefix.len() {
+            self.judge(execution);
+            return;
+        }
+        self.boundaries(full, prefix, execution, session + 1);
+        let Some(&next) = self.session(session).get(prefix[session]) else { return };
+        for form in self.forms(next, full) {
+            execution[next] = Some(form);
+            self.boundaries(full, prefix, execution, session + 1);
+            execution[next] = None;
+        }
+    }
+
+    /// Every boundary form of a transaction: all choices of full writers, and with a strict boundary all cuts.
+    fn forms(&self, txn: usize, full: &[bool]) -> Vec<Txn> {
+        let observed = &self.observed[txn];
+        let writers = |key: usize| -> Vec<usize> {
+            (0..full.len()).filter(|&w| full[w] && self.observed[w].writes.contains(&key)).collect()
+        };
+        let mut forms = Vec::new();
+        if self.strict {
+            for cut in 0..observed.reads.len() {
+                if !observed.reads[..cut].iter().all(|&(_, source)| full[source]) {
+                    continue;
+                }
+                for writer in writers(observed.reads[cut].0) {
+                    let mut form = observed.clone();
+                    form.reads.truncate(cut + 1);
+                    form.reads[cut].1 = writer;
+                    form.writes = self.written_before(txn, cut);
+                    forms.push(form);
+                }
+            }
+            return forms;
+        }
+        forms.push(observed.clone());
+        for read in 0..observed.reads.len() {
+            let mut more = Vec::new();
+            for form in &forms {
+                for writer in writers(observed.reads[read].0) {
+                    let mut form = form.clone();
+                    form.reads[read].1 = writer;
+                    more.push(form);
+                }
+            }
+            forms = more;
+        }
+        forms
+    }
+
+    /// The keys whose last write is before the `cut`-th external read of a transaction.
+    fn written_before(&self, txn: usize, cut: usize) -> Vec<usize> {
+        let accesses = &self.run.txns[txn - 1].1;
+        let external = |&at: &usize| {
+            let (writes, key) = accesses[at];
+            !writes && !accesses[..at].contains(&(true, key))
+        };
+        let at = (0..accesses.len()).filter(external).nth(cut).unwrap();
+        let last = |key: usize| accesses.iter().rposition(|&access| access == (true, key)).unwrap();
+        self.observed[txn].writes.iter().copied().filter(|&key| last(key) < at).collect()
+    }
+
+    fn judge(&mut self, execution: &[Option<Txn>]) {
+        let txns: Vec<usize> = (0..execution.len()).filter(|&txn| execution[txn].is_some()).collect();
+        let renumber = |txn: usize| txns.iter().position(|&other| other == txn).unwrap();
+        let txns: Vec<Txn> = txns
+            .iter()
+            .map(|&txn| {
+                let mut txn = execution[txn].clone().unwrap();
+                txn.reads.iter_mut().for_each(|read| read.1 = renumber(read.1));
+                txn
+            })
+            .collect();
+        let before = before(&txns);
+        let mut order = vec![0];
+        // A may-write is not in the predicted history, so it does not count against the target.
+        let actual: Vec<Txn> =
+            txns.iter().map(|txn| Txn { may_write: txn.writes.clone(), ..txn.clone() }).collect();
+        if any_order(&before, &mut order, &mut |order| holds(&actual, &before, order, self.target)) {
+            return;
+        }
+        for level in 0..6 {
+            if !self.found[level] {
+                let mut order = vec![0];
+                self.found[level] =
+                    any_order(&before, &mut order, &mut |order| holds(&txns, &before, order, level));
+            }
+        }
+    }
+}
+
+/// so | wr.
+fn before(txns: &[Txn]) -> Vec<Vec<bool>> {
+    let count = txns.len();
+    let mut before = vec![vec![false; count]; count];
+    for t in 1..count {
+        before[0][t] = true;
+        for s in 1..t {
+            before[s][t] |= txns[s].session == txns[t].session;
+        }
+        for &(_, source) in &txns[t].reads {
+            before[source][t] = true;
+        }
+    }
+    before
+}
+
+/// Whether some total order that contains so | wr passes.
+fn any_order(before: &[Vec<bool>], order: &mut Vec<usize>, passes: &mut dyn FnMut(&[usize]) -> bool) -> bool {
+    if order.len() == before.len() {
+        return passes(order);
+    }
+    for next in 0..before.len() {
+        let is_free =
+            !order.contains(&next) && (0..before.len()).all(|t| !before[t][next] || order.contains(&t));
+        if is_free {
+            order.push(next);
+            if any_order(before, order, passes) {
+                return true;
+            }
+            order.pop();
+        }
+    }
+    false
+}
+
+/// Whether an order satisfies the axiom of a level; 6 is serializable.
+fn holds(txns: &[Txn], before: &[Vec<bool>], order: &[usize], level: usize) -> bool {
+    let count = txns.len();
+    let mut place = vec![0; count];
+    for (at, &txn) in order.iter().enumerate() {
+        place[txn] = at;
+    }
+    let co = |a: usize, b: usize| place[a] < place[b];
+    if level == 4 {
+        return holds_parallel(txns, before, &co);
+    }
+    let causal = closure(before);
+    // What t must have seen when it does its `at`-th read.
+    let phi = |other: usize, t: usize, at: usize| match level {
+        0 => txns[t].reads[..at].iter().any(|&(_, source)| source == other),
+        1 => before[other][t],
+        2 => causal[other][t],
+        3 => sees_prefix(before, &co, other, t),
+        5 => {
+            sees_prefix(before, &co, other, t)
+                || (0..count).any(|other4| {
+                    let both = txns[t].may_write.iter().any(|key| txns[other4].may_write.contains(key));
+                    both && other4 != t && co(other4, t) && (other == other4 || co(other, other4))
+                })
+        }
+        _ => co(other, t),
+    };
+    for t in 0..count {
+        for (at, &(key, source)) in txns[t].reads.iter().enumerate() {
+            for other in (0..count).filter(|&other| other != source && other != t) {
+                if txns[other].writes.contains(&key) && phi(other, t, at) && !co(other, source) {
+                    return false;
+                }
+            }
+        }
+    }
+    true
+}
+
+/// co* ; (so | wr).
+fn sees_prefix(before: &[Vec<bool>], co: &dyn Fn(usize, usize) -> bool, other: usize, t: usize) -> bool {
+    (0..before.len()).any(|mid| before[mid][t] && (mid == other || co(other, mid)))
+}
+
+/// Parallel snapshot isolation: irreflexive((so | wr | ww)+ ; rw?), with the order of writers from the total order.
+fn holds_parallel(txns: &[Txn], before: &[Vec<bool>], co: &dyn Fn(usize, usize) -> bool) -> bool {
+    let count = txns.len();
+    let mut depends = before.to_vec();
+    for a in 0..count {
+        for b in 0..count {
+            let both = txns[a].may_write.iter().any(|key| txns[b].may_write.contains(key));
+            depends[a][b] |= a != b && both && co(a, b);
+        }
+    }
+    let depends = closure(&depends);
+    for t in 0..count {
+        for &(key, source) in &txns[t].reads {
+            for other in (0..count).filter(|&other| other != t && other != source) {
+                if txns[other].writes.contains(&key) && co(source, other) && depends[other][t] {
+                    return false;
+                }
+            }
+        }
+    }
+    true
+}
+
+fn closure(relation: &[Vec<bool>]) -> Vec<Vec<bool>> {
+    let mut closure = relation.to_vec();
+    for mid in 0..closure.len() {
+        for from in 0..closure.len() {
+            if closure[from][mid] {
+                let further = closure[mid].clone();
+                for (reached, further) in closure[from].iter_mut().zip(further) {
+                    *reached |= further;
+                }
+            }
+        }
+    }
+    closure
+}

@@ -60,16 +60,15 @@ pub enum Why {
         /// The read, an operation of `to`.
         read: Op,
     },
-    /// Two adjacent elements of a list that a transaction read: the last of `from`'s appends and the first of
-    /// `to`'s.
+    /// Two elements of a list that a transaction read: one of `to`'s appends, and before it one of `from`'s.
     Versions {
         /// The read that returned the list.
         read: Op,
         /// The index of `to`'s element in the list.
         index: u32,
     },
-    /// A list that a transaction read ends with an element of `from` and lacks an append of `to`. So `to`
-    /// appended it later.
+    /// A list that a transaction read holds an append of `from` and lacks one of `to`. So `to` appended it
+    /// later.
     Missing {
         /// The read that returned the list.
         read: Op,
@@ -172,23 +171,17 @@ impl Worlds {
         self.main_leaf().map(|(_, finding)| finding)
     }
 
-    /// The leaf that the proof is named after, with its number: the last one that shows a cycle, or the last
-    /// leaf if none does. A wrong read in one world often only means that this world is not the real one.
+    /// The leaf that the proof is named after, with its number: the last one.
     pub fn main_leaf(&self) -> Option<(usize, &Finding)> {
-        let is_cycle =
-            |instance: &Instance| matches!(instance.evidence, Evidence::Cycle(_) | Evidence::Cases(_));
-        let leaves = || {
-            self.cases.iter().enumerate().rev().filter_map(|(node, case)| match case {
-                World::Violated(finding) => Some((node, finding)),
-                World::Open { .. } => None,
-            })
-        };
-        leaves().find(|(_, finding)| finding.instances.iter().any(is_cycle)).or_else(|| leaves().next())
+        self.leaves().next_back()
     }
 
-    /// The number of leaves.
-    pub fn leaves(&self) -> usize {
-        self.cases.iter().filter(|case| !matches!(case, World::Open { .. })).count()
+    /// The leaves with their numbers: the violations in the worlds.
+    pub fn leaves(&self) -> impl DoubleEndedIterator<Item = (usize, &Finding)> {
+        self.cases.iter().enumerate().filter_map(|(node, case)| match case {
+            World::Violated(finding) => Some((node, finding)),
+            World::Open { .. } => None,
+        })
     }
 }
 
@@ -399,6 +392,8 @@ pub enum Limit {
     Time,
     /// The memory limit.
     Memory,
+    /// The check was interrupted.
+    Interrupt,
     /// The search found that no order exists, but the proof has too many cases to write down.
     Proof,
 }

@@ -2,7 +2,9 @@
 //!
 //! These are readings of the data, without the history. The verifier has its own, on purpose.
 
-use crate::{Case, Edge, Node, Proof, Through, Why};
+use isoscope_history::Op;
+
+use crate::{Case, Edge, Evidence, Finding, Node, Proof, Seen, Through, Why};
 
 /// The kind of an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -37,6 +39,54 @@ impl Through {
             _ => Through::Dependencies,
         };
         cycle.iter().map(of).max().unwrap_or_default()
+    }
+
+    /// The same, where what a reader had seen counts as well.
+    pub fn behind(cycle: &[Edge]) -> Through {
+        let seen = |edge: &Edge| match &edge.why {
+            Why::Forced { seen: Seen::Session, .. } => Through::Sessions,
+            Why::Forced { seen: Seen::Causal(path), .. } => Through::of(path),
+            _ => Through::Dependencies,
+        };
+        cycle.iter().map(seen).max().unwrap_or_default().max(Through::of(cycle))
+    }
+}
+
+impl Evidence {
+    /// What the evidence needs besides reads and writes, in any of its cases.
+    pub fn orders(&self) -> Through {
+        let all = |finding: &Finding| finding.instances.iter().map(|it| it.evidence.orders()).max();
+        match self {
+            Evidence::Read { .. } | Evidence::Pair { .. } => Through::Dependencies,
+            Evidence::Cycle(edges) => Through::behind(edges),
+            Evidence::Cases(proof) => {
+                proof.cycles().map(|(_, cycle)| Through::behind(cycle)).max().unwrap_or_default()
+            }
+            Evidence::Worlds(worlds) => {
+                let leaves = worlds.leaves().map(|(_, finding)| all(finding).unwrap_or(finding.through));
+                leaves.max().unwrap_or_default()
+            }
+        }
+    }
+
+    /// Whether the evidence needs a read for which something holds: one that missed a write, or one of two that differ.
+    pub fn misses(&self, is_one: &dyn Fn(Op) -> bool) -> bool {
+        let along = |edges: &[Edge]| {
+            edges.iter().any(|edge| match edge.why {
+                Why::Misses { read } | Why::Forced { read, .. } => is_one(read),
+                _ => false,
+            })
+        };
+        match self {
+            Evidence::Read { .. } => false,
+            Evidence::Pair { first, second } => is_one(*first) || is_one(*second),
+            Evidence::Cycle(edges) => along(edges),
+            Evidence::Cases(proof) => proof.cycles().any(|(_, cycle)| along(cycle)),
+            Evidence::Worlds(worlds) => {
+                let mut instances = worlds.leaves().flat_map(|(_, finding)| &finding.instances);
+                instances.any(|instance| instance.evidence.misses(is_one))
+            }
+        }
     }
 }
 

@@ -30,9 +30,10 @@ use crate::findings::Findings;
 use crate::options::Options;
 use crate::plain::Plain;
 use crate::resolve::{Resolved, Tally};
-use crate::semantics::Semantics;
+use crate::semantics::{Method, Semantics};
 use crate::strong::Answer;
 use crate::watch::{NoLimits, Watch};
+use crate::worlds;
 use answers::Answers;
 pub(crate) use copies::judge_world;
 
@@ -102,11 +103,28 @@ impl<'h> Checker<'h> {
         let judgement = self.decide(level);
         // With more time or memory the answer may be another.
         let may_change =
-            matches!(judgement.verdict, Verdict::Unknown(Unknown::Limit(Limit::Time | Limit::Memory)));
+            matches!(&judgement.verdict, Verdict::Unknown(Unknown::Limit(limit)) if *limit != Limit::Proof);
         if !may_change {
             self.answers.keep(judgement.clone());
         }
         judgement
+    }
+
+    /// Whether a level may need a search, whose time has no useful bound. All other levels take polynomial time.
+    pub fn may_search(&self, level: Level) -> bool {
+        if self.stopped.is_some() {
+            // What is open is not known.
+            return true;
+        }
+        let row = Semantics::of(level);
+        match row.method {
+            Method::Alone => self.cut_depends(),
+            Method::Events(_) => true,
+            _ => {
+                row.knows_reads && self.resolved.ambiguous.is_some()
+                    || !worlds::questions(self.history, &self.resolved, level).is_empty()
+            }
+        }
     }
 
     /// Decides a level that has no cached answer.
@@ -117,13 +135,27 @@ impl<'h> Checker<'h> {
         if self.nothing_to_judge() {
             return judged(level, Verdict::Unknown(Unknown::NothingToCheck));
         }
-        if let Some(judgement) = self.implied(level) {
+        let limit = self.watch.limit();
+        if let Some(judgement) = self.implied(level, limit.is_some()) {
             return judgement;
         }
         // Once a limit is reached no level is begun: each would build its graph in vain.
-        if let Some(limit) = self.watch.limit() {
+        if let Some(limit) = limit {
             return judged(level, stopped(limit));
         }
+        let mut judgement = self.begin(level);
+        if let Verdict::Unknown(Unknown::Limit(reached)) = &mut judgement.verdict {
+            // Stages with a budget of their own end with `Time`. The watch knows which limit was reached.
+            if *reached == Limit::Time {
+                *reached = self.watch.limit().unwrap_or(Limit::Time);
+            }
+            return self.implied(level, true).unwrap_or(judgement);
+        }
+        judgement
+    }
+
+    /// Decides a level that no other answer implies.
+    fn begin(&mut self, level: Level) -> Judgement {
         if let Some(base) = level.with_sessions() {
             return judged(level, self.without_sessions(level, base));
         }

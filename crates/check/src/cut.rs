@@ -86,15 +86,17 @@ pub(crate) fn decide(history: &History, resolved: &Resolved, watch: &dyn Watch) 
     if let Some(first) = first.filter(|_| free.len() > MOST_FREE) {
         return Ok(Cut::Open(first));
     }
-    let mut violated = Cut::Holds;
-    // Where none is absent, every failure leads to two reads that differ.
-    for absent in (0..1u32 << free.len()).rev() {
+    for absent in 1..1u32 << free.len() {
         let is_absent = |i: &usize| absent & (1 << i) != 0;
         search.absent = (0..free.len()).filter(is_absent).map(|i| free[i]).collect();
-        let Some(failure) = search.refute(watch)? else { return Ok(Cut::Holds) };
-        violated = search.violated(failure);
+        if search.refute(watch)?.is_none() {
+            return Ok(Cut::Holds);
+        }
     }
-    Ok(violated)
+    // Where none is absent, every failure leads to two reads that differ.
+    search.absent.clear();
+    let failure = search.refute(watch)?;
+    Ok(failure.map_or(Cut::Holds, |failure| search.violated(failure)))
 }
 
 fn writers(history: &History) -> FxHashMap<(Key, Value), Writers> {
@@ -300,7 +302,8 @@ impl Search<'_> {
         })
     }
 
-    /// What to show: two reads of a transaction that cannot have taken effect.
+    /// What to show: two reads of a transaction that cannot have taken effect. None is assumed to be absent, so each step leads to a
+    /// transaction that was left out earlier.
     fn violated(&self, mut failure: Failure) -> Cut {
         loop {
             let (key, value) = match failure {

@@ -9,7 +9,7 @@ use isoscope_order::{Components, Graph};
 
 use crate::certificate::{Edge, Evidence, Instance, Limit, Node, Through, Why};
 use crate::resolve::{Resolved, VersionEdge};
-use crate::trace::{Relations, Tracer, Trail};
+use crate::trace::{self, Relations, Tracer, Trail};
 use crate::watch::{Watch, go_on};
 
 /// How many edges of a component are tried for a short cycle.
@@ -141,7 +141,10 @@ fn close(
 ) -> Option<Vec<Edge>> {
     let (Node::Txn(from), Node::Txn(to)) = (edge.from, edge.to) else { return None };
     let mut cycle = vec![edge.clone()];
-    cycle.extend(tracer.path(to, from, relations, within, trail)?);
+    for next in tracer.path(to, from, relations, within, trail)? {
+        trace::join(&mut cycle, next);
+    }
+    trace::join_ends(&mut cycle);
     Some(cycle)
 }
 

@@ -8,7 +8,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::turns;
 use crate::axiom::Axiom;
-use crate::certificate::{Case, Choice, Evidence, Finding, Instance, Limit, Proof, Through, Verdict, Worlds};
+use crate::certificate::{
+    Case, Choice, Evidence, Finding, Instance, Limit, Proof, Through, Verdict, World, Worlds,
+};
 use crate::cycles::{self, Cycle};
 use crate::resolve::{self, Resolved};
 use crate::semantics::{Repeats, Semantics};
@@ -72,7 +74,10 @@ impl Findings<'_> {
 
     /// The anomaly that a proof by cases of a weak level shows, named after one of its cycles.
     pub(crate) fn of_leaves(&self, level: Level, violation: Violation) -> Finding {
-        let main = main_leaf(level, &violation.leaves);
+        let orders = violation.scenarios.iter().flat_map(|scenario| scenario.proof.cycles());
+        let orders = orders.map(|(_, cycle)| Through::behind(cycle)).max().unwrap_or_default();
+        let names: Vec<Anomaly> = violation.leaves.iter().map(|leaf| leaf.anomaly).collect();
+        let main = right(level, orders, &names).iter().rposition(|&right| right).unwrap_or(names.len() - 1);
         let LeafName { anomaly, against } = violation.leaves[main];
         let instance = |scenario: Scenario| Instance {
             evidence: Evidence::Cases(strong::with_last_cycle(scenario.proof, main)),
@@ -85,8 +90,9 @@ impl Findings<'_> {
         Finding { against, through, at_least: true, ..self.of(anomaly, instances) }
     }
 
-    /// A violation in all worlds, by the name that it has in one of them.
-    pub(crate) fn of_worlds(&self, worlds: Worlds) -> Option<Finding> {
+    /// A violation in all worlds, by a name that it has in one of them, which comes last.
+    pub(crate) fn of_worlds(&self, level: Level, worlds: Worlds) -> Option<Finding> {
+        let worlds = with_main(level, worlds);
         let &Finding { anomaly, against, through, .. } = worlds.main()?;
         let instance = Instance { evidence: Evidence::Worlds(worlds), component: Some(0) };
         Some(Finding { against, through, at_least: true, ..self.of(anomaly, vec![instance]) })
@@ -186,15 +192,56 @@ fn sorted(mut findings: Vec<Finding>) -> Vec<Finding> {
     findings
 }
 
-/// The cycle that a proof by cases is named after: every weaker level that forbids its anomaly forbids those of all other
-/// cycles too.
-fn main_leaf(level: Level, leaves: &[LeafName]) -> usize {
-    let weaker = || Level::ALL.into_iter().filter(|&weaker| level.implies(weaker));
-    let is_right = |leaf: &LeafName| {
-        let forbidding = || weaker().filter(|weaker| weaker.forbids(leaf.anomaly));
-        forbidding().all(|weaker| leaves.iter().all(|other| weaker.forbids(other.anomaly)))
+/// Of the cases of a proof, which have a name that the whole may have: every level that forbids the anomaly in all its forms,
+/// and knows the orders that the proof needs, forbids the anomalies of all other cases too.
+fn right(level: Level, orders: Through, names: &[Anomaly]) -> Vec<bool> {
+    let asked = |other: &Level| !other.implies(level) && orders <= strong::farthest(*other);
+    let open = Level::ALL.into_iter().filter(asked);
+    let open: Vec<Level> = open.filter(|other| !names.iter().all(|&name| other.forbids_all(name))).collect();
+    names.iter().map(|&name| !open.iter().any(|other| other.forbids_all(name))).collect()
+}
+
+/// The same worlds, in which the leaf that they are named after is the last: one with a cycle, if that can be. A wrong read in one
+/// world often only means that this world is not the real one.
+fn with_main(level: Level, mut worlds: Worlds) -> Worlds {
+    let is_cycle = |instance: &Instance| matches!(instance.evidence, Evidence::Cycle(_) | Evidence::Cases(_));
+    let leaves: Vec<(usize, &Finding)> = worlds.leaves().collect();
+    let names: Vec<Anomaly> = leaves.iter().map(|(_, finding)| finding.anomaly).collect();
+    let orders = leaves.iter().map(|(_, finding)| orders(finding)).max().unwrap_or_default();
+    let cycles: Vec<usize> = leaves
+        .iter()
+        .filter(|(_, finding)| finding.instances.iter().any(is_cycle))
+        .map(|&(node, _)| node)
+        .collect();
+    let right = right(level, orders, &names);
+    let right = || leaves.iter().zip(&right).rev().filter(|(_, right)| **right).map(|(&(node, _), _)| node);
+    let found = right().find(|node| cycles.contains(node)).or_else(|| right().next());
+    let Some(main) = found.or_else(|| cycles.last().copied()) else { return worlds };
+    // Some worlds have a long fork and others a read skew: only the rules against both forbid all.
+    let fork = (found.is_none() && level.forbids(Anomaly::SnapshotSkew))
+        .then(|| leaves.iter().find(|(_, finding)| finding.anomaly == Anomaly::LongFork))
+        .flatten()
+        .map(|&(node, _)| node);
+    if let Some(World::Violated(finding)) = fork.and_then(|fork| worlds.cases.get_mut(fork)) {
+        finding.anomaly = Anomaly::SnapshotSkew;
+    }
+    let children = |world: &World| match world {
+        World::Open { cases, .. } => cases.clone(),
+        World::Violated(_) => Vec::new(),
     };
-    leaves.iter().rposition(is_right).unwrap_or(leaves.len() - 1)
+    let renumbered = |world: World, number: &[u32]| match world {
+        World::Open { question, cases } => {
+            let cases = cases.iter().map(|&child| number[child as usize]).collect();
+            World::Open { question, cases }
+        }
+        leaf @ World::Violated(_) => leaf,
+    };
+    Worlds { cases: strong::reordered(worlds.cases, fork.unwrap_or(main), children, renumbered) }
+}
+
+/// What the evidence of a finding needs besides reads and writes.
+fn orders(finding: &Finding) -> Through {
+    finding.instances.iter().map(|instance| instance.evidence.orders()).max().unwrap_or(finding.through)
 }
 
 /// The length of evidence, by which instances are sorted.

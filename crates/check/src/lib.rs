@@ -34,6 +34,7 @@ mod cycles;
 mod decide;
 pub mod events;
 mod findings;
+mod fractured;
 mod options;
 mod plain;
 mod repair;

@@ -157,13 +157,12 @@ impl Resolved {
 
     /// Resolves a copy of this history in which something is settled that is open here.
     pub(crate) fn in_world(&self, history: &History, watch: &dyn Watch) -> Result<Resolved, Limit> {
-        let readable = self.writes.as_ref().map(|writes| &writes.readable[..]);
-        Resolved::with_readable(history, readable, watch)
+        Resolved::with_readable(history, self.writes.as_ref(), watch)
     }
 
     fn with_readable(
         history: &History,
-        readable: Option<&[bool]>,
+        original: Option<&Writes>,
         watch: &dyn Watch,
     ) -> Result<Resolved, Limit> {
         let unsupported = lists::unsupported_keys(history);
@@ -184,7 +183,7 @@ impl Resolved {
         found.unrepeatable.append(&mut repeated.pairs);
         go_on(watch)?;
         let listed = lists.resolve(&mut links, &present, watch)?;
-        let writes = lists.writes(&listed, &present, readable);
+        let writes = lists.writes(&listed, &present, original);
         wrong.extend(listed.wrong);
         wrong.sort_unstable_by_key(|wrong| (wrong.read, wrong.anomaly));
         found.unrepeatable.extend(listed.unrepeatable);
@@ -225,7 +224,7 @@ impl Resolved {
     /// Whether a list shows the order of writes to PL-1.
     pub(crate) fn shows_writes(&self, history: &History, read: Op) -> bool {
         let committed = history.outcome(history.txn_of(read)) == Outcome::Committed;
-        committed && self.writes.as_ref().is_none_or(|writes| writes.readable[history.key_of(read).index()])
+        committed && self.writes.as_ref().is_none_or(|writes| writes.shows(read, history.key_of(read)))
     }
 
     /// Of lists that say something to PL-1, the first elements that were appended more than once.

@@ -2,7 +2,7 @@
 //!
 //! The relations are never stored as a graph of reasons. A search walks backwards from a transaction: its
 //! session, its links, what lists say and what axioms force show which transactions precede it and why.
-//! Breadth first, so a path has as few steps as there can be; steps along one session are joined into one.
+//! Breadth first, so a path has as few steps as there can be; steps along one session or list are joined into one.
 
 use std::collections::VecDeque;
 
@@ -203,10 +203,7 @@ impl<'a> Tracer<'a> {
                 Step::Version(i) => self.versions[i as usize].why.clone(),
                 Step::Forced(i) => self.forced_edge(self.forced[i as usize], trail).why,
             };
-            match edges.last_mut() {
-                Some(last) if last.why == Why::Session && why == Why::Session => last.to = Node::Txn(next),
-                _ => edges.push(Edge { from: Node::Txn(txn), to: Node::Txn(next), why }),
-            }
+            join(&mut edges, Edge { from: Node::Txn(txn), to: Node::Txn(next), why });
         }
         edges
     }
@@ -228,5 +225,43 @@ impl<'a> Tracer<'a> {
             return Seen::Session;
         }
         Seen::Causal(self.causal_path(seen, reader, trail).unwrap_or_default())
+    }
+}
+
+/// Adds an edge to a path: to the last edge, if one reason covers both.
+pub(crate) fn join(path: &mut Vec<Edge>, next: Edge) {
+    match path.last_mut().and_then(|last| Some((joined(last, &next)?, last))) {
+        Some((why, last)) => (last.to, last.why) = (next.to, why),
+        None => path.push(next),
+    }
+}
+
+/// Joins the last edge of a cycle and the first, if one reason covers both.
+pub(crate) fn join_ends(cycle: &mut Vec<Edge>) {
+    let [first, .., last] = cycle.as_slice() else { return };
+    if cycle.len() > 2
+        && let Some(why) = joined(last, first)
+        && let Some(last) = cycle.pop()
+    {
+        (cycle[0].from, cycle[0].why) = (last.from, why);
+    }
+}
+
+/// The reason of two edges in one: steps along a session, or along a list that was read.
+fn joined(one: &Edge, next: &Edge) -> Option<Why> {
+    if one.from == next.to {
+        return None;
+    }
+    match (&one.why, &next.why) {
+        (Why::Session, Why::Session) => Some(Why::Session),
+        (Why::Versions { read, index }, Why::Versions { read: same, index: later })
+            if read == same && index < later =>
+        {
+            Some(next.why.clone())
+        }
+        (Why::Versions { read, .. }, Why::Missing { read: same, .. }) if read == same => {
+            Some(next.why.clone())
+        }
+        _ => None,
     }
 }

@@ -12,11 +12,12 @@
 //! and have few of them; a search that takes too many worlds ends without an answer.
 
 use isoscope_history::{Edit, History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
-use isoscope_levels::Level;
-use rustc_hash::FxHashMap;
+use isoscope_levels::{Anomaly, Level};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::certificate::{Finding, Limit, Node, Question, Unknown, Verdict, Witness, World, Worlds};
 use crate::checker::judge_world;
+use crate::fractured;
 use crate::options::Options;
 use crate::resolve::Resolved;
 use crate::semantics::{Method, Semantics};
@@ -101,8 +102,8 @@ struct Candidate {
 }
 
 enum Looked {
-    /// A leaf.
-    Refuted(World),
+    /// A leaf, and what else it may show, where that is less plain.
+    Refuted(Finding, Option<Finding>),
     /// Not refuted, and these questions are open.
     Open(Vec<Question>),
     Holds(Witness),
@@ -126,10 +127,13 @@ impl Search<'_> {
         }
         let resolved = self.resolved.in_world(&history, self.watch).map_err(Found::Stopped)?;
         let looked = match judge_world(&history, &resolved, self.level, self.options, self.watch) {
-            Verdict::Violated(findings) => match shortest(findings) {
-                Some(finding) => Looked::Refuted(World::Violated(finding)),
-                None => return Err(Found::Open),
-            },
+            Verdict::Violated(findings) => {
+                let instead = self.instead(&history, &resolved, &findings);
+                match findings.into_iter().next().map(shortest) {
+                    Some(finding) => Looked::Refuted(finding, instead),
+                    None => return Err(Found::Open),
+                }
+            }
             Verdict::Unknown(Unknown::Limit(limit)) => return Err(Found::Stopped(limit)),
             Verdict::Unknown(_) => return Err(Found::Open),
             Verdict::Holds(witness) => match questions(&history, &resolved, self.level) {
@@ -140,6 +144,15 @@ impl Search<'_> {
             },
         };
         Ok(Candidate { history, looked })
+    }
+
+    /// What else the findings of a world show, if the first of them is a read that was not repeatable. That is forbidden by cut isolation
+    /// already, which allows what other worlds may show.
+    fn instead(&self, history: &History, resolved: &Resolved, findings: &[Finding]) -> Option<Finding> {
+        let first = findings.first().filter(|first| first.anomaly == Anomaly::NonRepeatableRead)?;
+        let other = findings.iter().find(|finding| finding.anomaly != Anomaly::NonRepeatableRead);
+        let other = other.map(|finding| shortest(finding.clone()));
+        other.or_else(|| fractured::of_pair(history, resolved, self.level, first, self.watch))
     }
 
     /// Answers all questions by what seems true; gives what shows that the level holds then, if it does.
@@ -162,6 +175,7 @@ impl Search<'_> {
         let asked = questions(self.history, self.resolved, self.level);
         let root = Candidate { history: self.history.clone(), looked: Looked::Open(asked) };
         let mut cases: Vec<World> = Vec::new();
+        let mut instead: Vec<(usize, Finding)> = Vec::new();
         let mut todo = vec![Todo { candidate: root, place: None }];
         while let Some(Todo { candidate, place }) = todo.pop() {
             let number = cases.len();
@@ -172,7 +186,10 @@ impl Search<'_> {
             }
             match candidate.looked {
                 Looked::Holds(witness) => return Found::Holds(witness),
-                Looked::Refuted(world) => cases.push(world),
+                Looked::Refuted(finding, other) => {
+                    instead.extend(other.map(|other| (number, other)));
+                    cases.push(World::Violated(finding));
+                }
                 Looked::Open(questions) => {
                     let (question, answers) = match self.ask(&candidate.history, questions) {
                         Ok(asked) => asked,
@@ -184,7 +201,12 @@ impl Search<'_> {
                 }
             }
         }
-        let worlds = Worlds { cases };
+        let mut worlds = Worlds { cases };
+        if worlds.leaves().any(|(_, leaf)| leaf.anomaly != Anomaly::NonRepeatableRead) {
+            for (number, finding) in instead {
+                worlds.cases[number] = World::Violated(finding);
+            }
+        }
         if worlds.main().is_some() { Found::Violated(worlds) } else { Found::Open }
     }
 
@@ -200,7 +222,7 @@ impl Search<'_> {
             for history in answered(history, &self.list_reads, &question) {
                 answers.push(self.look(history)?);
             }
-            let refuted = |answer: &&Candidate| matches!(answer.looked, Looked::Refuted(_));
+            let refuted = |answer: &&Candidate| matches!(answer.looked, Looked::Refuted(..));
             let left = answers.len() - answers.iter().filter(refuted).count();
             if best.as_ref().is_none_or(|(fewest, _, _)| left < *fewest) {
                 best = Some((left, question, answers));
@@ -230,11 +252,10 @@ fn with_sources(history: &History, resolved: &Resolved, level: Level, witness: W
     Witness { sources: sources.into(), ..witness }
 }
 
-/// The first finding, and one instance of it.
-fn shortest(findings: Vec<Finding>) -> Option<Finding> {
-    let mut finding = findings.into_iter().next()?;
+/// A finding with one instance.
+fn shortest(mut finding: Finding) -> Finding {
     finding.instances.truncate(1);
-    Some(Finding { count: 1, components: finding.components.min(1), ..finding })
+    Finding { count: 1, components: finding.components.min(1), ..finding }
 }
 
 /// For each answer to a question, what it makes of a history.
@@ -260,16 +281,40 @@ fn answered(history: &History, reads: &ListReads, question: &Question) -> Vec<Hi
     }
 }
 
-/// The list reads of each key whose result is known. Copies of a history have the same ones.
-type ListReads = FxHashMap<Key, Vec<Op>>;
+/// The list reads of a history. Copies of a history have the same ones.
+#[derive(Default)]
+struct ListReads {
+    /// Of each key, those whose result is known.
+    by_key: FxHashMap<Key, Vec<Op>>,
+    /// What these hold that no transaction appended, or only aborted ones.
+    wrong: FxHashSet<(Key, Value)>,
+}
 
 fn list_reads(history: &History) -> ListReads {
     let mut reads = ListReads::default();
+    let mut appended: FxHashSet<(Key, Value)> = FxHashSet::default();
+    for txn in history.txns().filter(|&txn| history.outcome(txn) != Outcome::Aborted) {
+        let appends = history.ops_of(txn).filter(|op| op.kind == OpKind::Append);
+        appended.extend(appends.map(|op| (op.key, op.value)));
+    }
     let is_list = |op: &OpView| op.kind == OpKind::ReadList && op.value != Value::UNKNOWN;
     for op in history.txns().flat_map(|txn| history.ops_of(txn)).filter(is_list) {
-        reads.entry(op.key).or_default().push(op.id);
+        reads.by_key.entry(op.key).or_default().push(op.id);
+        let places = history.table().elements(op.value).iter().map(|&element| (op.key, element));
+        reads.wrong.extend(places.filter(|place| !appended.contains(place)));
     }
     reads
+}
+
+impl ListReads {
+    /// The places in a list of the elements that transactions appended; none if it lacks initial elements.
+    fn places(&self, history: &History, key: Key, list: &[Value]) -> Vec<usize> {
+        let initial = history.table().elements(history.initial(key));
+        if !list.starts_with(initial) {
+            return Vec::new();
+        }
+        (initial.len()..list.len()).filter(|&place| !self.wrong.contains(&(key, list[place]))).collect()
+    }
 }
 
 /// Gives each element of a list the append that seems to be the first left, preferably the next one of the transaction
@@ -323,23 +368,31 @@ fn own_appends(history: &History, txn: Txn, key: Key, before: Op) -> impl Iterat
     appends_of(history, txn, key).take_while(move |&op| op < before)
 }
 
-/// Sets appends apart from all others of the same value, each as the element at a place of a list. The element gets the same new value in all
-/// lists of the key that agree with the list up to there. The places are in ascending order.
+/// Sets appends apart from all others of the same value, each as the element at a place of a list. The element gets the same new
+/// value in all lists of the key that agree with the list up to there, with wrong elements left out. The places are in ascending
+/// order.
 fn set_apart(edit: &mut Edit, reads: &ListReads, read: Op, chosen: &[(usize, Op)]) {
-    let Some(&(first, _)) = chosen.first() else { return };
     let history = edit.history();
+    let key = history.key_of(read);
     let elements = |read: Op| history.table().elements(history.op(read).value);
     let list = elements(read).to_vec();
-    let agreeing = reads.get(&history.key_of(read)).into_iter().flatten().filter_map(|&other| {
-        let agree = elements(other).iter().zip(&list).take_while(|(one, other)| one == other).count();
-        (agree > first).then(|| (other, agree, elements(other).to_vec()))
+    let places = reads.places(history, key, &list);
+    let Some(first) = chosen.first().and_then(|(first, _)| places.binary_search(first).ok()) else { return };
+    // Of each list that agrees, where the elements are that it has in common with this one.
+    let agreeing = reads.by_key.get(&key).into_iter().flatten().filter_map(|&other| {
+        let its = elements(other);
+        let mut common = reads.places(history, key, its);
+        let agree = places.iter().zip(&common).take_while(|&(&a, &b)| list[a] == its[b]).count();
+        common.truncate(agree);
+        (agree > first).then(|| (other, common, its.to_vec()))
     });
-    let mut agreeing: Vec<(Op, usize, Vec<Value>)> = agreeing.collect();
+    let mut agreeing: Vec<(Op, Vec<usize>, Vec<Value>)> = agreeing.collect();
     for &(index, append) in chosen {
+        let Ok(place) = places.binary_search(&index) else { continue };
         let twin = edit.twin(list[index]);
-        for (_, agree, elements) in &mut agreeing {
-            if index < *agree {
-                elements[index] = twin;
+        for (_, common, elements) in &mut agreeing {
+            if let Some(&there) = common.get(place) {
+                elements[there] = twin;
             }
         }
         edit.set_appended(append, twin);

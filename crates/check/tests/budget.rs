@@ -148,3 +148,42 @@ fn a_budget_stops_the_search_for_anomalies_at_any_question() {
     let histories: Vec<History> = texts.into_iter().map(|text| notation::parse(text).unwrap()).collect();
     assert!(all_levels(&histories).contains("resolve"));
 }
+
+/// The stages of a check.
+#[derive(Default)]
+struct Stages(Mutex<BTreeSet<&'static str>>);
+
+impl Watch for Stages {
+    fn stage(&self, _: Level, stage: &Stage) {
+        self.0.lock().unwrap().insert(stage.name);
+    }
+}
+
+#[test]
+fn only_levels_that_may_search_do() {
+    let mut histories = Vec::new();
+    for seed in 0..6 {
+        for (shape, duplicates) in
+            [(Shape::Register, false), (Shape::Register, true), (Shape::ListAppend, false)]
+        {
+            histories.push(generated(Level::Causal, shape, duplicates, [0.0, 0.3][seed % 2], seed as u64));
+        }
+    }
+    let (mut easy, mut searched) = (BTreeSet::new(), BTreeSet::new());
+    for (history, level) in histories.iter().flat_map(|h| Level::ALL.map(|level| (h, level))) {
+        let stages = Stages::default();
+        let mut checker = Checker::watched(history, Options::default(), &stages);
+        let may_search = checker.may_search(level);
+        checker.check(level);
+        let stages = stages.0.into_inner().unwrap();
+        let searches = stages.contains("linearise") || stages.contains("search");
+        assert!(may_search || !searches, "{level}: {stages:?}");
+        if searches {
+            searched.insert(level);
+        } else if !may_search {
+            easy.insert(level);
+        }
+    }
+    assert!(searched.contains(&Level::Serializable) && searched.contains(&Level::Causal), "{searched:?}");
+    assert!(easy.contains(&Level::Causal) && easy.contains(&Level::StrongPl2), "{easy:?}");
+}

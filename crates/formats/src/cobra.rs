@@ -52,7 +52,7 @@ use std::path::Path;
 use isoscope_history::{Draft, DraftTxn, History, NO_TIME, OpKind, Outcome, Session, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::input::Stream;
+use crate::input::{BLOCK, Stream};
 use crate::lower::{Fate, Losses, Numbered, are_distinct, natural, session_numbers};
 use crate::problem::{Problems, Warning};
 use crate::{Job, WriteError};
@@ -115,10 +115,13 @@ pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
 }
 
 /// Whether the bytes so far may be the beginning of a log, with or without times. It stops reading as soon as
-/// the input turns out not to be a log.
+/// the input turns out not to be a log. The end of the input is not looked at: it is parsed next anyway.
 fn goes_on() -> impl FnMut(&[u8]) -> bool {
     let mut reached = [(false, 0), (true, 0)];
     move |bytes| {
+        if !bytes.len().is_multiple_of(BLOCK) {
+            return true;
+        }
         let mut may_be = false;
         for (times, at) in &mut reached {
             let mut records = Records { bytes, at: *at, times: *times };

@@ -297,7 +297,7 @@ impl Read for Zstd {
 }
 
 /// The approximate length of a block.
-const BLOCK: usize = 512 << 10;
+pub(crate) const BLOCK: usize = 512 << 10;
 /// Space reserved at the front for the line that the previous block cut, so that buffers need not grow.
 const ROOM: usize = 4 << 10;
 

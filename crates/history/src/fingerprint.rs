@@ -38,7 +38,7 @@ impl History {
             hash.add(self.op_range(txn).len() as u64);
             hash.add(self.outcome(txn) as u64);
             for op in self.ops_of(txn) {
-                hash.add(u64::from(op.in_range) << 8 | op.kind as u64);
+                hash.add(u64::from(op.continues) << 9 | u64::from(op.in_range) << 8 | op.kind as u64);
                 hash.add(op.key.0.into());
                 self.hash(&mut hash, op.value);
                 if let Some(RangeRow { low, high, live, dead }) = self.range(op.id) {

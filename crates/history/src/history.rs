@@ -109,6 +109,8 @@ impl Outcome {
 pub(crate) struct OpTag(pub(crate) u8);
 
 impl OpTag {
+    /// A read of the same range read as the operation before.
+    pub(crate) const CONTINUES: u8 = 0x08;
     pub(crate) const EXTERNAL: u8 = 0x10;
     pub(crate) const FINAL: u8 = 0x20;
     pub(crate) const CONSISTENT: u8 = 0x40;
@@ -116,7 +118,7 @@ impl OpTag {
 
     /// The same tag without the marks of the index.
     pub(crate) fn unmarked(self) -> OpTag {
-        OpTag(self.kind() as u8 | self.0 & OpTag::IN_RANGE)
+        OpTag(self.kind() as u8 | self.0 & (OpTag::IN_RANGE | OpTag::CONTINUES))
     }
 
     /// Whether the operation creates a new version of its key. Tests one bit per kind, so it does not branch.
@@ -257,6 +259,8 @@ pub struct OpView {
     pub consistent: bool,
     /// For a read: it was derived from a range read ([`History::expand_ranges`]).
     pub in_range: bool,
+    /// For a read in a range: it comes from the same range read as the operation before it.
+    pub continues: bool,
 }
 
 impl OpView {
@@ -265,7 +269,8 @@ impl OpView {
         let flag = |bit| tag.0 & bit != 0;
         let (external, last_write) = (flag(OpTag::EXTERNAL), flag(OpTag::FINAL));
         let (consistent, in_range) = (flag(OpTag::CONSISTENT), flag(OpTag::IN_RANGE));
-        OpView { id, kind: tag.kind(), key, value, external, last_write, consistent, in_range }
+        let continues = flag(OpTag::CONTINUES);
+        OpView { id, kind: tag.kind(), key, value, external, last_write, consistent, in_range, continues }
     }
 }
 

@@ -113,9 +113,9 @@ impl<'a> Parser<'a, '_> {
                 let value = self.value()?;
                 self.draft.set_initial(value);
             } else if self.take("init(") {
-                let key = self.value()?;
+                let key = self.key()?;
                 self.expect(")", "`)`")?;
-                self.expect("=", "`=`")?;
+                self.expect("=", "`=` and a value")?;
                 let value = self.value()?;
                 self.draft.set_initial_of(key, value);
             } else {
@@ -147,7 +147,7 @@ impl<'a> Parser<'a, '_> {
         let txn = self.draft.txn(session, name, outcome, Some(self.base + start as u64));
         if self.take("@") {
             let invoke = self.event()?;
-            self.expect("-", "`-`")?;
+            self.expect("-", "`-` and the event of the return")?;
             let digit = self.text[self.at..].starts_with(|c: char| c.is_ascii_digit());
             let end = self.at;
             let complete = if digit { self.event()? } else { NO_EVENT };
@@ -189,12 +189,12 @@ impl<'a> Parser<'a, '_> {
                 return self.fail("an operation: r, w, a, i, d or range");
             }
         };
-        let key = self.value()?;
+        let key = self.key()?;
         self.space();
         let value = if kind == OpKind::Delete && !self.text[self.at..].starts_with(',') {
             Value::NIL
         } else {
-            self.expect(",", "`,`")?;
+            self.expect(",", "`,` and a value")?;
             self.value()?
         };
         let is_list = matches!(self.draft.values.datum(value), Datum::List(_));
@@ -206,18 +206,18 @@ impl<'a> Parser<'a, '_> {
     }
 
     fn range(&mut self) -> Parsed<RangeRow> {
-        let low = self.value()?;
+        let low = self.key()?;
         self.space();
-        self.expect(",", "`,`")?;
+        self.expect(",", "`,` and the last key of the range")?;
         self.space();
         let start = self.at;
-        let high = self.value()?;
+        let high = self.key()?;
         if self.draft.values.is_reversed(low, high) {
             self.at = start;
             return self.fail("an upper bound that is not below the lower one");
         }
         self.space();
-        self.expect(",", "`,`")?;
+        self.expect(",", "`,` and the rows such as `{x=1 y=2}`")?;
         let live = self.rows(low, high)?;
         self.space();
         let dead = if self.take(",") { self.rows(low, high)? } else { Vec::new() };
@@ -227,7 +227,7 @@ impl<'a> Parser<'a, '_> {
 
     fn rows(&mut self, low: Value, high: Value) -> Parsed<Vec<(Value, Value)>> {
         self.space();
-        self.expect("{", "`{`")?;
+        self.expect("{", "rows such as `{x=1 y=2}`")?;
         let (mut rows, mut found) = (Vec::new(), FxHashSet::default());
         loop {
             self.space();
@@ -235,7 +235,7 @@ impl<'a> Parser<'a, '_> {
                 return Ok(rows);
             }
             let start = self.at;
-            let key = self.value()?;
+            let key = self.datum("a key or `}`")?;
             if self.draft.values.is_outside(key, low, high) {
                 self.at = start;
                 return self.fail("a key inside of the range");
@@ -244,12 +244,21 @@ impl<'a> Parser<'a, '_> {
                 self.at = start;
                 return self.fail("each key once");
             }
-            self.expect("=", "`=`")?;
+            self.expect("=", "`=` and a value")?;
             rows.push((key, self.value()?));
         }
     }
 
+    fn key(&mut self) -> Parsed<Value> {
+        self.datum("a key")
+    }
+
     fn value(&mut self) -> Parsed<Value> {
+        self.datum("a value")
+    }
+
+    /// A key or a value; `expected` says which.
+    fn datum(&mut self, expected: &'static str) -> Parsed<Value> {
         self.space();
         let rest = &self.text[self.at..];
         match rest.bytes().next() {
@@ -274,7 +283,7 @@ impl<'a> Parser<'a, '_> {
             _ => {
                 let word = self.word();
                 Ok(match word {
-                    "" => return self.fail("a value"),
+                    "" => return self.fail(expected),
                     "nil" => Value::NIL,
                     "true" => self.draft.values.add(Datum::Bool(true)),
                     "false" => self.draft.values.add(Datum::Bool(false)),
@@ -296,7 +305,7 @@ impl<'a> Parser<'a, '_> {
             if self.text[self.at..].starts_with('[') {
                 return self.fail("a value that is not a list");
             }
-            elements.push(self.value()?);
+            elements.push(self.datum("a value or `]`")?);
             self.space();
             self.take(",");
         }
@@ -308,7 +317,7 @@ impl<'a> Parser<'a, '_> {
             return Ok(self.draft.values.keyword(&name));
         }
         let name = self.word();
-        if name.is_empty() { self.fail("a keyword") } else { Ok(self.draft.values.keyword(name)) }
+        if name.is_empty() { self.fail("the name of a keyword") } else { Ok(self.draft.values.keyword(name)) }
     }
 
     /// A float without a decimal notation, such as infinity: the 16 hexadecimal digits of its bits.
@@ -364,7 +373,9 @@ impl<'a> Parser<'a, '_> {
         } else if let (true, Ok(x)) = (digits.contains(['.', 'e']), digits.parse::<f64>()) {
             values.add(Datum::Float(x))
         } else {
-            return self.fail("a number of at most 64 bits");
+            let is_integer = digits.trim_start_matches('-').bytes().all(|byte| byte.is_ascii_digit());
+            let is_large = is_integer && digits.len() > 1;
+            return self.fail(if is_large { "a number of at most 64 bits" } else { "a number" });
         };
         self.at += end;
         Ok(value)
@@ -412,8 +423,11 @@ impl<'a> Parser<'a, '_> {
         if self.take(token) { Ok(()) } else { self.fail(expected) }
     }
 
+    /// An error here. At the end of the text it is after the last word, not on the empty line below.
     fn fail<T>(&self, expected: &'static str) -> Parsed<T> {
-        Err(NotationError { at: self.at, expected })
+        let rest = &self.text[self.at..];
+        let at = if rest.is_empty() { self.text.trim_end().len() } else { self.at };
+        Err(NotationError { at, expected })
     }
 }
 
@@ -653,9 +667,29 @@ mod tests {
             ("T1: range(2,9,{3=1 10=1})", 19, "a key inside of the range"),
             ("T1: range(2,9,{},{x=1})", 18, "a key inside of the range"),
             ("T1: range(2,9,{3=1 3=2})", 19, "each key once"),
-            ("T1: w(x 1)", 8, "`,`"),
+            ("T1: w(x 1)", 8, "`,` and a value"),
             ("T1: w(x,1", 9, "`)`"),
+            ("T1: w(x,1\n\n", 9, "`)`"),
             ("T1: w(x,)", 8, "a value"),
+            ("T3: r(🙂,0)", 6, "a key"),
+            ("T1: d()", 6, "a key"),
+            ("init()=5", 5, "a key"),
+            ("init(x)=", 8, "a value"),
+            ("init(x) 5", 7, "`=` and a value"),
+            ("T1: range(,9,{})", 10, "a key"),
+            ("T1: range(2,,{})", 12, "a key"),
+            ("T1: range(2)", 11, "`,` and the last key of the range"),
+            ("T1: range(2,9)", 13, "`,` and the rows such as `{x=1 y=2}`"),
+            ("T1: range(2,9,[])", 14, "rows such as `{x=1 y=2}`"),
+            ("T1: range(2,9,{)", 15, "a key or `}`"),
+            ("T1: range(2,9,{3})", 16, "`=` and a value"),
+            ("T1: range(2,9,{3=})", 17, "a value"),
+            ("T1: r(x,[1", 10, "a value or `]`"),
+            ("T1: r(x,[,])", 9, "a value or `]`"),
+            ("T1: r(:,1)", 7, "the name of a keyword"),
+            ("T1: r(x,9e)", 8, "a number"),
+            ("T1: r(x,-)", 8, "a number"),
+            ("T1@5: r(x,1)", 4, "`-` and the event of the return"),
             ("T1: r(x,[1 [2]])", 11, "a value that is not a list"),
             ("T1: w(x,\"a)", 8, "a closing `\"`"),
             ("T1: w(x,99999999999999999999)", 8, "a number of at most 64 bits"),

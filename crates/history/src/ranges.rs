@@ -7,7 +7,8 @@
 //!
 //! Keys lie in a range by their names: numbers by size, texts and keywords letter by letter. Names of
 //! different kinds are not compared. The reads of one range take the place of the range read, in the order of
-//! their keys, and are marked with [`OpView::in_range`](crate::OpView).
+//! their keys, and are marked with [`OpView::in_range`](crate::OpView). They happen at once: none of them is before another
+//! ([`History::is_before`]).
 
 use std::cmp::Ordering;
 
@@ -15,7 +16,7 @@ use rustc_hash::FxHashMap;
 
 use crate::draft::Limit;
 use crate::history::{History, OpKind, OpTag, RangeRow};
-use crate::ids::Key;
+use crate::ids::{Key, Op};
 use crate::index;
 use crate::value::{Datum, Value, Values};
 
@@ -35,10 +36,11 @@ impl History {
             for op in self.op_range(txn) {
                 match self.ranges.get(self.values[op].as_small().unwrap_or(u32::MAX) as usize) {
                     Some(row) if is_range(&self.tags[op]) => {
-                        for (key, value) in names.read(&history, row) {
+                        for (i, (key, value)) in names.read(&history, row).into_iter().enumerate() {
                             let kind =
                                 if names.is_list[key.index()] { OpKind::ReadList } else { OpKind::Read };
-                            tags.push(OpTag(kind as u8 | OpTag::IN_RANGE));
+                            let continues = if i > 0 { OpTag::CONTINUES } else { 0 };
+                            tags.push(OpTag(kind as u8 | OpTag::IN_RANGE | continues));
                             keys.push(key);
                             values.push(value);
                             at.push(self.at[op]);
@@ -62,6 +64,21 @@ impl History {
         history.writers.take();
         index::build(&mut history);
         Ok(Some(history))
+    }
+
+    /// The first read that comes from the same operation: another one only for reads in a range.
+    pub fn start_of(&self, op: Op) -> Op {
+        let continues = |op: usize| self.tags[op].0 & OpTag::CONTINUES != 0;
+        let mut first = op.index();
+        while continues(first) {
+            first -= 1;
+        }
+        Op::at(first)
+    }
+
+    /// Whether an operation comes before another one of its transaction. The reads of one range read happen at once.
+    pub fn is_before(&self, one: Op, other: Op) -> bool {
+        one < other && one < self.start_of(other)
     }
 }
 
@@ -196,6 +213,7 @@ fn total_order(table: &Values, a: Value, b: Value) -> Ordering {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a panic fails the test")]
 mod tests {
+    use crate::ids::{Op, Txn};
     use crate::notation::{parse, print};
 
     fn expanded(text: &str) -> String {
@@ -236,6 +254,19 @@ mod tests {
     #[test]
     fn a_history_without_range_reads_is_not_expanded() {
         assert!(parse("T1: w(x,1)  T2: r(x,1)").unwrap().expand_ranges().unwrap().is_none());
+    }
+
+    #[test]
+    fn reads_of_one_range_happen_at_once() {
+        let text = "init=nil  T1: i(1,1) i(2,1) i(3,1)  T2: r(1,1) range(1,3,{1=1}) range(1,2,{1=1}) r(3,1)";
+        let history = parse(text).unwrap().expand_ranges().unwrap().unwrap();
+        let ops: Vec<Op> = history.ops_of(Txn(1)).map(|op| op.id).collect();
+        let starts: Vec<usize> =
+            ops.iter().map(|&op| history.start_of(op).index() - ops[0].index()).collect();
+        assert_eq!(starts, [0, 1, 1, 1, 4, 4, 6]);
+        let before = |one: usize, other: usize| history.is_before(ops[one], ops[other]);
+        assert!(before(0, 1) && before(3, 4) && before(5, 6));
+        assert!(!before(1, 2) && !before(2, 1) && !before(2, 3) && !before(4, 5) && !before(6, 0));
     }
 
     #[test]

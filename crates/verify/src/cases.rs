@@ -11,14 +11,12 @@
 //!
 //! Cost: every edge of every leaf once, and one pass over the writes of the history for the possible writers.
 
-use std::cell::{Cell, RefCell};
-
 use isoscope_history::{Key, Op, Outcome, Txn, Value};
-use isoscope_levels::{Anomaly, Level};
+use isoscope_levels::Level;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::facts::{Facts, Source};
-use super::findings::{self, read_of};
+use super::findings::{self, Needed, read_of};
 use super::given::Given;
 use super::{Refutation, classify, cycle, ensure, shape};
 use isoscope_certificate::{Case, Choice, Edge, Finding, Node, Proof, Through};
@@ -34,16 +32,13 @@ pub(super) fn check(
     let cycles: Vec<&[Edge]> = proof.cases.iter().filter_map(cycle_of).collect();
     findings::check_through(finding, &cycles)?;
     let through = cycles.iter().map(|edges| shape::through(edges)).max().unwrap_or_default();
-    // `SnapshotSkew` only says that the level is violated, so it fits any proof with more than one cycle.
-    let fits = Cell::new(finding.anomaly == Anomaly::SnapshotSkew && cycles.len() > 1);
+    let on_ranges = cycles.iter().any(|edges| shape::misses_range(facts, edges));
     let main = main_case(proof);
     let writers = PossibleWriters::new(facts, proof);
-    let walk = Walk { level, finding, proof, main, fits, misfit: RefCell::new(None), weaker: None, writers };
+    let walk = Walk { level, finding, proof, main, weaker: None, writers };
     walk.run(&mut Given::nothing(facts))?;
-    if let Some(misfit) = walk.misfit.take().filter(|_| !walk.fits.get()) {
-        return Err(misfit.about(format!("case {main}")));
-    }
-    Walk { weaker: Some(through), ..walk }.run(&mut Given::nothing(facts))
+    let weaker = Some(Needed { through, on_ranges });
+    Walk { weaker, ..walk }.run(&mut Given::nothing(facts))
 }
 
 /// Every node but the root is the child of exactly one earlier node.
@@ -87,11 +82,8 @@ struct Walk<'a> {
     finding: &'a Finding,
     proof: &'a Proof,
     main: usize,
-    /// Whether some cycle has the shape of the anomaly, and why the main cycle does not.
-    fits: Cell<bool>,
-    misfit: RefCell<Option<Refutation>>,
-    /// Set on the second walk, which checks the weaker levels: what the proof needs besides reads and writes.
-    weaker: Option<Through>,
+    /// Set on the second walk, which checks the other levels that forbid the anomaly: what the proof needs.
+    weaker: Option<Needed>,
     writers: PossibleWriters,
 }
 
@@ -133,17 +125,12 @@ impl Walk<'_> {
     fn enter(&self, given: &Given<'_, '_>, node: usize) -> Result<(), Refutation> {
         match &self.proof.cases[node] {
             Case::Cycle(edges) => {
-                if let Some(through) = self.weaker {
+                if let Some(needed) = self.weaker {
                     let anomaly = self.finding.anomaly;
-                    return findings::check_weaker(given, self.level, anomaly, through, edges);
+                    return findings::check_others(given, self.level, anomaly, needed, edges);
                 }
                 cycle::check(given, self.level, edges)?;
-                match findings::check_shape(given, self.finding, edges) {
-                    Ok(()) => self.fits.set(true),
-                    Err(misfit) if node == self.main => drop(self.misfit.replace(Some(misfit))),
-                    Err(_) => {}
-                }
-                Ok(())
+                if node == self.main { findings::check_shape(given, self.finding, edges) } else { Ok(()) }
             }
             Case::Split { choice, cases } => {
                 let alternatives = match choice {
@@ -168,6 +155,9 @@ impl Walk<'_> {
         let (level, facts) = (self.level, given.facts);
         ensure(level.implies(Level::AdyaPl2), || format!("{level} knows no reads"))?;
         let (view, reader) = read_of(given, read)?;
+        ensure(!given.assumes_source(read), || {
+            format!("the writer of {} is assumed already", facts.text(read))
+        })?;
         let possible = match facts.source(read) {
             Source::Nothing | Source::Own => {
                 return Err(Refutation::new(format!("{} has no writer to choose", facts.text(read))));
@@ -202,6 +192,8 @@ fn check_versions(given: &Given<'_, '_>, key: Key, first: Txn, second: Txn) -> R
         ensure(given.is_present(txn), || format!("{} is absent", facts.name(txn)))?;
         ensure(facts.writes(txn, key), || format!("{} does not write the key", facts.name(txn)))?;
     }
+    let is_chosen = given.is_overwritten(key, first, second) || given.is_overwritten(key, second, first);
+    ensure(!is_chosen, || "which of the two was first is assumed already".to_owned())?;
     Ok(2)
 }
 

@@ -151,8 +151,8 @@ fn check_versions(
     index: usize,
 ) -> Result<(), Refutation> {
     let (facts, (key, list)) = (given.facts, list_of(given, level, read)?);
-    let before = index.checked_sub(1).and_then(|before| appender(facts, key, list, before));
-    let fits = before == Some(edge.from) && appender(facts, key, list, index) == Some(edge.to);
+    let earlier = |place: usize| appender(facts, key, list, place) == Some(edge.from);
+    let fits = (0..index.min(list.len())).any(earlier) && appender(facts, key, list, index) == Some(edge.to);
     ensure(fits && edge.from != edge.to, || {
         format!("{} does not show one after the other at {index}", facts.text(read))
     })
@@ -167,11 +167,9 @@ fn check_missing(
 ) -> Result<(), Refutation> {
     let (facts, (key, list)) = (given.facts, list_of(given, level, read)?);
     ensure(level.implies(Level::AdyaPl2), || format!("what a list lacks may be lost at {level}"))?;
-    let last = match list.len().checked_sub(1) {
-        Some(last) => appender(facts, key, list, last),
-        None => Some(Node::Initial),
-    };
-    ensure(last == Some(edge.from), || format!("{} ends with another's append", facts.text(read)))?;
+    let holds = |place: usize| appender(facts, key, list, place) == Some(edge.from);
+    let is_shown = list.is_empty() && edge.from == Node::Initial || (0..list.len()).any(holds);
+    ensure(is_shown, || format!("{} holds nothing of the first", facts.text(read)))?;
     ensure(append.index() < facts.history.op_count(), || format!("{append:?} is no operation"))?;
     let view = facts.history.op(append);
     let appended = facts.after_initial(key, list).unwrap_or(list);
@@ -276,7 +274,9 @@ fn check_seen(
     let is_consistent = level.implies(Level::ConsistentView);
     match seen {
         Seen::Read(earlier) => {
-            let in_order = *earlier < read || level.implies(Level::ReadAtomic) || is_consistent;
+            let in_order = given.facts.history.is_before(*earlier, read)
+                || level.implies(Level::ReadAtomic)
+                || is_consistent;
             ensure(in_order, || format!("at {level} only earlier reads count"))?;
             check_read_from(given, from, to, *earlier)
         }

@@ -98,14 +98,18 @@ impl Reader {
     }
 }
 
-/// PHI: t3 reads from t2, of any key, before it reads x.
+/// PHI: t3 reads from t2, of any key, before it reads x. The reads of one range read happen at once.
 pub(super) fn check_read_committed(sources: &Sources<'_, '_>) -> Result<(), Refutation> {
     let mut reader = Reader::new(sources.facts);
     for &txn in sources.order.txns {
         reader.latest.reset();
+        let mut at_once: Vec<Op> = Vec::new();
         for op in sources.facts.history.ops_of(txn) {
+            if !op.continues {
+                at_once.drain(..).for_each(|read| reader.see(sources, txn, read));
+            }
             reader.latest.check(sources, op)?;
-            reader.see(sources, txn, op.id);
+            at_once.push(op.id);
         }
     }
     Ok(())

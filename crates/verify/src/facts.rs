@@ -30,6 +30,7 @@ use isoscope_history::notation::{OpText, ValueText};
 use isoscope_history::{Datum, History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
 use rustc_hash::FxHashMap;
 
+use super::lists::Readable;
 use super::{Budget, Refutation, ensure, lists};
 use isoscope_certificate::Node;
 
@@ -156,8 +157,8 @@ pub(super) struct Facts<'h> {
     pub(super) appends: FxHashMap<(Key, Value), Appended>,
     sources: Vec<Source>,
     present: Vec<bool>,
-    /// The keys of which PL-1 knows the order of writes (`lists.rs`).
-    pub(super) readable: Vec<bool>,
+    /// The lists from which PL-1 knows the order of writes (`lists.rs`).
+    pub(super) readable: Readable,
     /// See [`Facts::before_in_lists`].
     before_in_lists: OnceLock<FxHashMap<(Key, Txn), Vec<Txn>>>,
 }
@@ -193,25 +194,25 @@ impl<'h> Facts<'h> {
             appends: FxHashMap::default(),
             sources: vec![Source::Nothing; history.op_count()],
             present: history.txns().map(|txn| history.outcome(txn) == Outcome::Committed).collect(),
-            readable: Vec::new(),
+            readable: Readable::default(),
             before_in_lists: OnceLock::new(),
         };
         facts.collect_uses();
         facts.collect_writes();
         facts.resolve();
         facts.find_present();
-        facts.readable = lists::readable(&facts);
+        facts.readable = Readable::new(&facts);
         facts
     }
 
-    /// Whether a read shows PL-1 an order of writes: a committed transaction read it, and the key is
-    /// readable.
+    /// Whether a read shows PL-1 an order of writes: a committed transaction read it, it is not ignored, and
+    /// the key is readable.
     pub(super) fn shows_writes(&self, read: Op) -> bool {
         let (view, reader) = (self.history.op(read), self.history.txn_of(read));
         view.kind == OpKind::ReadList
             && view.value != Value::UNKNOWN
             && self.history.outcome(reader) == Outcome::Committed
-            && self.readable[view.key.index()]
+            && self.readable.shows(read, view.key)
     }
 
     pub(super) fn is_present(&self, txn: Txn) -> bool {

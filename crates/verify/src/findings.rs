@@ -33,7 +33,9 @@ fn check_finding(facts: &Facts<'_>, level: Level, finding: &Finding) -> Result<(
                 let given = Given::nothing(facts);
                 cycle::check(&given, level, edges)?;
                 check_name(&given, finding, edges)?;
-                check_weaker(&given, level, finding.anomaly, shape::through(edges), edges)?;
+                let on_ranges = shape::misses_range(facts, edges);
+                let needed = Needed { through: shape::through(edges), on_ranges };
+                check_others(&given, level, finding.anomaly, needed, edges)?;
             }
             Evidence::Cases(proof) => cases::check(facts, level, finding, proof)?,
             Evidence::Worlds(worlds) => worlds::check(facts, level, finding, worlds)?,
@@ -80,13 +82,37 @@ pub(super) fn check_through(finding: &Finding, cycles: &[&[Edge]]) -> Result<(),
     })
 }
 
-/// Checks that the cycle also violates every weaker level that forbids the named anomaly and has the orders
-/// the cycle needs. Otherwise the name claims too much.
-pub(super) fn check_weaker(
+/// What evidence needs besides reads of single keys and writes, in any of its cycles.
+#[derive(Clone, Copy)]
+pub(super) struct Needed {
+    pub(super) through: Through,
+    /// Reads of ranges.
+    pub(super) on_ranges: bool,
+}
+
+impl Needed {
+    /// Whether a level that forbids an anomaly in all its forms must be violated by evidence of it that
+    /// violates `level`, which is not this level nor weaker. Levels that let ranges change forbid no form with
+    /// ranges. They must be violated all the same if `level` implies them: such a level has a name for these
+    /// forms.
+    fn asks(self, level: Level, other: Level, anomaly: Anomaly) -> bool {
+        let knows = match self.through {
+            Through::Dependencies => true,
+            Through::Sessions => other.has_sessions(),
+            Through::RealTime => other.has_real_time(),
+        };
+        let spares = self.on_ranges && other.lets_ranges_change() && !level.implies(other);
+        !other.implies(level) && other.forbids_all(anomaly) && knows && !spares
+    }
+}
+
+/// Checks that the cycle also violates every other level that forbids the named anomaly in all its forms and
+/// has the orders the evidence needs. Otherwise the name claims too much.
+pub(super) fn check_others(
     given: &Given<'_, '_>,
     level: Level,
     anomaly: Anomaly,
-    through: Through,
+    needed: Needed,
     edges: &[Edge],
 ) -> Result<(), Refutation> {
     if anomaly == Anomaly::LostUpdate && shape::fits(given, anomaly, edges) {
@@ -94,18 +120,13 @@ pub(super) fn check_weaker(
         return Ok(());
     }
     let forced = edges.iter().any(|edge| matches!(edge.why, Why::Forced { .. }));
-    for weaker in Level::ALL.into_iter().filter(|&weaker| weaker != level && level.implies(weaker)) {
-        let knows = match through {
-            // A level without sessions may lack the axiom that forces the edge, and show the violation otherwise.
-            Through::Dependencies => weaker.has_sessions() || !forced,
-            Through::Sessions => weaker.has_sessions(),
-            Through::RealTime => weaker.has_real_time(),
-        };
-        if knows && weaker.forbids_all(anomaly) {
-            cycle::check(given, weaker, edges).map_err(|refutation| {
-                refutation.about(format!("{weaker} forbids it, and is not shown to be violated"))
-            })?;
-        }
+    // A level without sessions may lack the axiom that forces the edge, and show the violation otherwise.
+    let shows = |other: &Level| other.has_sessions() || !forced;
+    let asked = |other: &Level| needed.asks(level, *other, anomaly) && shows(other);
+    for other in Level::ALL.into_iter().filter(asked) {
+        cycle::check(given, other, edges).map_err(|refutation| {
+            refutation.about(format!("{other} forbids it, and is not shown to be violated"))
+        })?;
     }
     Ok(())
 }

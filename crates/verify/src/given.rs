@@ -55,6 +55,11 @@ impl<'a, 'h> Given<'a, 'h> {
         }
     }
 
+    /// Whether the source of a read is assumed.
+    pub(super) fn assumes_source(&self, read: Op) -> bool {
+        self.sources.contains_key(&read)
+    }
+
     /// Whether one transaction is assumed to have written a key before another.
     pub(super) fn is_overwritten(&self, key: Key, earlier: Txn, later: Txn) -> bool {
         self.versions.contains(&(key, earlier, later))

@@ -5,15 +5,16 @@
 //! whose version it is, even if an element was appended twice. A read after own appends returns the version
 //! just before its transaction, followed by its own appends so far.
 //!
-//! PL-1 has no such versions, only an order of writes. A key is *readable* if the lists that committed
-//! transactions read can be prefixes of one order of appends. In these lists the elements of each transaction
-//! must be contiguous, in any order. An append that no list holds may be lost, and needs no place in the
-//! order.
+//! PL-1 has no such versions, only an order of writes. Elements that no transaction appended, or only aborted
+//! ones, are left out of every list. A list that lacks initial elements, or holds an element more often than
+//! it was appended, is ignored. A key is *readable* if the other lists that committed transactions read are
+//! prefixes of each other. In these lists the elements of each transaction must be contiguous, in any order.
+//! An append that no list holds may be lost, and needs no place in the order.
 //!
 //! Cost: one step per append, and one comparison per element of every list read.
 
 use isoscope_history::{History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::facts::Facts;
 use super::order::Order;
@@ -115,20 +116,41 @@ fn lists_of_keys(history: &History) -> FxHashMap<Key, Vec<(Op, &[Value])>> {
     lists
 }
 
-/// For each key, whether it is readable; see the module.
-pub(super) fn readable(facts: &Facts<'_>) -> Vec<bool> {
-    let mut readable = vec![false; facts.history.key_count()];
-    for (key, mut lists) in lists_of_keys(facts.history) {
-        lists.sort_by_key(|(_, list)| list.len());
-        lists.dedup_by(|a, b| a.1 == b.1);
-        let in_turn = lists.windows(2).all(|pair| pair[1].1.starts_with(pair[0].1));
-        let can_be = |list: &[Value]| {
-            let appended = facts.after_initial(key, list);
-            appended.is_some_and(|appended| holds_none_too_often(facts, key, appended))
-        };
-        readable[key.index()] = facts.is_list(key) && in_turn && lists.iter().all(|(_, list)| can_be(list));
+/// Which lists show PL-1 an order of writes; see the module.
+#[derive(Clone, Default)]
+pub(super) struct Readable {
+    pub(super) keys: Vec<bool>,
+    ignored: FxHashSet<Op>,
+}
+
+impl Readable {
+    pub(super) fn new(facts: &Facts<'_>) -> Readable {
+        let (keys, ignored) = (vec![false; facts.history.key_count()], FxHashSet::default());
+        let mut readable = Readable { keys, ignored };
+        for (key, lists) in lists_of_keys(facts.history) {
+            let mut shown: Vec<Vec<Value>> = Vec::new();
+            for (read, list) in lists {
+                match facts.after_initial(key, list).map(|list| appended_in(facts, key, list)) {
+                    Some(list) if holds_none_too_often(facts, key, &list) => shown.push(list),
+                    _ => drop(readable.ignored.insert(read)),
+                }
+            }
+            shown.sort_by_key(Vec::len);
+            let in_turn = shown.windows(2).all(|pair| pair[1].starts_with(&pair[0]));
+            readable.keys[key.index()] = facts.is_list(key) && in_turn;
+        }
+        readable
     }
-    readable
+
+    /// Whether a list that a committed transaction read shows an order of writes.
+    pub(super) fn shows(&self, read: Op, key: Key) -> bool {
+        self.keys[key.index()] && !self.ignored.contains(&read)
+    }
+}
+
+/// The elements of a list that transactions appended that did not abort.
+pub(super) fn appended_in(facts: &Facts<'_>, key: Key, list: &[Value]) -> Vec<Value> {
+    list.iter().copied().filter(|&element| facts.times(key, element) > 0).collect()
 }
 
 /// How often a list holds each of its elements.
@@ -158,12 +180,15 @@ pub(super) fn check_writes(facts: &Facts<'_>, order: &Order<'_>) -> Result<(), R
             writers.entry(key).or_default().push(appends);
         }
     }
-    for (key, lists) in lists_of_keys(history).into_iter().filter(|(key, _)| facts.readable[key.index()]) {
+    for (key, lists) in lists_of_keys(history) {
         let blocks = writers.get(&key).map_or(&[][..], Vec::as_slice);
+        let shown =
+            lists.into_iter().filter(|&(read, _)| facts.readable.shows(read, key)).map(|(read, list)| {
+                (read, appended_in(facts, key, facts.after_initial(key, list).unwrap_or(list)))
+            });
         // The other lists are prefixes of the longest.
-        let Some((read, list)) = lists.into_iter().max_by_key(|(_, list)| list.len()) else { continue };
-        let appended = facts.after_initial(key, list).unwrap_or(list);
-        ensure(consists_of_blocks(appended, blocks), || {
+        let Some((read, list)) = shown.max_by_key(|(_, list)| list.len()) else { continue };
+        ensure(consists_of_blocks(&list, blocks), || {
             format!("{} is not what the order makes of the list", facts.text(read))
         })?;
     }

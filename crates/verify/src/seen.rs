@@ -172,15 +172,18 @@ pub(super) fn check_monotonic(sources: &Sources<'_, '_>) -> Result<(), Refutatio
         let first = missed.iter().flat_map(|(_, missed)| missed).map(place).min();
         let counts = |txn: Txn| first.is_some_and(|first| place(&txn) >= first);
         let mut seen = FxHashSet::default();
+        // What the operation at hand reads from or overwrites. The reads of one range read happen at once.
+        let mut at_once: Vec<Txn> = Vec::new();
         for (op, missed) in missed {
+            if !op.continues {
+                at_once.drain(..).for_each(|writer| before.walk(writer, &counts, &mut seen));
+            }
             refuse_seen(sources, op, &missed, &seen)?;
             if let Some(Node::Txn(writer)) = sources.of(op.id) {
-                before.walk(writer, &counts, &mut seen);
+                at_once.push(writer);
             }
-            if op.last_write
-                && let Some(writer) = last[op.key.index()].replace(txn)
-            {
-                before.walk(writer, &counts, &mut seen);
+            if op.last_write {
+                at_once.extend(last[op.key.index()].replace(txn));
             }
         }
     }

@@ -23,6 +23,7 @@
 use isoscope_history::{Key, Op, Txn};
 use isoscope_levels::{Anomaly, Level};
 
+use super::facts::Facts;
 use super::given::Given;
 use isoscope_certificate::{Against, Edge, Node, Seen, Through, Why};
 
@@ -66,7 +67,7 @@ pub(super) fn is_forbidden(given: &Given<'_, '_>, level: Level, edges: &[Edge]) 
         | Level::StrongSessionPl2
         | Level::StrongPl2 => false,
         Level::MonotonicAtomicView | Level::ReadCommitted => {
-            matches!(skewed_pair(edges), Some((Why::ReadFrom { read: seen }, read)) if *seen < read)
+            matches!(skewed_pair(edges), Some((Why::ReadFrom { read: seen }, read)) if given.facts.history.is_before(*seen, read))
         }
         Level::CursorStability => single && is_on_one_key(given, edges),
         Level::MonotonicView => is_monotonic(given, edges),
@@ -114,7 +115,7 @@ fn is_monotonic(given: &Given<'_, '_>, edges: &[Edge]) -> bool {
         history.ops_of(reader).any(|op| op.id < *read && op.last_write && Some(op.key) == key)
     };
     let is_earlier = match before.why {
-        Why::ReadFrom { read: earlier } => earlier < *read,
+        Why::ReadFrom { read: earlier } => history.is_before(earlier, *read),
         _ => wrote(key(given, before)),
     };
     count(edges, Kind::Rw) == 1 && is_earlier
@@ -161,7 +162,7 @@ pub(super) fn fits(given: &Given<'_, '_>, anomaly: Anomaly, edges: &[Edge]) -> b
         Anomaly::LostAppend => rw == 0 && edges.iter().any(|edge| matches!(edge.why, Why::Missing { .. })),
         Anomaly::NonMonotonicRead => match (forced, skewed_pair(edges)) {
             (Some((read, Seen::Read(seen))), _) | (_, Some((Why::ReadFrom { read: seen }, read))) => {
-                *seen < read
+                given.facts.history.is_before(*seen, read)
             }
             _ => false,
         },
@@ -178,15 +179,12 @@ pub(super) fn fits(given: &Given<'_, '_>, anomaly: Anomaly, edges: &[Edge]) -> b
         Anomaly::StaleRead => matches!(skewed_pair(edges), Some((Why::RealTime, _))),
         Anomaly::LostUpdate => is_lost_update(given, edges),
         Anomaly::ReadSkew => rw == 1,
-        // With one `rw`, the `ww` is the second observer: some read saw the versions in this order.
-        Anomaly::LongFork => follows_reads && (rw >= 2 || rw == 1 && ww > 0),
-        Anomaly::SnapshotSkew => rw >= 2 && !adjacent && !follows_reads,
+        Anomaly::LongFork => rw >= 2 && follows_reads,
+        Anomaly::SnapshotSkew => rw >= 2 && !adjacent,
         // If at most one transaction is read-only, the anomaly is not a contradiction between two readers'
         // snapshots.
         Anomaly::WriteSkew => rw >= 2 && (adjacent || readers(given, edges) <= 1),
-        Anomaly::Phantom => edges
-            .iter()
-            .any(|edge| matches!(edge.why, Why::Misses { read } if given.facts.history.op(read).in_range)),
+        Anomaly::Phantom => misses_range(given.facts, edges),
         _ => false,
     }
 }
@@ -241,6 +239,12 @@ fn is_lost_update(given: &Given<'_, '_>, edges: &[Edge]) -> bool {
 /// The order that a cycle contradicts.
 pub(super) fn against(edges: &[Edge]) -> Against {
     if rest_is_causal(edges) { Against::Causal } else { Against::Commit }
+}
+
+/// Whether a cycle needs a range read that missed a write.
+pub(super) fn misses_range(facts: &Facts<'_>, edges: &[Edge]) -> bool {
+    let in_range = |read: Op| read.index() < facts.history.op_count() && facts.history.op(read).in_range;
+    edges.iter().any(|edge| matches!(edge.why, Why::Misses { read } if in_range(read)))
 }
 
 /// What a cycle needs besides reads and writes. The initial state precedes all transactions without any

@@ -3,7 +3,8 @@
 //!
 //! *Element of a list.* A present transaction read a list. Each element beyond the initial ones is one of the
 //! appends of this value to the key that did not abort. Every explanation of the history has one append
-//! there, and the same one in all lists of the key with the same prefix. Among equal elements that one
+//! there, and the same one in all lists of the key with the same prefix. (Elements that nobody appended, or
+//! only aborted transactions, do not count: they matter to PL-1 only, which leaves them out.) Among equal elements that one
 //! transaction appended, it is the first that is not earlier in the list: appends of one transaction keep
 //! their order, and PL-1 does not distinguish them. So if this append and these elements get a value of their
 //! own, every explanation also explains the new history.
@@ -16,11 +17,11 @@
 //!
 //! Cost: a copy of the history per node.
 
-use isoscope_history::{History, Op, OpKind, OpView, Outcome, Value};
+use isoscope_history::{History, Key, Op, OpKind, OpView, Outcome, Value};
 use isoscope_levels::Level;
 
 use super::facts::Facts;
-use super::{Refutation, ensure, findings};
+use super::{Refutation, ensure, findings, lists};
 use isoscope_certificate::{Finding, Question, World, Worlds};
 
 /// Checks a proof, and that it has the name of its main leaf.
@@ -44,7 +45,7 @@ pub(super) fn check(
             made[number].take().ok_or_else(|| Refutation::new(format!("world {number} is not reached")))?;
         facts.go_on()?;
         let mut here = facts.of_same(&history);
-        // Which keys are readable at PL-1 does not depend on the answers.
+        // Which lists show PL-1 an order of writes does not depend on the answers.
         here.readable.clone_from(&facts.readable);
         let about = |refutation: Refutation| refutation.about(format!("world {number}"));
         match case {
@@ -123,24 +124,34 @@ fn check_element(
     Ok(list[..=index].to_vec())
 }
 
-/// A history in which the append, and the last element of `until` in every list that starts with `until`,
-/// have a value of their own.
+/// A history in which the append, and the last element of `until` in every list that begins like `until`,
+/// have a value of their own. Elements that no transaction appended, or only aborted ones, do not matter.
 fn with_element(facts: &Facts<'_>, read: Op, until: &[Value], append: Op) -> History {
     let history = facts.history;
     let key = history.key_of(read);
     let mut edit = history.edit();
-    let index = until.len() - 1;
-    let unique = edit.twin(until[index]);
-    let elements = |list: OpView| history.table().elements(list.value);
-    let begins_alike =
-        |op: &OpView| op.kind == OpKind::ReadList && op.key == key && elements(*op).starts_with(until);
-    for list in history.txns().flat_map(|txn| history.ops_of(txn)).filter(begins_alike) {
-        let mut elements = elements(list).to_vec();
+    let unique = edit.twin(until[until.len() - 1]);
+    let wanted = lists::appended_in(facts, key, facts.after_initial(key, until).unwrap_or(until));
+    let is_list = |op: &OpView| op.kind == OpKind::ReadList && op.key == key;
+    for list in history.txns().flat_map(|txn| history.ops_of(txn)).filter(is_list) {
+        let mut elements = history.table().elements(list.value).to_vec();
+        let Some(index) = last_of(facts, key, &elements, &wanted) else { continue };
         elements[index] = unique;
         edit.set_list(list.id, &elements);
     }
     edit.set_appended(append, unique);
     edit.finish()
+}
+
+/// Where the last of some elements is in a list that begins with these, after the initial elements of its key.
+fn last_of(facts: &Facts<'_>, key: Key, list: &[Value], wanted: &[Value]) -> Option<usize> {
+    let from = list.len() - facts.after_initial(key, list)?.len();
+    let mut places = (from..list.len()).filter(|&place| facts.times(key, list[place]) > 0);
+    let mut last = None;
+    for &element in wanted {
+        last = Some(places.next().filter(|&place| list[place] == element)?);
+    }
+    last
 }
 
 /// Whether a list holds an element that was appended more than once.

@@ -90,7 +90,7 @@ impl Reader<'_> {
     fn among_links(&self, read: Op, add: &mut impl FnMut(Txn)) {
         let mut ops = self.history.op_range(self.txn);
         if self.axiom == Axiom::ReadCommitted {
-            ops.end = read.index();
+            ops.end = self.history.start_of(read).index();
         }
         let key = self.history.key_of(read);
         // What is a source, and what is above the writer, is as good as random: those that are both are noted first,
@@ -136,7 +136,8 @@ impl Reader<'_> {
             let earlier = sources.by_key.get(&(seen, key)).is_some_and(|&first| first < read);
             committed && earlier && sources.before.get(&read) != Some(&seen)
         };
-        let counts = |seen: Txn, first: Op| (!committed || first < read) && !implied(seen);
+        let start = if committed { self.history.start_of(read) } else { read };
+        let counts = |seen: Txn, first: Op| (!committed || first < start) && !implied(seen);
         if sources.by_txn.len() <= writers.len() {
             for &(seen, first) in &sources.by_txn {
                 if self.ranking.opposes(seen, link) && counts(seen, first) && self.history.writes(seen, key) {

@@ -42,8 +42,9 @@ impl Answers {
 }
 
 impl Checker<'_> {
-    /// What the answers for other levels imply for one.
-    pub(super) fn implied(&self, level: Level) -> Option<Judgement> {
+    /// What the answers for other levels imply for one. While there is time, a strong level asks weak ones itself, so that the
+    /// anomalies that it shows do not depend on what was asked before; `is_last` takes any answer instead.
+    pub(super) fn implied(&self, level: Level, is_last: bool) -> Option<Judgement> {
         for other in Level::ALL.into_iter().filter(|&other| other != level) {
             let Some(judgement) = self.answers.get(other) else { continue };
             match &judgement.verdict {
@@ -53,7 +54,9 @@ impl Checker<'_> {
                     return Some(judged(level, Verdict::Holds(self.weakened(witness, level))));
                 }
                 Verdict::Violated(findings)
-                    if level.implies(other) && !claims_more(level, other, findings) =>
+                    if level.implies(other)
+                        && !claims_more(level, other, findings)
+                        && (is_last || !asks_itself(level, other)) =>
                 {
                     // Weak levels have anomalies of their own to show.
                     let weakest = judgement.implied_by.unwrap_or(other);
@@ -83,6 +86,11 @@ impl Checker<'_> {
             && (self.resolved.ambiguous.or(self.resolved.open_lists).is_some() || any_unknown())
             && any_range()
     }
+}
+
+/// Whether a strong level asks for this weaker level, or for one that shows more of its anomalies, before it searches.
+fn asks_itself(level: Level, weaker: Level) -> bool {
+    Semantics::of(level).is_strong() && !Semantics::of(weaker).is_strong()
 }
 
 /// Whether the name of a violation in all worlds claims too much for a stronger level: a level between the two forbids the

@@ -41,7 +41,7 @@ impl Checker<'_> {
         }
         let verdict = match worlds::search(history, &self.resolved, level, options, watch) {
             worlds::Found::Holds(witness) => Verdict::Holds(witness),
-            worlds::Found::Violated(worlds) => match self.findings().of_worlds(worlds) {
+            worlds::Found::Violated(worlds) => match self.findings().of_worlds(level, worlds) {
                 Some(finding) => Verdict::Violated(vec![finding]),
                 None => self.ambiguous(),
             },

@@ -23,16 +23,13 @@ impl Checker<'_> {
 
     /// The verdict where the level holds if open reads are ignored.
     fn unless_open(&mut self, level: Level, witness: Witness) -> Verdict {
-        let Resolved { ambiguous, open_lists, uncertain, .. } = *self.resolved;
+        let ambiguous = self.resolved.ambiguous;
         if let Some(unsupported) = self.unsupported() {
             return unsupported;
         }
         let Semantics { method, knows_reads, .. } = Semantics::of(level);
         if method == Method::Alone {
-            // Whether a transaction of unknown outcome took effect may depend on who wrote what.
-            let open = ambiguous.or(open_lists).is_some() || !self.resolved.wrong.is_empty();
-            let depends = open && self.any_left_out();
-            return if depends || uncertain.is_some() { self.cut() } else { Verdict::Holds(witness) };
+            return if self.cut_depends() { self.cut() } else { Verdict::Holds(witness) };
         }
         // The writers of reads do not matter to the order of writes, unless lists show it.
         if !knows_reads || ambiguous.is_none() {
@@ -47,6 +44,14 @@ impl Checker<'_> {
             }
             answer => self.answered(level, answer),
         }
+    }
+
+    /// Whether cut isolation depends on which transactions took effect, where no violation is certain.
+    pub(super) fn cut_depends(&self) -> bool {
+        let Resolved { ambiguous, open_lists, uncertain, ref wrong, .. } = *self.resolved;
+        // Whether a transaction of unknown outcome took effect may depend on who wrote what.
+        let open = ambiguous.or(open_lists).is_some() || !wrong.is_empty();
+        open && self.any_left_out() || uncertain.is_some()
     }
 
     /// Cut isolation where it depends on which transactions took effect.

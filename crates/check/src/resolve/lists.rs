@@ -518,16 +518,17 @@ impl<'h> Lists<'h> {
         other.map_or(Link::NOTHING, |append| Link::from(append.txn))
     }
 
-    /// The order of versions that a list shows.
+    /// The order of versions that a list shows. Elements that nobody appended are left out.
     pub(super) fn versions(&self, list: &ListRead<'h>, present: &[bool]) -> Vec<VersionEdge> {
         let (read, key, reader) = (list.op, list.key, list.txn);
         let mut versions = Vec::new();
-        let appends: Vec<Option<&Append>> =
-            list.whole().iter().map(|&element| self.only_append(key, element)).collect();
-        for (i, pair) in appends.windows(2).enumerate() {
+        let right = list.whole().iter().enumerate().filter(|&(_, &element)| self.times(key, element) > 0);
+        let (places, appends): (Vec<usize>, Vec<Option<&Append>>) =
+            right.map(|(i, &element)| (i, self.only_append(key, element))).unzip();
+        for (pair, &i) in appends.windows(2).zip(places.get(1..).unwrap_or_default()) {
             let &[Some(one), Some(other)] = pair else { continue };
             if one.txn != other.txn {
-                let index = (self.initial(key).len() + i + 1) as u32;
+                let index = (self.initial(key).len() + i) as u32;
                 let why = Why::Versions { read, index };
                 versions.push(VersionEdge { from: one.txn, to: other.txn, why, reader });
             }

@@ -86,8 +86,12 @@ impl Pass<'_> {
             return;
         }
         self.memory.forget(ops);
-        history.ops_of(txn).for_each(|op| self.look(op));
-        if history.ops_of(txn).any(|op| op.in_range) {
+        let mut any_in_range = false;
+        for op in history.ops_of(txn) {
+            any_in_range |= op.in_range;
+            self.look(op);
+        }
+        if any_in_range {
             self.compare_ranges(txn);
         }
     }

@@ -20,7 +20,7 @@ use super::{Answer, Scenario, Violation, linearise, ranges, search, visible, wit
 use crate::certificate::{Limit, Proof, Witness};
 use crate::resolve::Resolved;
 use crate::semantics::{Semantics, Sight};
-use crate::watch::{Stage, Watch};
+use crate::watch::{NoLimits, Stage, Watch};
 
 /// A strong level that is being decided; see the module.
 pub(crate) struct Attempt<'a> {
@@ -81,7 +81,11 @@ impl<'a> Attempt<'a> {
             && !violation.complete
         {
             // Saturation shows all contradictions of a round together, so that one more is likely to show what is left.
-            let rounds = if searched { others::MOST_ROUNDS } else { 1 };
+            let is_small = problem.history.txn_count() <= others::MOST_TXNS;
+            let rounds = if searched { others::MOST_ROUNDS } else { usize::from(is_small) };
+            if rounds == 0 {
+                return answer;
+            }
             let before = violation.scenarios.len();
             others::add(&problem, level, rules, violation, rounds, patience.asked(), watch);
             let more = (violation.scenarios.len() - before) as u64;
@@ -128,7 +132,7 @@ pub(super) fn decide(problem: &Problem<'_>, level: Level, rules: Rules, watch: &
 
 /// The most events of a history that is saturated before the violations that need no search are looked for: only violated histories
 /// have these.
-const FEW_EVENTS: u32 = 1 << 16;
+const FEW_EVENTS: u32 = 1 << 18;
 
 /// Everything that needs no search.
 fn early<'a>(original: &Problem<'a>, level: Level, rules: Rules, watch: &dyn Watch) -> Early<'a> {
@@ -213,8 +217,17 @@ fn early<'a>(original: &Problem<'a>, level: Level, rules: Rules, watch: &dyn Wat
     if good == events.nodes as usize {
         return Early::Answered(Answer::Holds(witness::of_events(&problem, &events, &order, |_| false)));
     }
-    // At the other levels saturation has followed every certain dependency and found no cycle.
-    let direct = early_direct.or_else(|| (rules.sight == Sight::Parallel).then(late_direct));
+    // Where anti-dependencies are edges, saturation has followed every certain dependency and found no cycle, unless the history has
+    // too many sessions for it.
+    let is_followed = known.rounds > 0 && rules.misses && rules.sight == Sight::Parallel;
+    debug_assert!(
+        !is_followed || {
+            let given = Known::new(known.edges[..given].to_vec());
+            Direct::find(original, &events, &given, &NoLimits).scenarios.is_empty()
+        },
+        "saturation overlooked a cycle of certain dependencies at {level}"
+    );
+    let direct = early_direct.or_else(|| (rules.sight == Sight::Parallel && !is_followed).then(late_direct));
     match direct.filter(|direct| !direct.scenarios.is_empty()) {
         Some(direct) => Early::Answered(Answer::Violated(direct.into())),
         None => Early::Open(Box::new(Search { problem, events, known, order })),

@@ -370,10 +370,10 @@ impl<'p, 'a> Cases<'p, 'a> {
     fn seen_earlier(&self, assumed: &Assumed, read: u32, writer: u32) -> Option<Vec<Hop>> {
         let problem = self.prover.problem;
         let txn = problem.reads[read as usize].txn;
-        let earlier = problem.reads_of(txn).start as u32..read;
+        let earlier = problem.reads_before(read);
         let read_from =
             |i: u32| Some(Hop { from: self.source_of(assumed, i).txn()?, to: txn, by: By::Read(i) });
-        let mut last: Vec<Hop> = earlier.filter_map(read_from).collect();
+        let mut last: Vec<Hop> = earlier.filter_map(|i| read_from(i as u32)).collect();
         let mut orders: Vec<&(Key, u32, u32)> = assumed
             .orders
             .iter()

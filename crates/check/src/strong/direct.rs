@@ -154,7 +154,7 @@ impl Direct {
 }
 
 /// How simple a cycle is: its anti-dependencies, what it needs, and its length.
-type Rank = (u8, Through, usize);
+type Rank = (u32, Through, usize);
 
 /// Disjoint sets of events, each known by one of its members.
 struct Sets(Vec<u32>);

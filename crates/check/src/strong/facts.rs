@@ -6,17 +6,20 @@
 //! key form a tree below the initial one: the *parent* of a version is the one that it certainly follows. A reader of a
 //! version missed all versions below it, except its own.
 //!
-//! Sessions, real time and anti-dependencies are transitive, so they have more edges than can be stored. Each is entered by an
-//! arc of length 1 and leads on along arcs of length 0: a session and the clock along a chain, an anti-dependency down the
-//! tree. All other dependencies are arcs of length 1. The length of a path is then the number of its dependencies.
+//! Sessions, real time, the versions of a list and anti-dependencies are transitive, so they have more edges than can be stored.
+//! Each is entered by an arc of length 1 and leads on along arcs of length 0: a session, the clock and a list along a chain, an
+//! anti-dependency down the tree. All other dependencies are arcs of length 1. The length of a path is then the number of its
+//! dependencies. A list that holds the appends of a transaction in several places is no chain: only neighbours count in it.
 
-use isoscope_history::{Key, Txn};
+use isoscope_history::{Key, Op, Txn};
 use isoscope_order::Graph;
+use rustc_hash::FxHashSet;
 
 use super::events::Events;
 use super::problem::Problem;
 use super::sources::Source;
 use crate::certificate::{Edge, Limit, Node, Through, Why};
+use crate::resolve::VersionEdge;
 use crate::watch::{Turnstile, Watch};
 
 /// What an arc stands for.
@@ -28,7 +31,7 @@ pub(super) enum By {
     RealTime,
     /// A read is from a transaction.
     Read(u32),
-    /// Two neighbours in a list.
+    /// What a list shows of two writers, beginning with two neighbours.
     Version(u32),
     /// A read misses a writer: an anti-dependency.
     Missed(u32),
@@ -143,6 +146,8 @@ pub(super) struct Facts<'a> {
     /// By the node they lead from.
     pub(super) arcs: Vec<Arc>,
     pub(super) nodes: u32,
+    /// The node of the first of the pairs of neighbours that lists show.
+    first_pair: u32,
 }
 
 impl<'a> Facts<'a> {
@@ -157,6 +162,7 @@ impl<'a> Facts<'a> {
         let turnstile = Turnstile::new(watch);
         facts.add_order(edges, &turnstile)?;
         facts.add_reads(&turnstile)?;
+        facts.add_lists(&turnstile)?;
         facts.add_misses(&turnstile)?;
         facts.sort(&turnstile)?;
         Ok(facts)
@@ -169,7 +175,7 @@ impl<'a> Facts<'a> {
         watch: &dyn Watch,
     ) -> Result<Self, Limit> {
         let versions = Versions::new(problem, &Turnstile::new(watch))?;
-        Ok(Facts { problem, events, versions, arcs: Vec::new(), nodes: 0 })
+        Ok(Facts { problem, events, versions, arcs: Vec::new(), nodes: 0, first_pair: 0 })
     }
 
     /// Whether everything that a level asks for is decided by these facts.
@@ -231,7 +237,7 @@ impl<'a> Facts<'a> {
         Ok(())
     }
 
-    /// Reads, and what lists show of versions.
+    /// Reads.
     fn add_reads(&mut self, turnstile: &Turnstile<'_>) -> Result<(), Limit> {
         let rules = self.events.rules;
         for (i, read) in self.problem.reads.iter().enumerate() {
@@ -242,9 +248,36 @@ impl<'a> Facts<'a> {
                 self.add(rules.commit(source), rules.begin(read.txn), By::Read(i as u32));
             }
         }
-        for (version, i) in self.problem.resolved.versions.iter().zip(0..) {
-            turnstile.pass()?;
-            self.add(rules.commit(version.from.0), rules.overwrite(version.to.0), By::Version(i));
+        Ok(())
+    }
+
+    /// What lists show of versions. Each pair of neighbours has a node that leads to the later writer and to the next pair.
+    fn add_lists(&mut self, turnstile: &Turnstile<'_>) -> Result<(), Limit> {
+        let (rules, problem) = (self.events.rules, self.problem);
+        let pairs = &problem.resolved.versions;
+        self.first_pair = self.nodes;
+        self.nodes += pairs.len() as u32;
+        let mut number = 0;
+        for list in pairs.chunk_by(|one, other| list_of(one) == list_of(other)) {
+            let is_chain = is_chain(list);
+            // What the list lacks comes after its last element.
+            let shown = list.partition_point(|pair| matches!(pair.why, Why::Versions { .. }));
+            for (i, pair) in list.iter().enumerate() {
+                turnstile.pass()?;
+                let (node, by) = (self.first_pair + number + i as u32, By::Version(number + i as u32));
+                let (from, to) = (rules.commit(pair.from.0), rules.overwrite(pair.to.0));
+                if !is_chain {
+                    self.add(from, to, by);
+                    continue;
+                }
+                self.add(from, node, by);
+                self.add(node, to, By::Free);
+                let next = if i + 1 < shown { i + 1..i + 2 } else { shown..list.len() };
+                for next in next.filter(|&next| i < shown && list[next].from == pair.to) {
+                    self.add(node, self.first_pair + number + next as u32, By::Free);
+                }
+            }
+            number += list.len() as u32;
         }
         Ok(())
     }
@@ -328,11 +361,33 @@ impl<'a> Facts<'a> {
                 By::Session => Why::Session,
                 By::RealTime => Why::RealTime,
                 By::Read(read) => Why::ReadFrom { read: problem.reads[read as usize].op },
-                By::Version(i) => problem.resolved.versions[i as usize].why.clone(),
+                By::Version(first) => {
+                    let last = arc.from.checked_sub(self.first_pair).filter(|_| arc.from >= first_tick);
+                    problem.resolved.versions[last.unwrap_or(first) as usize].why.clone()
+                }
                 By::Missed(read) => Why::Misses { read: problem.reads[read as usize].op },
             };
             edges.push(Edge { from: Node::Txn(Txn(from)), to: Node::Txn(Txn(rules.txn(arc.to))), why });
         }
         edges
     }
+}
+
+/// The read whose list shows a pair of neighbours.
+fn list_of(pair: &VersionEdge) -> Option<Op> {
+    match pair.why {
+        Why::Versions { read, .. } | Why::Missing { read, .. } => Some(read),
+        _ => None,
+    }
+}
+
+/// Whether a list holds the appends of each transaction in one place. The pairs are in the order of the list.
+fn is_chain(list: &[VersionEdge]) -> bool {
+    let mut met: FxHashSet<Txn> = FxHashSet::default();
+    let mut last: Option<Txn> = None;
+    list.iter().filter(|pair| matches!(pair.why, Why::Versions { .. })).all(|pair| {
+        let begins = last == Some(pair.from) || met.insert(pair.from);
+        last = Some(pair.to);
+        begins && met.insert(pair.to)
+    })
 }

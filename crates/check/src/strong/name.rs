@@ -2,9 +2,12 @@
 //!
 //! A cycle has a name by the dependencies along it. A proof by cases has many cycles, each under assumptions of its own, and
 //! the last of them alone says little: that two writers are each before the other is what every contradiction about their
-//! order ends with. So a proof is named after the one of its cycles that no weaker level explains away: every level that is
-//! weaker and forbids what the name says must be refuted by the whole proof, that is, by all of its cycles. The proof is
-//! then reordered so that this cycle is the last.
+//! order ends with. So a name is *right* if the proof refutes every level that forbids the anomaly in all its forms: all of its
+//! cycles are forbidden there. The proof is named after a cycle that has a right name, if possible one that needs the orders
+//! that the proof needs, and reordered so that this cycle is the last.
+//!
+//! There is a right name. Of the cycles of a proof, take those with the most anti-dependencies, or with adjacent ones, or of
+//! ranges: what they are called, or may be called by a wider name, no level forbids that allows another cycle of the proof.
 
 use isoscope_history::{History, Key, OpKind, Txn};
 use isoscope_levels::{Anomaly, Level};
@@ -40,14 +43,18 @@ pub(crate) fn named(
         proof.cycles().rev().flat_map(|(main, cycle)| {
             let special = special(history, resolved, level, cycle);
             let anomalies = special.into_iter().chain(by_shape(history, level, cycle));
-            anomalies.map(move |anomaly| Name { anomaly, through, main })
+            anomalies.map(move |anomaly| (cycle, Name { anomaly, through, main }))
         })
     };
-    let is_right = |name: &Name| is_right(history, resolved, level, name.anomaly, through, &proof);
-    let found = candidates().find(is_right).or_else(|| {
-        // Some cycles are those of long forks and others those of read skews: only both rules together forbid the whole.
-        candidates().next().map(|last| Name { anomaly: Anomaly::SnapshotSkew, ..last })
+    let unrefuted = unrefuted(history, resolved, level, &proof, through);
+    let is_right = |name: &Name| !unrefuted.iter().any(|other| other.forbids_all(name.anomaly));
+    let right = || candidates().filter(|(_, name)| is_right(name));
+    let found = right().next().map(|(_, first)| {
+        // If possible, a cycle that needs the orders that the proof needs.
+        let mut same = right().filter(|(_, name)| name.anomaly == first.anomaly);
+        same.find(|(cycle, _)| Through::of(cycle) == through).map_or(first, |(_, name)| name)
     });
+    let found = found.or_else(|| candidates().next().map(|(_, last)| last));
     let proof = match &found {
         Some(name) => with_last(proof, name.main),
         None => proof,
@@ -55,26 +62,27 @@ pub(crate) fn named(
     (found, proof)
 }
 
-/// Whether a proof refutes every level weaker than one that forbids an anomaly of a form.
-fn is_right(
+/// The levels that a proof of a level may leave satisfied, of those that know the orders that the proof needs. A level that
+/// lets ranges change says nothing about a proof that needs ranges, unless the level of the proof implies it.
+fn unrefuted(
     history: &History,
     resolved: &Resolved,
     level: Level,
-    anomaly: Anomaly,
-    through: Through,
     proof: &Proof,
-) -> bool {
-    let asked = |weaker: &Level| {
-        level.implies(*weaker) && weaker.forbids_all(anomaly) && through <= farthest(*weaker)
+    through: Through,
+) -> Vec<Level> {
+    let in_range = |edge: &Edge| matches!(edge.why, Why::Misses { read } if history.op(read).in_range);
+    let on_ranges = proof.cycles().any(|(_, cycle)| cycle.iter().any(in_range));
+    let asked = |other: &Level| {
+        let spares = on_ranges && other.lets_ranges_change() && !level.implies(*other);
+        !other.implies(level) && through <= farthest(*other) && !spares
     };
-    Level::ALL
-        .into_iter()
-        .filter(asked)
-        .all(|weaker| weaker == level || refutes(history, resolved, weaker, proof))
+    let is_open = |other: &Level| !refutes(history, resolved, *other, proof);
+    Level::ALL.into_iter().filter(asked).filter(is_open).collect()
 }
 
 /// The most that a level knows besides reads and writes.
-fn farthest(level: Level) -> Through {
+pub(crate) fn farthest(level: Level) -> Through {
     if level.has_real_time() {
         Through::RealTime
     } else if level.has_sessions() {
@@ -133,7 +141,7 @@ fn forbids(history: &History, level: Level, cycle: &[Edge]) -> bool {
                     missed == 0 && !cycle.iter().any(is_read)
                 }
                 _ if missed == 0 => true,
-                Sight::Earlier => is_non_monotonic(cycle),
+                Sight::Earlier => is_non_monotonic(history, cycle),
                 Sight::Direct => {
                     missed == 1 && cycle.len() == 2 && only(&[Dependency::Seen, Dependency::Missed])
                 }
@@ -179,7 +187,7 @@ fn is_on_one_key(history: &History, cycle: &[Edge]) -> bool {
 fn is_met_earlier(history: &History, cycle: &[Edge]) -> bool {
     let before = cycle.iter().cycle().skip(cycle.len() - 1);
     before.zip(cycle).any(|(before, edge)| match (&before.why, &edge.why) {
-        (Why::ReadFrom { read: earlier }, Why::Misses { read }) => earlier < read,
+        (Why::ReadFrom { read: earlier }, Why::Misses { read }) => history.is_before(*earlier, *read),
         (_, Why::Misses { read }) => key_of(history, before).is_some_and(|key| {
             let mut ops = history.ops_of(history.txn_of(*read)).take_while(|op| op.id < *read);
             ops.any(|op| op.key == key && op.kind.is_write() && op.last_write)
@@ -189,10 +197,10 @@ fn is_met_earlier(history: &History, cycle: &[Edge]) -> bool {
 }
 
 /// Whether a transaction reads from another, and later misses it.
-fn is_non_monotonic(cycle: &[Edge]) -> bool {
+fn is_non_monotonic(history: &History, cycle: &[Edge]) -> bool {
     let [one, other] = cycle else { return false };
     let is_later = |seen: &Edge, missed: &Edge| match (&seen.why, &missed.why) {
-        (Why::ReadFrom { read: earlier }, Why::Misses { read }) => earlier < read,
+        (Why::ReadFrom { read: earlier }, Why::Misses { read }) => history.is_before(*earlier, *read),
         _ => false,
     };
     is_later(one, other) || is_later(other, one)
@@ -217,43 +225,54 @@ pub(crate) fn with_last_cycle(proof: Proof, number: usize) -> Proof {
 
 /// The same proof, in which some node is the last.
 fn with_last(proof: Proof, last: usize) -> Proof {
-    let mut parents = vec![None; proof.cases.len()];
-    for (node, case) in proof.cases.iter().enumerate() {
-        if let Case::Split { cases, .. } = case {
-            for &child in cases {
-                parents[child as usize] = Some(node);
-            }
+    let children = |case: &Case| match case {
+        Case::Split { cases, .. } => cases.clone(),
+        Case::Cycle(_) => Vec::new(),
+    };
+    let renumbered = |case: Case, number: &[u32]| match case {
+        Case::Split { choice, cases } => {
+            Case::Split { choice, cases: cases.iter().map(|&child| number[child as usize]).collect() }
+        }
+        cycle @ Case::Cycle(_) => cycle,
+    };
+    Proof { cases: reordered(proof.cases, last, children, renumbered) }
+}
+
+/// The nodes of a tree in another order, in which some node is the last and each is before its children.
+pub(crate) fn reordered<T>(
+    nodes: Vec<T>,
+    last: usize,
+    children: impl Fn(&T) -> Vec<u32>,
+    renumbered: impl Fn(T, &[u32]) -> T,
+) -> Vec<T> {
+    let children: Vec<Vec<u32>> = nodes.iter().map(children).collect();
+    let mut parents = vec![None; nodes.len()];
+    for (node, children) in children.iter().enumerate() {
+        for &child in children {
+            parents[child as usize] = Some(node);
         }
     }
-    let mut way = vec![false; proof.cases.len()];
+    let mut way = vec![false; nodes.len()];
     let mut node = Some(last);
     while let Some(here) = node {
         way[here] = true;
         node = parents[here];
     }
     // Nodes that lead to it come after those that do not, each before its children.
-    let mut order: Vec<usize> = Vec::with_capacity(proof.cases.len());
+    let mut order: Vec<usize> = Vec::with_capacity(nodes.len());
     let (mut now, mut later) = (vec![0], None);
     while let Some(node) = now.pop().or_else(|| later.take()) {
         order.push(node);
-        if let Case::Split { cases, .. } = &proof.cases[node] {
-            for &child in cases.iter().rev() {
-                if way[child as usize] { later = Some(child as usize) } else { now.push(child as usize) }
-            }
+        for &child in children[node].iter().rev() {
+            if way[child as usize] { later = Some(child as usize) } else { now.push(child as usize) }
         }
     }
-    let mut number = vec![0; proof.cases.len()];
+    let mut number = vec![0; nodes.len()];
     for (&node, i) in order.iter().zip(0..) {
         number[node] = i;
     }
-    let mut cases: Vec<Option<Case>> = proof.cases.into_iter().map(Some).collect();
-    let cases = order.iter().filter_map(|&node| cases[node].take()).map(|case| match case {
-        Case::Split { choice, cases } => {
-            Case::Split { choice, cases: cases.iter().map(|&child| number[child as usize]).collect() }
-        }
-        cycle @ Case::Cycle(_) => cycle,
-    });
-    Proof { cases: cases.collect() }
+    let mut nodes: Vec<Option<T>> = nodes.into_iter().map(Some).collect();
+    order.iter().filter_map(|&node| nodes[node].take()).map(|node| renumbered(node, &number)).collect()
 }
 
 /// What a cycle is called besides its shape.
@@ -264,7 +283,7 @@ fn special(history: &History, resolved: &Resolved, level: Level, cycle: &[Edge])
         Some(Anomaly::LostAppend)
     } else if level.forbids(Anomaly::LostUpdate) && is_lost_update(history, resolved, cycle) {
         Some(Anomaly::LostUpdate)
-    } else if Semantics::of(level).sight == Sight::Monotonic && is_non_monotonic(cycle) {
+    } else if Semantics::of(level).sight == Sight::Monotonic && is_non_monotonic(history, cycle) {
         Some(Anomaly::NonMonotonicRead)
     } else {
         is_stale_read(cycle).then_some(Anomaly::StaleRead)
@@ -274,8 +293,14 @@ fn special(history: &History, resolved: &Resolved, level: Level, cycle: &[Edge])
 /// What a cycle may be called where a level forbids it, the simplest first.
 fn by_shape(history: &History, level: Level, cycle: &[Edge]) -> Vec<Anomaly> {
     let main = main_shape(level, cycle);
-    // Overwrites in a circle are information in a circle, where the writes themselves do not show it.
-    let wider = (main == Anomaly::DirtyWrite).then_some(Anomaly::CircularInformationFlow);
+    let wider = match main {
+        // Overwrites in a circle are information in a circle, where the writes themselves do not show it.
+        Anomaly::DirtyWrite => Some(Anomaly::CircularInformationFlow),
+        // Other cycles of the proof may need the rule on write conflicts.
+        Anomaly::LongFork => Some(Anomaly::SnapshotSkew),
+        _ => None,
+    };
+    let wider = wider.filter(|&wider| level.forbids(wider));
     let in_range = |edge: &Edge| matches!(edge.why, Why::Misses { read } if history.op(read).in_range);
     let phantom = level.forbids(Anomaly::Phantom) && cycle.iter().any(in_range);
     [Some(main), wider, phantom.then_some(Anomaly::Phantom)].into_iter().flatten().collect()
@@ -293,15 +318,21 @@ fn main_shape(level: Level, cycle: &[Edge]) -> Anomaly {
         0 if count(Dependency::Overwritten) == 0 => Anomaly::CyclicCausality,
         0 if count(Dependency::Seen) == 0 => Anomaly::DirtyWrite,
         0 => Anomaly::CircularInformationFlow,
-        1 if level.forbids(Anomaly::ReadSkew) => Anomaly::ReadSkew,
         1 if sight == Sight::Cursor => Anomaly::LostUpdate,
+        // The levels from causal on that allow some read skews.
+        1 if count(Dependency::Overwritten) == 0 && sees_causes(level) => Anomaly::CausalityViolation,
+        1 => Anomaly::ReadSkew,
         // Two read-only transactions may contradict each other here.
         _ if sight == Sight::Updates => Anomaly::WriteSkew,
-        1 if count(Dependency::Overwritten) == 0 => Anomaly::CausalityViolation,
         _ if missed.iter().any(|&i| before(i) == Dependency::Missed) => Anomaly::WriteSkew,
         _ if missed.iter().all(|&i| before(i) == Dependency::Seen) => Anomaly::LongFork,
         _ => Anomaly::SnapshotSkew,
     }
+}
+
+/// Whether a level forbids read skews as far as they are causality violations, and not all others.
+fn sees_causes(level: Level) -> bool {
+    level.implies(Level::Causal) && !level.forbids_all(Anomaly::ReadSkew)
 }
 
 /// Whether a transaction missed one that had returned before it began.

@@ -11,8 +11,9 @@
 //! does not require: an explanation of the whole explains the rest, and a proof about the rest is a proof about the whole. Session
 //! order and real-time order hold across removed transactions.
 //!
-//! The verdict is known before this begins and does not change. There are at most [`MOST_ROUNDS`] rounds. Each may take as long as
-//! the first proof took, or [`FEWEST_QUESTIONS`]. This is counted in questions whether to stop, so that it does not depend on a
+//! The verdict is known before this begins and does not change. After a search there are at most [`MOST_ROUNDS`] rounds. After
+//! saturation there is one, and none for a history of more than [`MOST_TXNS`] transactions: deciding the rest would double the time
+//! to the verdict. Each round may take as long as the first proof took, or [`FEWEST_QUESTIONS`]. This is counted in questions whether to stop, so that it does not depend on a
 //! clock. If a limit is reached, the answer is what was found until then. It is complete only if the rest holds at the end.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,6 +32,8 @@ use crate::watch::{Stage, Watch};
 
 /// The most rounds in which the rest is decided again.
 pub(super) const MOST_ROUNDS: usize = 15;
+/// The most transactions of a history whose rest is decided again although no search was needed.
+pub(super) const MOST_TXNS: usize = 1 << 11;
 /// The questions whether to stop that every round may ask.
 const FEWEST_QUESTIONS: u64 = 1_000;
 

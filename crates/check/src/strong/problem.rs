@@ -279,6 +279,15 @@ impl<'a> Problem<'a> {
         self.starts[txn as usize] as usize..self.starts[txn as usize + 1] as usize
     }
 
+    /// The places of the reads of the same transaction that come before a read.
+    pub(crate) fn reads_before(&self, read: u32) -> std::ops::Range<usize> {
+        let Read { op, txn, .. } = self.reads[read as usize];
+        let (reads, start) = (self.reads_of(txn), self.history.start_of(op));
+        let end =
+            reads.start + self.reads[reads.start..read as usize].partition_point(|read| read.op < start);
+        reads.start..end
+    }
+
     pub(crate) fn is_present(&self, txn: u32) -> bool {
         self.resolved.present[txn as usize]
     }

@@ -12,20 +12,22 @@
 //! along a session are joined, and so are ticks of the clock.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use isoscope_history::{Key, Op, Txn};
 use isoscope_order::{Components, Graph};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::broken;
 use super::events::Events;
 use super::index::Index;
 use super::problem::Problem;
 use super::reach::Reach;
 use super::saturate::{Exclusion, Known, Round, Rule, Step};
 use super::sources::Source;
+use super::{broken, repeats};
 use crate::certificate::{Case, Choice, Dependency, Edge, Node, Proof, Why};
+use crate::trace;
 use crate::watch::{Turnstile, Watch};
 
 /// An edge on a path of events.
@@ -47,7 +49,7 @@ pub(super) enum By {
     Order(Key),
     /// A read misses a writer.
     Missed(u32),
-    /// A read is from a writer, by assumption.
+    /// A read is from a writer: by assumption, or because no other writer can have committed.
     Read(u32),
 }
 
@@ -423,7 +425,10 @@ impl<'a> Prover<'a> {
                 known.extend(read);
                 grounds.insert(step, path);
             } else if let Some(read) = known.pop() {
-                if excluding.contains_key(&read) || assumed.contains(&read) || !self.is_open(read) {
+                let is_settled =
+                    excluding.contains_key(&read) || assumed.contains(&read) || !self.is_open(read);
+                // A read of an optional transaction counts only where that one took effect: see `Writer::settle_optional`.
+                if is_settled || !self.is_present_reader(read) {
                     continue;
                 }
                 let cases = self.refuted_sources(read);
@@ -452,25 +457,32 @@ impl<'a> Prover<'a> {
         }
         lemmas.sort_by_key(|lemma| (lemma.round, lemma.after, lemma.what.number()));
         let mut writer = Writer { prover: self, cases: Vec::new(), orders: FxHashSet::default() };
-        for lemma in lemmas {
-            if writer.lemma(lemma.what) {
-                return Proof { cases: writer.cases };
-            }
+        let is_settled = lemmas.into_iter().any(|lemma| writer.lemma(lemma.what));
+        if !is_settled {
+            writer.tree(tree);
         }
-        writer.tree(tree);
-        Proof { cases: writer.cases }
+        repeats::left_out(Proof { cases: writer.cases })
     }
 
     /// Whether several transactions wrote what a read returned, be it that some of them cannot have committed.
     fn is_open(&self, read: u32) -> bool {
-        self.problem.open.binary_search_by_key(&read, |open| open.read).is_ok()
+        self.is_choice(read)
             || !broken::writers(self.problem, self.problem.reads[read as usize].op).is_empty()
+    }
+
+    /// Whether several transactions that can have committed wrote what a read returned.
+    fn is_choice(&self, read: u32) -> bool {
+        self.problem.open.binary_search_by_key(&read, |open| open.read).is_ok()
+    }
+
+    fn is_present_reader(&self, read: u32) -> bool {
+        self.problem.is_present(self.problem.reads[read as usize].txn)
     }
 
     /// The read whose source an edge takes for granted.
     fn read_of(&self, hop: &Hop) -> Option<u32> {
         match hop.by {
-            By::Missed(read) => Some(read),
+            By::Missed(read) | By::Read(read) => Some(read),
             By::Given if !self.problem.broken.is_empty() => self.given_read(hop),
             _ => None,
         }
@@ -683,6 +695,7 @@ impl Writer<'_, '_> {
             }
             match tree {
                 Tree::Cycle(hops) => {
+                    self.settle_optional(&hops);
                     let cycle = self.edges(&hops);
                     self.cases.push(Case::Cycle(cycle));
                 }
@@ -705,6 +718,20 @@ impl Writer<'_, '_> {
         }
     }
 
+    /// Writes, before a cycle, the splits for the reads of optional transactions that have one possible source because no other
+    /// writer can have committed. The cases above the cycle assume that these transactions took effect.
+    fn settle_optional(&mut self, hops: &[Hop]) {
+        let prover = self.prover;
+        let is_optional =
+            |&read: &u32| !prover.is_present_reader(read) && !prover.is_choice(read) && prover.is_open(read);
+        let reads = hops.iter().filter_map(|hop| prover.read_of(hop)).filter(is_optional);
+        for read in reads.collect::<BTreeSet<u32>>() {
+            let place = self.split_source(read);
+            let number = self.cases.len();
+            broken::enter(&mut self.cases, (place, 0), number);
+        }
+    }
+
     /// A closed path of events as a cycle of transactions.
     fn edges(&self, hops: &[Hop]) -> Vec<Edge> {
         let mut edges: Vec<Edge> = Vec::new();
@@ -723,19 +750,9 @@ impl Writer<'_, '_> {
                 None if rules.txn(hop.from) == to => continue,
                 None => (rules.txn(hop.from), self.why(hop)),
             };
-            match edges.last_mut() {
-                Some(last) if last.why == Why::Session && why == Why::Session => last.to = Node::Txn(Txn(to)),
-                _ => edges.push(Edge { from: Node::Txn(Txn(from)), to: Node::Txn(Txn(to)), why }),
-            }
+            trace::join(&mut edges, Edge { from: Node::Txn(Txn(from)), to: Node::Txn(Txn(to)), why });
         }
-        // The cycle may have begun in the middle of a session.
-        if edges.len() > 2
-            && edges[0].why == Why::Session
-            && edges[edges.len() - 1].why == Why::Session
-            && let Some(last) = edges.pop()
-        {
-            edges[0].from = last.from;
-        }
+        trace::join_ends(&mut edges);
         edges
     }
 

@@ -1,12 +1,16 @@
 //! The simplest cycle of every component of the certain dependencies (`facts.rs`) that a level forbids.
 //!
-//! Simplest is: with the fewest anti-dependencies, where two count like more; then without real time, and without sessions, if
-//! that can be; then with the fewest steps. A cycle with fewer anti-dependencies is forbidden by weaker levels, so the name that it
+//! Simplest is: with the fewest anti-dependencies; then without real time, and without sessions, if that can be; then with the
+//! fewest steps. A cycle with fewer anti-dependencies is forbidden by weaker levels, so the name that it
 //! gives to a violation is the weakest that is true.
 //!
-//! For each of these classes the strongly connected components show which nodes can be on such a cycle, and a breadth-first search from
-//! each of them finds the shortest. A search never goes deeper than the best cycle so far. All searches of a level together take
+//! For each class of cycles, those with none, one and more anti-dependencies, the strongly connected components show which nodes can be on
+//! such a cycle, and a search from each of them finds the simplest: breadth first, or by the number of anti-dependencies and then of
+//! steps. A search never goes deeper than the best cycle so far. All searches of a level together take
 //! at most [`MOST_STEPS`]; what was found by then is the answer, which in large components may not be the shortest.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use isoscope_order::{Components, Graph};
 
@@ -22,8 +26,8 @@ const MOST_STEPS: u64 = 1 << 25;
 /// The simplest cycle of a component.
 pub(super) struct Simplest {
     pub(super) cycle: Vec<Edge>,
-    /// How many anti-dependencies it has; 2 stands for more, too.
-    pub(super) missed: u8,
+    /// How many anti-dependencies it has.
+    pub(super) missed: u32,
     /// Which component it lies in.
     pub(super) component: u32,
 }
@@ -137,7 +141,7 @@ pub(super) fn find(facts: &Facts<'_>, watch: &dyn Watch) -> Found {
     for missed in 0..=most {
         for &through in &kinds {
             let counts = |arc: &&Arc| {
-                best[cyclic.of[arc.from as usize] as usize].is_none()
+                is_open(best[cyclic.of[arc.from as usize] as usize].as_ref(), missed)
                     && arc.by.through() <= through
                     && (missed == 2 || !arc.by.is_missed())
             };
@@ -148,6 +152,7 @@ pub(super) fn find(facts: &Facts<'_>, watch: &dyn Watch) -> Found {
             let layer = Layer::new(nodes, arcs);
             for (component, path) in layer_cycles(&layer, missed, &cyclic, &best, &mut search) {
                 let cycle = facts.edges(&cyclic.renumbered(&path));
+                let missed = path.iter().filter(|arc| arc.by.is_missed()).count() as u32;
                 let all = cyclic.component[component as usize];
                 best[component as usize] = Some(Simplest { cycle, missed, component: all });
             }
@@ -157,24 +162,36 @@ pub(super) fn find(facts: &Facts<'_>, watch: &dyn Watch) -> Found {
     Found { cycles: best.into_iter().flatten().collect(), of: all.of, stopped }
 }
 
-/// The shortest cycle of a class in every component that has no simpler one.
+/// Whether a component may have a cycle of a class that is simpler than its simplest so far. Of cycles with several anti-dependencies,
+/// one that needs sessions or real time is simpler only if it has fewer of them.
+fn is_open(best: Option<&Simplest>, class: u32) -> bool {
+    best.is_none_or(|best| class == 2 && best.missed > 2)
+}
+
+/// The simplest cycle of a class in every component that has no simpler one.
 fn layer_cycles(
     layer: &Layer,
-    missed: u8,
+    class: u32,
     cyclic: &Cyclic<'_>,
     best: &[Option<Simplest>],
     search: &mut Search<'_>,
 ) -> Vec<(u32, Vec<Arc>)> {
     let mut found: Vec<Option<Vec<Arc>>> = vec![None; best.len()];
-    let open = |node: u32| best[cyclic.of[node as usize] as usize].is_none();
+    let best_of = |node: u32| best[cyclic.of[node as usize] as usize].as_ref();
+    let open = |node: u32| is_open(best_of(node), class);
     let mut keep = |target: u32, starts: &[Arc], within: Within, search: &mut Search<'_>| {
         let place = &mut found[cyclic.of[target as usize] as usize];
-        let most = place.as_ref().map_or(u32::MAX, |path| length(path) - 1);
+        // Less than the best of this class so far, and with fewer anti-dependencies than the best of another.
+        let most = match (place.as_ref(), best_of(target)) {
+            (Some(path), _) => cost(path) - 1,
+            (None, Some(best)) => (u64::from(best.missed) * MISSED) - 1,
+            (None, None) => u64::MAX,
+        };
         if let Some(path) = search.path(layer, starts, target, within, most) {
             *place = Some(path);
         }
     };
-    if missed == 0 {
+    if class == 0 {
         let commits = (0..cyclic.node.len() as u32).filter(|&node| cyclic.is_commit(node));
         for node in commits.filter(|&node| open(node) && layer.components.cyclic(node)) {
             let starts: Vec<Arc> = layer.arcs[layer.arcs_of(node)].to_vec();
@@ -184,8 +201,8 @@ fn layer_cycles(
         let misses: Vec<Arc> = cyclic.arcs.iter().copied().filter(|arc| arc.by.is_missed()).collect();
         for starts in misses.chunk_by(|a, b| a.from == b.from) {
             let node = starts[0].from;
-            let within = if missed == 1 { Within::Before } else { Within::Component };
-            if open(node) && (missed == 1 || layer.components.cyclic(node)) {
+            let within = if class == 1 { Within::Before } else { Within::Component };
+            if open(node) && (class == 1 || layer.components.cyclic(node)) {
                 keep(node, starts, within, search);
             }
         }
@@ -194,8 +211,16 @@ fn layer_cycles(
     numbered.filter_map(|(path, component)| Some((component, path?))).collect()
 }
 
-fn length(path: &[Arc]) -> u32 {
-    path.iter().map(|arc| arc.by.length()).sum()
+/// What an anti-dependency costs: more than any number of steps.
+const MISSED: u64 = 1 << 32;
+
+/// What an arc adds to the cost of a path.
+fn cost_of(arc: &Arc) -> u64 {
+    u64::from(arc.by.length()) + if arc.by.is_missed() { MISSED } else { 0 }
+}
+
+fn cost(path: &[Arc]) -> u64 {
+    path.iter().map(cost_of).sum()
 }
 
 /// Where a search may go.
@@ -207,89 +232,119 @@ enum Within {
     Before,
 }
 
-/// A breadth-first search over arcs of lengths 0 and 1, from which each search costs only what it visits.
+/// A search for the cheapest path, from which each search costs only what it visits.
 struct Search<'w> {
-    /// The distance of each node, and the arc by which it was met.
-    met: Vec<(u32, Arc)>,
+    /// The cost of each node, and the arc by which it was met.
+    met: Vec<(u64, Arc)>,
     touched: Vec<u32>,
+    queue: Queue,
     steps: u64,
     turnstile: Turnstile<'w>,
 }
 
-const FAR: u32 = u32::MAX;
+const FAR: u64 = u64::MAX;
+
+/// The nodes to go on from. Almost all are at the cost at hand or one step further; those behind an anti-dependency wait in a heap.
+#[derive(Default)]
+struct Queue {
+    cost: u64,
+    now: Vec<u32>,
+    next: Vec<u32>,
+    later: BinaryHeap<Reverse<(u64, u32)>>,
+}
+
+impl Queue {
+    fn clear(&mut self) {
+        self.cost = 0;
+        self.now.clear();
+        self.next.clear();
+        self.later.clear();
+    }
+
+    fn push(&mut self, cost: u64, node: u32) {
+        match cost - self.cost {
+            0 => self.now.push(node),
+            1 => self.next.push(node),
+            _ => self.later.push(Reverse((cost, node))),
+        }
+    }
+
+    /// A node of the lowest cost that is left.
+    fn pop(&mut self) -> Option<(u64, u32)> {
+        if let Some(node) = self.now.pop() {
+            return Some((self.cost, node));
+        }
+        let waiting = self.later.peek().map(|&Reverse((cost, _))| cost);
+        self.cost = if self.next.is_empty() { waiting? } else { self.cost + 1 };
+        std::mem::swap(&mut self.now, &mut self.next);
+        while let Some(&Reverse((cost, node))) = self.later.peek()
+            && cost == self.cost
+        {
+            self.later.pop();
+            self.now.push(node);
+        }
+        self.now.pop().map(|node| (self.cost, node))
+    }
+}
 
 impl<'w> Search<'w> {
     fn new(nodes: usize, watch: &'w dyn Watch) -> Self {
         let nothing = (FAR, Arc { from: 0, to: 0, by: By::Free });
-        Search { met: vec![nothing; nodes], touched: Vec::new(), steps: 0, turnstile: Turnstile::new(watch) }
+        let (queue, turnstile) = (Queue::default(), Turnstile::new(watch));
+        Search { met: vec![nothing; nodes], touched: Vec::new(), queue, steps: 0, turnstile }
     }
 
-    /// A shortest path of at least 2 and at most `most` steps from the target back to it, along one of some arcs first.
+    /// A cheapest path of at least two steps and of at most this cost from the target back to it, along one of some arcs first.
     fn path(
         &mut self,
         layer: &Layer,
         starts: &[Arc],
         target: u32,
         within: Within,
-        most: u32,
+        most: u64,
     ) -> Option<Vec<Arc>> {
         for node in self.touched.drain(..) {
             self.met[node as usize].0 = FAR;
         }
+        self.queue.clear();
         let of = &layer.components.of;
         let home = of[target as usize];
         let inside = |node: u32| match within {
             Within::Component => of[node as usize] == home,
             Within::Before => of[node as usize] <= home,
         };
-        let mut level = 0;
-        let (mut now, mut next): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
         for &arc in starts {
-            self.meet(arc, 0, target, &inside, &mut now, &mut next);
+            self.meet(arc, 0, target, most, &inside);
         }
-        loop {
-            while let Some(node) = now.pop() {
-                if self.met[node as usize].0 != level || node == target {
-                    continue;
-                }
-                self.steps += 1;
-                if self.steps > MOST_STEPS || !self.turnstile.step() {
-                    return None;
-                }
-                for arc in &layer.arcs[layer.arcs_of(node)] {
-                    self.meet(*arc, level, target, &inside, &mut now, &mut next);
-                }
+        while let Some((cost, node)) = self.queue.pop() {
+            if self.met[node as usize].0 != cost {
+                continue;
             }
-            if self.met[target as usize].0 == level {
+            if node == target {
                 return Some(self.trace(target));
             }
-            if next.is_empty() || level == most {
+            self.steps += 1;
+            if self.steps > MOST_STEPS || !self.turnstile.step() {
                 return None;
             }
-            level += 1;
-            std::mem::swap(&mut now, &mut next);
+            for arc in &layer.arcs[layer.arcs_of(node)] {
+                self.meet(*arc, cost, target, most, &inside);
+            }
         }
+        None
     }
 
-    /// Goes along an arc from a node at a distance.
-    fn meet(
-        &mut self,
-        arc: Arc,
-        level: u32,
-        target: u32,
-        inside: &impl Fn(u32) -> bool,
-        now: &mut Vec<u32>,
-        next: &mut Vec<u32>,
-    ) {
-        let far = level + arc.by.length();
+    /// Goes along an arc from a node of some cost.
+    fn meet(&mut self, arc: Arc, cost: u64, target: u32, most: u64, inside: &impl Fn(u32) -> bool) {
+        let cost = cost + cost_of(&arc);
         // One step that leads back is a transaction that reads what it overwrites itself.
-        let back = arc.to == target && far < 2;
-        if back || far >= self.met[arc.to as usize].0 || !inside(arc.to) {
+        let back = arc.to == target && cost % MISSED < 2;
+        if back || cost > most || cost >= self.met[arc.to as usize].0 || !inside(arc.to) {
             return;
         }
-        self.met[arc.to as usize] = (far, arc);
+        self.met[arc.to as usize] = (cost, arc);
         self.touched.push(arc.to);
-        if far == level { now.push(arc.to) } else { next.push(arc.to) }
+        self.queue.push(cost, arc.to);
     }
 
     /// Follows the arcs back from the target to the target.

@@ -180,8 +180,10 @@ pub(super) fn assume(problem: &Problem<'_>, resolved: &Resolved, read: Op, sourc
         for i in problem.reads_of(txn) {
             let read = problem.reads[i];
             todo.extend(read.source.txn());
+            // The proof has to show why the read is not from transactions that cannot have committed.
+            let is_open = read.source == Source::OPEN || !broken::writers(problem, read.op).is_empty();
             resolved.links[read.op.index()] = match read.source.txn() {
-                None if read.source == Source::OPEN => Link::AMBIGUOUS,
+                _ if is_open => Link::AMBIGUOUS,
                 None => Link::INITIAL,
                 Some(source) => Link::from(Txn(source)),
             };

@@ -36,6 +36,8 @@ pub(crate) struct Kind {
     pub(crate) mostly_unknown: bool,
     /// Reads see what aborted transactions wrote.
     pub(crate) dirty: bool,
+    /// Many transactions of unknown outcome cannot have committed: they have a read that no order explains.
+    pub(crate) impossible: bool,
     /// Some transactions have no operations.
     pub(crate) empty: bool,
     pub(crate) conditions: Conditions,
@@ -66,6 +68,7 @@ pub(crate) const SMALL: Kind = Kind {
     start: Start::Zero,
     mostly_unknown: false,
     dirty: false,
+    impossible: false,
     empty: false,
     conditions: Conditions { unknown: UnknownOrder::InOrder, trust_timestamps: false },
 };
@@ -106,6 +109,13 @@ pub(crate) const DIRTY: Kind = Kind { dirty: true, empty: true, lists: 1, wild: 
 pub(crate) const DIRTY_REPEATED: Kind = Kind { dirty: true, empty: true, lists: 1, txns: 4, ..REPEATED };
 pub(crate) const UNKNOWN: Kind = Kind { mostly_unknown: true, lists: 1, txns: 5, ..SMALL };
 pub(crate) const UNKNOWN_REPEATED: Kind = Kind { mostly_unknown: true, lists: 2, txns: 4, ..REPEATED };
+pub(crate) const IMPOSSIBLE: Kind =
+    Kind { txns: 4, lists: 0, mostly_unknown: true, impossible: true, dirty: true, ..REPEATED };
+pub(crate) const IMPOSSIBLE_LARGE: Kind = Kind { txns: 5, steps: 2, ..IMPOSSIBLE };
+pub(crate) const IMPOSSIBLE_CLOCKED: Kind = Kind { clock: Clock::Events, ..IMPOSSIBLE };
+pub(crate) const IMPOSSIBLE_LISTS: Kind = Kind { lists: 1, ..IMPOSSIBLE };
+pub(crate) const IMPOSSIBLE_RANGES: Kind = Kind { ranges: true, ..IMPOSSIBLE };
+pub(crate) const IMPOSSIBLE_LATE: Kind = Kind { conditions: LATE.conditions, ..IMPOSSIBLE };
 pub(crate) const LATE: Kind =
     Kind { conditions: Conditions { unknown: UnknownOrder::Late, trust_timestamps: false }, ..UNKNOWN };
 pub(crate) const LATE_CLOCKED: Kind = Kind { clock: Clock::Events, ..LATE };
@@ -248,6 +258,9 @@ pub(crate) fn draw_from(kind: Kind, initials: &Initials, dice: &mut Dice) -> Vec
         at += 1;
     }
     fill_reads(kind, initials, &mut plan, &is_core, dice);
+    if kind.impossible {
+        make_impossible(kind, initials, &mut plan, dice);
+    }
     if dice.once_in(6) {
         // Perhaps not in the order of sessions any more.
         let (i, j) = (dice.below(plan.len()), dice.below(plan.len()));
@@ -493,6 +506,36 @@ fn fill_reads(kind: Kind, initials: &Initials, plan: &mut [Plan], is_core: &[boo
                 }
                 other => other,
             };
+        }
+    }
+}
+
+/// Gives half of the transactions of unknown outcome a read that is likely to be wrong, and a write that another transaction has too. So
+/// a read of that value may be from a transaction that cannot have committed. The read returns a value that no transaction writes, or
+/// any other: then it may be a future read, or one of an overwritten or aborted write, or a right one.
+fn make_impossible(kind: Kind, initials: &Initials, plan: &mut [Plan], dice: &mut Dice) {
+    let given = plan.to_vec();
+    let is_write = |step: &&Step| key_written(step).is_some();
+    let writes: Vec<&Step> = given.iter().flat_map(|txn| &txn.steps).filter(is_write).collect();
+    for txn in plan.iter_mut().filter(|txn| txn.outcome == Outcome::Unknown) {
+        if dice.once_in(2) {
+            continue;
+        }
+        let key = dice.below(KEYS);
+        let read = match (key >= KEYS - kind.lists, dice.below(4)) {
+            (true, 0) => Step::ReadList(key, vec![NEVER_WRITTEN]),
+            (true, _) => {
+                let mut list = initial_elements(initials, key).to_vec();
+                spoil(&mut list, &given, key, dice);
+                Step::ReadList(key, list)
+            }
+            (false, 0) => Step::Read(key, Some(NEVER_WRITTEN)),
+            (false, 1) => Step::Read(key, Some(1 + dice.below(3) as u32)),
+            (false, _) => any_read(initials, &given, key, dice),
+        };
+        let write = (!writes.is_empty()).then(|| writes[dice.below(writes.len())].clone());
+        for step in std::iter::once(read).chain(write) {
+            txn.steps.insert(dice.below(txn.steps.len() + 1), step);
         }
     }
 }

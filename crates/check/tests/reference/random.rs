@@ -117,6 +117,12 @@ few_and_many! {
     random_reads_of_aborted_repeated_values, many_reads_of_aborted_repeated_values: DIRTY_REPEATED, 2_800_000;
     random_unknown_outcomes, many_unknown_outcomes: UNKNOWN, 2_900_000;
     random_unknown_outcomes_and_repeated_values, many_unknown_outcomes_and_repeated_values: UNKNOWN_REPEATED, 3_000_000;
+    random_impossible_transactions, many_impossible_transactions: IMPOSSIBLE, 4_200_000;
+    random_impossible_transactions_among_more, many_impossible_transactions_among_more: IMPOSSIBLE_LARGE, 4_300_000;
+    random_impossible_transactions_and_real_time, many_impossible_transactions_and_real_time: IMPOSSIBLE_CLOCKED, 4_400_000;
+    random_impossible_transactions_and_lists, many_impossible_transactions_and_lists: IMPOSSIBLE_LISTS, 4_500_000;
+    random_impossible_transactions_and_ranges, many_impossible_transactions_and_ranges: IMPOSSIBLE_RANGES, 4_600_000;
+    random_late_impossible_transactions, many_late_impossible_transactions: IMPOSSIBLE_LATE, 4_700_000;
     random_late_unknown_outcomes, many_late_unknown_outcomes: LATE, 3_100_000;
     random_late_unknown_outcomes_and_real_time, many_late_unknown_outcomes_and_real_time: LATE_CLOCKED, 3_200_000;
     random_late_unknown_outcomes_and_ranges, many_late_unknown_outcomes_and_ranges: LATE_RANGES, 3_300_000;

@@ -61,10 +61,10 @@ impl Search<'_> {
         let txn = self.problem.reads[read as usize].txn;
         match self.sight {
             Sight::Nothing | Sight::Earlier | Sight::Direct | Sight::Update => {
-                let mut reads = self.problem.reads_of(txn);
-                if self.sight == Sight::Earlier {
-                    reads.end = read as usize;
-                }
+                let reads = match self.sight {
+                    Sight::Earlier => self.problem.reads_before(read),
+                    _ => self.problem.reads_of(txn),
+                };
                 let known = |j: &usize| self.chosen[*j].is(writer);
                 let history = self.problem.history;
                 let session = history.session_of(Txn(writer)) == history.session_of(Txn(txn)) && writer < txn;
@@ -98,7 +98,8 @@ impl Search<'_> {
     /// How a writer leads to an operation of a read's transaction before the read.
     fn path_earlier(&self, paths: &Paths<'_>, read: u32, writer: u32) -> Vec<Step> {
         let (op, txn) = (self.problem.reads[read as usize].op, self.problem.reads[read as usize].txn);
-        let earlier = self.earlier(txn).into_iter().take_while(|earlier| earlier.0 < op);
+        let start = self.problem.history.start_of(op);
+        let earlier = self.earlier(txn).into_iter().take_while(|earlier| earlier.0 < start);
         let through = earlier.filter_map(|(_, before, link)| {
             let mut path = paths.path(writer, before, &self.place);
             (writer == before || !path.is_empty()).then(|| {

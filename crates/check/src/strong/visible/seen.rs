@@ -51,7 +51,7 @@ impl Search<'_> {
             for i in reads.clone() {
                 let key = problem.reads[i].key;
                 let seen = match self.sight {
-                    Sight::Earlier => reads.start..i,
+                    Sight::Earlier => problem.reads_before(i as u32),
                     _ => reads.clone(),
                 };
                 for writer in seen.filter_map(|j| self.chosen[j].txn()) {
@@ -195,8 +195,8 @@ impl Search<'_> {
             let mut seen = FxHashSet::default();
             let mut earlier = self.earlier(txn).into_iter().peekable();
             for (read, missed) in missed {
-                let op = problem.reads[read as usize].op;
-                while let Some((_, before, _)) = earlier.next_if(|earlier| earlier.0 < op) {
+                let start = problem.history.start_of(problem.reads[read as usize].op);
+                while let Some((_, before, _)) = earlier.next_if(|earlier| earlier.0 < start) {
                     if within(before) {
                         paths.walk_back(before, &within, &mut seen);
                     }

@@ -13,7 +13,7 @@
 //!
 //! Limits: those of `world.rs`. A world with a read that no present transaction explains satisfies none of these levels.
 
-use isoscope_history::Txn;
+use isoscope_history::{Op, Txn};
 use isoscope_levels::Level;
 
 use super::Explanation;
@@ -111,9 +111,18 @@ impl World<'_> {
     pub(super) fn is_read_committed(&self, co: &Co, t3: usize) -> bool {
         let reads = &self.reads[t3];
         (0..reads.len()).all(|place| {
-            let earlier = reads[..place].iter().fold(0, |set, earlier| set | bit(earlier.from));
+            let earlier = self.before(reads, place).fold(0, |set, earlier| set | bit(earlier.from));
             self.is_newest(co, &reads[place], earlier)
         })
+    }
+
+    /// The reads of a transaction that come before one of them. The reads of one range read happen at once.
+    pub(super) fn before<'r>(&self, reads: &'r [Read], place: usize) -> impl Iterator<Item = &'r Read> {
+        let mut start = reads[place].op;
+        while self.history.op(start).continues {
+            start = Op::at(start.index() - 1);
+        }
+        reads.iter().filter(move |earlier| earlier.op < start)
     }
 
     /// Those that write a key which `t` writes.

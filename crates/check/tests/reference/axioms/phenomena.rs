@@ -33,7 +33,7 @@ impl World<'_> {
         let reads = &self.reads[t];
         (0..reads.len()).any(|later| {
             let missed = self.overwriting(co, t, &reads[later]);
-            reads[..later].iter().any(|earlier| missed.contains(&earlier.from))
+            self.before(reads, later).any(|earlier| missed.contains(&earlier.from))
         })
     }
 
@@ -43,7 +43,11 @@ impl World<'_> {
         let n = self.reads.len();
         let ops: Vec<OpView> = self.history.ops_of(self.txns[t - 1]).collect();
         let node = |op: Op| n + ops.iter().position(|other| other.id == op).expect("an operation of it");
-        let mut edges: Vec<(usize, usize)> = (n + 1..n + ops.len()).map(|later| (later - 1, later)).collect();
+        // The reads of one range read happen at once: no edge leads from one to another.
+        let same = |i: usize, j: usize| ops[i + 1..=j].iter().all(|op| op.continues);
+        let mut edges: Vec<(usize, usize)> = (0..ops.len())
+            .flat_map(|j| (0..j).filter(move |&i| !same(i, j)).map(move |i| (n + i, n + j)))
+            .collect();
         let others = || (1..n).filter(|&s| s != t);
         for s in others() {
             edges.extend(self.reads[s].iter().filter(|read| read.from != t).map(|read| (read.from, s)));

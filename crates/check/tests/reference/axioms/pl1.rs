@@ -3,9 +3,10 @@
 //! docs/levels.md, Lists, and docs/finer-levels.md (strong-session and strong PL-1). Limits: at most 64 appends to a list.
 //!
 //! The version order of a list is an order of those appends that the lists of its key hold: each element is one append of that
-//! value by a transaction that is present. The lists that committed transactions read are beginnings of it. A list says nothing
-//! where the lists of its key cannot be such beginnings: they contradict each other, lack initial elements, hold what was not
-//! appended or hold it too often. What others of unknown outcome read says nothing either, nor does what no list holds.
+//! value by a transaction that is present. The lists that committed transactions read are beginnings of it, with wrong elements left
+//! out: those that no transaction appended, or only aborted ones. A list that lacks initial elements or holds an element too often
+//! says nothing, and no list of a key does if the others are not beginnings of one order. What others of unknown outcome read says
+//! nothing either, nor does what no list holds.
 //!
 //! All sets of present transactions and all ways to tell appends of one value apart are tried.
 
@@ -119,29 +120,25 @@ fn with_edge(edges: &Edges, from: Option<Txn>, to: Txn) -> Edges {
 }
 
 /// What the longest list of a key that a committed transaction read holds beyond the initial elements, if all of them are
-/// beginnings of one order of appends.
+/// beginnings of one order of appends, once wrong elements are left out.
 fn version_order(history: &History, key: Key) -> Option<Vec<Value>> {
     let initial = history.table().elements(history.initial(key));
+    let live = history.txns().filter(|&txn| history.outcome(txn) != Outcome::Aborted);
+    let appended: Vec<Value> = live.flat_map(|txn| appends(history, txn, key)).collect();
+    let count = |values: &[Value], value: Value| values.iter().filter(|&&other| other == value).count();
     let is_list = |op: &OpView| op.kind == OpKind::ReadList && op.key == key && op.value != Value::UNKNOWN;
     let committed = history.txns().filter(|&txn| history.outcome(txn) == Outcome::Committed);
     let reads = committed.flat_map(|txn| history.ops_of(txn)).filter(is_list);
-    let lists = reads.map(|op| history.table().elements(op.value).strip_prefix(initial));
-    let lists: Vec<&[Value]> = lists.collect::<Option<_>>()?;
-    let longest = *lists.iter().max_by_key(|list| list.len())?;
-    let sound = |list: &&[Value]| longest.starts_with(list) && can_be_appended(history, key, list);
-    lists.iter().all(sound).then(|| longest.to_vec())
-}
-
-/// Whether a list holds no element more often than it was appended.
-fn can_be_appended(history: &History, key: Key, list: &[Value]) -> bool {
-    let live: Vec<Vec<Value>> = history
-        .txns()
-        .filter(|&txn| history.outcome(txn) != Outcome::Aborted)
-        .map(|txn| appends(history, txn, key))
-        .collect();
-    let count = |values: &[Value], value: Value| values.iter().filter(|&&other| other == value).count();
-    let appended = |value: Value| live.iter().map(|values| count(values, value)).sum::<usize>();
-    list.iter().all(|&value| count(list, value) <= appended(value))
+    let mut lists: Vec<Vec<Value>> = Vec::new();
+    for read in reads {
+        let Some(list) = history.table().elements(read.value).strip_prefix(initial) else { continue };
+        let right: Vec<Value> = list.iter().copied().filter(|value| appended.contains(value)).collect();
+        if right.iter().all(|&value| count(&right, value) <= count(&appended, value)) {
+            lists.push(right);
+        }
+    }
+    let longest = lists.iter().max_by_key(|list| list.len())?;
+    lists.iter().all(|list| longest.starts_with(list)).then(|| longest.clone())
 }
 
 /// What a transaction appends to a list.

@@ -191,7 +191,8 @@ fn every_reason_is_looked_up() {
     causal(E(6, 5, Versions((7, 1), 1)), "does not show one after the other");
     causal(E(5, 6, Versions((8, 0), 1)), "does not show one after the other");
     causal(E(5, 6, Versions((2, 0), 1)), "shows no versions");
-    causal(E(5, 6, Missing((7, 1), (6, 0))), "ends with another's append");
+    causal(E(7, 6, Missing((7, 0), (6, 0))), "holds nothing of the first");
+    causal(E(5, 6, Missing((7, 1), (6, 0))), "misses no such append");
     causal(E(6, 5, Missing((7, 1), (5, 0))), "misses no such append");
     causal(E(5, 7, Missing((7, 0), (6, 0))), "misses no such append");
     causal(E(6, 3, Missing((7, 1), (3, 2))), "misses no such append");

@@ -33,8 +33,8 @@ fn strong_cycles() -> Vec<StrongCycle> {
     // By the weakest levels that forbid the cycle under the name.
     let all: &[Level] = &[UpdateSerializable, AdyaPl299];
     let non_adjacent: &[Level] = &[Prefix, AdyaPlSi, AdyaPl299];
-    // The name is of a cycle that prefix allows where the read follows a version.
-    let single: &[Level] = &[ConsistentView, AdyaPl299];
+    // Prefix forbids it where the read does not follow a version.
+    let single: &[Level] = &[ConsistentView, Prefix, AdyaPl299];
     let from_causal: &[Level] = &[Causal, ConsistentView, AdyaPl299];
     let from_atomic: &[Level] = &[ReadAtomic, ConsistentView, AdyaPl299];
     let half = || vec![E(1, 2, Wr((2, 1))), E(2, 1, Rw((2, 0)))];
@@ -57,7 +57,13 @@ fn strong_cycles() -> Vec<StrongCycle> {
         ),
         (fractured, Anomaly::FracturedRead, Dependencies, half(), from_atomic),
         (fractured, Anomaly::CausalityViolation, Dependencies, half(), from_causal),
-        (fractured, Anomaly::ReadSkew, Dependencies, half(), &[ConsistentView, UpdateAtomic, AdyaPl299]),
+        (
+            fractured,
+            Anomaly::ReadSkew,
+            Dependencies,
+            half(),
+            &[ConsistentView, UpdateAtomic, Prefix, AdyaPl299],
+        ),
         (
             backwards,
             Anomaly::NonMonotonicRead,
@@ -140,8 +146,8 @@ fn cycles_with_anti_dependencies_are_forbidden_by_their_shape() {
 #[test]
 fn strong_cycles_are_what_they_are_called() {
     use Anomaly::{
-        CausalityViolation, FracturedRead, LongFork, LostUpdate, NonMonotonicRead, ReadSkew, StaleRead,
-        WriteSkew,
+        CausalityViolation, FracturedRead, LongFork, LostUpdate, NonMonotonicRead, ReadSkew, SnapshotSkew,
+        StaleRead, WriteSkew,
     };
     for (text, anomaly, through, short, _) in strong_cycles() {
         let history = notation::parse(text).unwrap();
@@ -150,9 +156,7 @@ fn strong_cycles_are_what_they_are_called() {
                 ReadSkew => short.iter().filter(|edge| matches!(edge.2, Y::Rw(_))).count() == 1,
                 WriteSkew => anomaly == LostUpdate,
                 StaleRead => short.iter().any(|edge| matches!(edge.2, Y::Rt)),
-                LongFork => {
-                    short.iter().any(|edge| matches!(edge.2, Y::Ww(_) | Y::Versions(..) | Y::Missing(..)))
-                }
+                SnapshotSkew => anomaly == LongFork,
                 FracturedRead | NonMonotonicRead | CausalityViolation => short.len() < 4,
                 _ => false,
             };

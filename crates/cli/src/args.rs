@@ -1,10 +1,11 @@
 //! The command line. The parser, the help, the man pages and the completions are all generated from these definitions.
 
+mod predict;
 mod record;
 mod synth;
 
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, TypedValueParser};
@@ -12,18 +13,21 @@ use clap::error::ErrorKind;
 use clap::{ArgAction, Parser, Subcommand, ValueEnum, ValueHint};
 use isoscope::TimeLimit;
 use isoscope_formats::Format;
+use isoscope_levels::language::Library;
 use isoscope_levels::{Anomaly, Level, Topic};
 use isoscope_workload::{Distribution, Duplication, Injection, SpecError, Store};
 
+pub(crate) use predict::{BoundaryArg, PredictArgs, StrategyArg};
 pub(crate) use record::{
-    DatabaseArgs, HermitageArgs, LoadArgs, RecordArgs, ScriptArgs, TestArgs, WorkloadArg,
+    DatabaseArgs, HermitageArgs, LoadArgs, ProbeArgs, RecordArgs, ScriptArgs, SizeArg, TestArgs, WorkloadArg,
 };
-pub(crate) use synth::{CompareArgs, LatticeArgs, LatticeStyle, ScopeArgs, SynthArgs, SynthStyle};
+pub(crate) use synth::{CompareArgs, LatticeArgs, LatticeStyle, ScopeArgs, SynthArgs, SynthStyle, TextStyle};
 
 const EXIT_CODES: &str = "Exit codes:
   0    success; for checks: all levels hold
   1    a level is violated
-  2    unknown: a limit was reached, or the history has nothing to check
+  2    unknown: a limit was reached, the check was interrupted, or the history has nothing to check
+  130  ended immediately by ^C or SIGTERM; no result
   254  invalid usage
   255  unreadable input, unwritable output, or an internal error";
 
@@ -97,6 +101,10 @@ pub(crate) enum Command {
     Script(ScriptArgs),
     /// Run the Hermitage scenarios at every isolation level of a database
     Hermitage(HermitageArgs),
+    /// Predict, from a serializable run, the executions that a weaker level would permit
+    Predict(Box<PredictArgs>),
+    /// Run small programs in every interleaving at every isolation level of a database, and report what was violated
+    Probe(Box<ProbeArgs>),
     /// Find the smallest history that some levels allow and others forbid
     Synth(Box<SynthArgs>),
     /// Compare two definitions of levels: equivalent, stronger, weaker or incomparable
@@ -184,21 +192,24 @@ pub(crate) enum CheckStyle {
   isoscope check --level rc,ra,cc --format jsonl store/*/history.edn
   isoscope check --level ser,si --timeout 5m --memory 4GB history.edn
   isoscope check --level all history.edn             also the finer levels of Adya and Elle
+  isoscope check --level mine.iso,si history.edn     levels defined in a file, and snapshot isolation
   zcat big.txt.gz | isoscope check --format concise -
 
 Without --level, the common levels are checked. The report names the strongest levels that hold
 and the weakest that fail. `--level all` adds the finer levels of Adya, Elle and others.
-`isoscope levels` lists the levels.
+`isoscope levels` lists the levels. docs/language.md describes files of definitions. If a definition
+says the same as a level of the catalogue, that level is checked. Any other is checked by a search on
+histories of at most 200 transactions and 200 keys; on larger ones it is unknown.
 
 Levels above causal are NP-hard to decide, and so is any level if several transactions wrote the
 value that was read. Most histories still take seconds. Each level has a time limit of 60 s.
 --timeout sets another limit; `--timeout none` removes it. A level that reaches a limit is unknown,
-and the report shows what was decided before. Strict levels need the times at which transactions
-were invoked and returned.
+and the report shows what was decided before. ^C ends a check in the same way. Strict levels need the
+times at which transactions were invoked and returned.
 
 Exit codes: 0 all levels hold; 1 a level is violated; 2 no level is violated and one is unknown,
-or the history has nothing to check; 254 invalid usage; 255 a file cannot be read. With several
-files, the worst: 255, then 1, then 2.")]
+or the history has nothing to check; 254 invalid usage; 255 a file cannot be read or written. With
+several files, the worst: 255, then 1, then 2.")]
 pub(crate) struct CheckArgs {
     /// Histories: files, directories, or `-` for standard input; gzip and zstd are transparent
     #[arg(required = true, value_name = "FILE", value_hint = ValueHint::AnyPath)]
@@ -239,7 +250,8 @@ pub(crate) struct VerifyArgs {
 /// The levels to check, the limits, and the report format.
 #[derive(clap::Args, Debug)]
 pub(crate) struct JudgeArgs {
-    /// The levels to check, by name or short name, or `all` [default: the common levels]
+    /// The levels to check, by name or short name, or `all` [default: the common levels]. FILE.iso means all levels that a
+    /// file in the level language defines, FILE.iso:NAME one of them, NAME@FRAMEWORK a shipped definition
     #[arg(short, long, value_name = "LEVEL", value_delimiter = ',', action = ArgAction::Append)]
     #[arg(value_parser = any_level(), hide_possible_values = true)]
     pub(crate) level: Vec<AskedLevel>,
@@ -274,7 +286,7 @@ pub(crate) struct JudgeArgs {
 #[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UnknownOrder {
     /// At any time: its commit may be delayed while its session continues. Its order after earlier transactions of its
-    /// session is then not checked
+    /// session is then not checked. The last transaction of a session still follows the others
     Late,
     /// Before the next transaction of its session
     InOrder,
@@ -311,7 +323,7 @@ fn timeout(text: &str) -> Result<Timeout, String> {
     if text.trim().eq_ignore_ascii_case("none") {
         return Ok(Timeout::Never);
     }
-    duration(text).map(Timeout::After).map_err(|help| format!("{help}, nor `none`"))
+    duration(text).map(Timeout::After).map_err(|help| format!("{help}; `none` removes the limit"))
 }
 
 /// Arguments of `stats`.
@@ -397,12 +409,14 @@ pub(crate) struct LevelsArgs {
   isoscope explain 'repeatable read'    the name in SQL and Adya
   isoscope explain write-skew           an anomaly
   isoscope explain G-single             the name in Adya and Elle
+  isoscope explain causal@visibility    a definition in the level language, in words
+  isoscope explain mine.iso             all definitions of a file
 
 Names are case-insensitive. `_` and a space are the same as `-`.")]
 pub(crate) struct ExplainArgs {
-    /// An isolation level or an anomaly [default: list all]
-    #[arg(value_name = "LEVEL|ANOMALY", value_parser = any_topic(), hide_possible_values = true)]
-    pub(crate) topic: Option<Topic>,
+    /// An isolation level, an anomaly, or definitions of levels: NAME@FRAMEWORK, FILE.iso or FILE.iso:NAME [default: list all]
+    #[arg(value_name = "TOPIC", value_parser = any_topic(), hide_possible_values = true)]
+    pub(crate) topic: Option<Explained>,
 }
 
 /// Arguments of `completions`.
@@ -521,12 +535,25 @@ fn store_level() -> NameParser<Level> {
 }
 
 /// A value of `--level`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum AskedLevel {
     /// Every level of the catalogue.
     All,
     /// One level.
     One(Level),
+    /// A file of definitions, `FILE.iso` or `FILE.iso:NAME`, or a shipped definition, `NAME@FRAMEWORK`.
+    Defined(String),
+}
+
+/// The file of `FILE.iso` and `FILE.iso:NAME`, and the name.
+pub(crate) fn definition_file(text: &str) -> Option<(&Path, Option<&str>)> {
+    let is_file = |path: &str| {
+        Path::new(path).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("iso"))
+    };
+    match text.rsplit_once(':') {
+        Some((path, name)) if is_file(path) => Some((Path::new(path), Some(name))),
+        _ => is_file(text).then_some((Path::new(text), None)),
+    }
 }
 
 /// Parses any level by any of its names, or `all`.
@@ -535,10 +562,17 @@ fn any_level() -> NameParser<AskedLevel> {
         if text.eq_ignore_ascii_case(ALL_LEVELS) {
             return Ok(AskedLevel::All);
         }
-        let level = Level::parse(text);
-        level
-            .map(AskedLevel::One)
-            .map_err(|unknown| format!("{unknown}\n  `isoscope levels` lists the levels"))
+        if definition_file(text).is_some() {
+            return Ok(AskedLevel::Defined(text.to_owned()));
+        }
+        match Level::parse(text) {
+            Ok(level) => Ok(AskedLevel::One(level)),
+            Err(_) if Library::shipped().find(text).is_ok() => Ok(AskedLevel::Defined(text.to_owned())),
+            Err(unknown) => {
+                let help = "`isoscope levels` lists the levels; a file with a definition is FILE.iso";
+                Err(format!("{unknown}\n  {help}"))
+            }
+        }
     };
     NameParser { parse, names: || std::iter::once(ALL_LEVELS).chain(Level::ALL.map(Level::name)).collect() }
 }
@@ -546,11 +580,26 @@ fn any_level() -> NameParser<AskedLevel> {
 /// The value that means every level.
 const ALL_LEVELS: &str = "all";
 
-/// Parses any name of the catalogue.
-fn any_topic() -> NameParser<Topic> {
+/// What `explain` explains.
+#[derive(Clone, Debug)]
+pub(crate) enum Explained {
+    /// An entry of the catalogue.
+    Topic(Topic),
+    /// Definitions in the level language.
+    Defined(String),
+}
+
+/// Parses any name of the catalogue, and names of definitions.
+fn any_topic() -> NameParser<Explained> {
     let parse = |text: &str| {
-        Topic::parse(text)
-            .map_err(|unknown| format!("{unknown}\n  `isoscope explain` lists what can be explained"))
+        if definition_file(text).is_some() {
+            return Ok(Explained::Defined(text.to_owned()));
+        }
+        match Topic::parse(text) {
+            Ok(topic) => Ok(Explained::Topic(topic)),
+            Err(_) if Library::shipped().find(text).is_ok() => Ok(Explained::Defined(text.to_owned())),
+            Err(unknown) => Err(format!("{unknown}\n  `isoscope explain` lists what can be explained")),
+        }
     };
     NameParser { parse, names: || Topic::all().map(Topic::name).collect() }
 }
@@ -600,7 +649,7 @@ fn duplication(text: &str) -> Result<Duplication, String> {
     }
 }
 
-/// Parses a sequence of numbers with units: `90s`, `1m30s`. A bare number means seconds.
+/// Parses a sequence of numbers with units: `90s`, `1m30s`.
 fn duration(text: &str) -> Result<Duration, String> {
     let help = || format!("`{text}` is not a duration such as 500ms, 30s, 5m or 1h");
     let mut seconds = 0.0;
@@ -611,7 +660,7 @@ fn duration(text: &str) -> Result<Duration, String> {
             * match unit.to_ascii_lowercase().as_str() {
                 "ms" => 1e-3,
                 "s" => 1.0,
-                "" if after.is_empty() && rest == text.trim() => 1.0,
+                "" => return Err(format!("`{text}` has no unit; write 500ms, 30s or 5m, for example")),
                 "m" | "min" => 60.0,
                 "h" => 3600.0,
                 _ => return Err(help()),
@@ -682,7 +731,6 @@ mod tests {
         for (text, milliseconds) in [
             ("500ms", 500),
             ("30s", 30_000),
-            ("30", 30_000),
             ("1.5 h", 5_400_000),
             ("5m", 300_000),
             ("1m30s", 90_000),
@@ -690,13 +738,25 @@ mod tests {
         ] {
             assert_eq!(duration(text), Ok(Duration::from_millis(milliseconds)), "{text}");
         }
-        for text in ["", "s", "0s", "-1s", "5 parsecs", "1m30", "1..5s", "1e400h", "9999999999999999999999h"]
-        {
+        for text in [
+            "",
+            "s",
+            "0",
+            "30",
+            "0s",
+            "-1s",
+            "5 parsecs",
+            "1m30",
+            "1..5s",
+            "1e400h",
+            "9999999999999999999999h",
+        ] {
             assert!(duration(text).is_err(), "{text}");
         }
+        assert!(duration("30").unwrap_err().contains("no unit"));
         assert_eq!(timeout("None"), Ok(Timeout::Never));
         assert_eq!(timeout("5m"), Ok(Timeout::After(Duration::from_secs(300))));
-        assert!(timeout("never").unwrap_err().ends_with("nor `none`"));
+        assert!(timeout("never").unwrap_err().ends_with("; `none` removes the limit"));
     }
 
     #[test]

@@ -20,6 +20,9 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
+    /// The code of a process that an interrupt ended immediately, as a shell reports SIGINT. The run has no result.
+    pub(crate) const INTERRUPTED: i32 = 130;
+
     /// The worse of two, for commands with several files.
     pub(crate) fn and(self, other: Exit) -> Exit {
         if other.severity() > self.severity() { other } else { self }

@@ -55,6 +55,8 @@ fn run(command: Command, terminal: &Terminal) -> Exit {
         Command::Record(args) => commands::record::run(&args, terminal),
         Command::Script(args) => commands::script::run(&args, terminal),
         Command::Hermitage(args) => commands::hermitage::run(&args, terminal),
+        Command::Predict(args) => commands::predict::run(&args, terminal),
+        Command::Probe(args) => commands::probe::run(&args, terminal),
         Command::Synth(args) => commands::synth::run(&args, terminal),
         Command::Compare(args) => commands::synth::compare(&args, terminal),
         Command::Lattice(args) => commands::lattice::run(&args, terminal),

@@ -1,7 +1,8 @@
 //! Diagnostics of an input in the style of rustc: what, where, the line, and what was expected.
 
 use isoscope_explain::visible;
-use isoscope_formats::{Place, Problem, Severity};
+pub(crate) use isoscope_formats::Place;
+use isoscope_formats::{Problem, Severity};
 
 use crate::terminal::{BOLD, ERROR, FRAME, Terminal, WARNING, styled};
 
@@ -18,6 +19,16 @@ pub(crate) fn show(problems: &[Problem], file: Option<&str>, terminal: &Terminal
             Severity::Error => crate::terminal::say(&text),
         }
     }
+}
+
+/// Prints an error at a place, with a sentence on how to mend it.
+pub(crate) fn show_error(message: &str, place: &Place, help: Option<&str>) {
+    let (severity, place) = (Severity::Error, Some(place.clone()));
+    let mut text = render(&Problem { severity, place, message: message.to_owned(), help: None });
+    if let Some(help) = help {
+        text.push_str(&format!("  {} {}\n", styled(FRAME, "= help:"), short(help)));
+    }
+    crate::terminal::say(&text);
 }
 
 fn render(problem: &Problem) -> String {

@@ -1,4 +1,4 @@
-//! `record`, `test`, `script` and `hermitage`, as a user would call them, with good and bad input.
+//! `record`, `test`, `script`, `hermitage` and `probe`, as a user would call them, with good and bad input.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
 
 mod support;
@@ -79,6 +79,43 @@ fn a_kept_promise_keeps_the_history_that_the_report_quotes() {
     assert!(run.code == 0 && !run.err.contains("the history is in"), "{}", run.err);
 }
 
+/// A kept history is named, whatever is silent.
+#[test]
+fn a_kept_history_is_named_also_when_quiet() {
+    let d = directory();
+    for format in ["full", "concise", "json", "junit", "elle"] {
+        let args = format!("-q test memory:read-committed --seed 1 --keys 3 --level ser --format {format}");
+        let run = isoscope(d.path(), &args);
+        assert_eq!(run.code, 1, "{}{}", run.out, run.err);
+        let kept = run.err.strip_prefix("note: the history is in ").and_then(|rest| rest.strip_suffix('\n'));
+        fs::remove_file(kept.unwrap_or_else(|| panic!("{format}: {}", run.err))).unwrap();
+        let run = isoscope(d.path(), &format!("{args} -o h.jsonl"));
+        assert_eq!(run.err, "", "the user named the file");
+    }
+}
+
+/// A recording that could not begin says only why, and changes no file.
+#[test]
+fn a_recording_that_cannot_begin_leaves_no_trace() {
+    let d = directory();
+    let record = "record -w bank memory:serializable --seed 1 --log log.jsonl -o";
+    let why = "error: cannot prepare the database: the in-memory store does not support SQL, which the workload bank needs\n";
+    let run = isoscope(d.path(), &format!("{record} new.jsonl"));
+    assert_eq!((run.code, run.out.as_str(), run.err.as_str()), (255, "", why));
+    assert!(!d.path().join("new.jsonl").exists() && !d.path().join("log.jsonl").exists());
+    fs::write(d.path().join("old.jsonl"), "precious").unwrap();
+    let run = isoscope(d.path(), &format!("{record} old.jsonl"));
+    assert_eq!((run.code, run.err.as_str()), (255, why));
+    assert_eq!(fs::read_to_string(d.path().join("old.jsonl")).unwrap(), "precious");
+    let run = isoscope(d.path(), "record memory: --seed 1 -o old.jsonl");
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert!(!fs::read_to_string(d.path().join("old.jsonl")).unwrap().contains("precious"));
+    let run = isoscope(d.path(), "record memory: --seed 1 -o /dev/full");
+    assert_eq!(run.code, 255);
+    assert_eq!(run.err.lines().count(), 1, "{}", run.err);
+    assert!(run.err.starts_with("error: cannot write the recording: "), "{}", run.err);
+}
+
 /// Input that is not a script is quoted in part. Issue 12, 15.
 #[test]
 fn zeros_are_not_a_script() {
@@ -124,6 +161,30 @@ fn record_writes_a_history_and_a_log() {
     assert!(run.out.ends_with("\"mark\":\"end\"}\n"), "{}", run.out);
 }
 
+#[test]
+fn applications_have_sizes() {
+    let d = directory();
+    for workload in ["voter", "tpcc", "wikipedia"] {
+        let args = "--seed 1 --sessions 3 --txns 4 --retries 9 --size paper --format json";
+        let run = isoscope(d.path(), &format!("test --workload {workload} {args}"));
+        let json: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+        assert_eq!(
+            (run.code, json["test"]["verdict"].as_str()),
+            (0, Some("kept")),
+            "{workload}: {}",
+            run.err
+        );
+    }
+    for (args, message) in [
+        ("test --workload bank --size paper", "no size `paper`; use --keys"),
+        ("test --workload voter --size standard", "no size `standard`; use --keys"),
+        ("test --size paper", "--size needs an application"),
+    ] {
+        let run = isoscope(d.path(), args);
+        assert!(run.code == 254 && run.err.contains(message), "{args}: {}", run.err);
+    }
+}
+
 /// One session writes more than a megabyte before any other session writes.
 #[test]
 fn long_sessions_make_readable_files() {
@@ -165,6 +226,10 @@ fn unusable_arguments_are_explained() {
         ("test memory: --workload bank", 255, "does not support SQL"),
         ("test --sessions 0", 254, "at least one session is required"),
         ("test --workload bank --aborts 0.5", 254, "need a key-value workload"),
+        ("test --workload bank --keys 5", 254, "--keys must be a multiple of 4"),
+        ("test --workload smallbank --keys 1", 254, "--keys must be at least 2"),
+        ("test --timeout 5", 254, "`5` has no unit; write 500ms, 30s or 5m, for example"),
+        ("test --memory 5", 254, "`5` has no unit; write 512MiB or 4GB, for example"),
         ("test --retries 2000", 254, "at most 1000"),
         ("test --reads 2", 254, "between 0 and 1"),
         ("test --distribution zipfian:1e9", 254, "THETA of --distribution must be between 0 and 16"),
@@ -203,7 +268,9 @@ fn scripts_run_and_errors_point_into_them() {
     fs::write(d.path().join("bad.script"), "steps:\n  T1 BEGIN\n").unwrap();
     let run = isoscope(d.path(), "script bad.script");
     assert_eq!(run.code, 255);
-    assert!(run.err.contains("--> bad.script:2:") && run.err.contains("T1 BEGIN"), "{}", run.err);
+    let place = " --> bad.script:2:6\n  |\n2 |   T1 BEGIN\n  |      ^\n";
+    let help = "  = help: a step is `session: statement` or `session.label: statement`\n";
+    assert!(run.err.ends_with(&format!("{place}{help}")), "{}", run.err);
     let script = "\
 name: two writers
 setup:
@@ -244,6 +311,22 @@ fn a_failing_statement_is_an_error() {
     }
 }
 
+/// Every error of the database points at its statement.
+#[test]
+fn failures_point_at_the_statement() {
+    let d = directory();
+    for (script, place) in [
+        ("setup:\n    CREATE TABLE t (v INT)\n    CREATE TBLE u (v INT)\nsteps:\n  T1: SELECT 1\n", "-:3:5"),
+        ("steps:\n  T1: SELECT 1\nteardown:\n  DROP VIEW missing\n", "-:4:3"),
+        ("steps:\n    T1:   SELEKT 1\n", "-:2:11"),
+        ("steps:\n  T1.a:\n      SELEKT 1\n", "-:3:7"),
+    ] {
+        let run = isoscope_with_input(d.path(), "script -", script.as_bytes());
+        assert_eq!(run.code, 255, "{script}{}{}", run.out, run.err);
+        assert!(run.err.contains(&format!(" --> {place}\n")), "{script}{}", run.err);
+    }
+}
+
 #[test]
 fn hermitage_prints_a_table() {
     let d = directory();
@@ -252,6 +335,51 @@ fn hermitage_prints_a_table() {
     assert!(run.out.contains("G2-item") && !run.out.contains("- allowed "), "{}", run.out);
     let run = isoscope(d.path(), "hermitage --isolation snapshot");
     assert_eq!(run.code, 254, "{}", run.err);
+}
+
+#[test]
+fn probe_compares_a_database_with_its_promise() {
+    let d = directory();
+    let run = isoscope(d.path(), "probe --out scripts");
+    assert_eq!(run.code, 0, "{}{}", run.out, run.err);
+    assert!(run.out.contains("at serializable kept its promise of serializable\n"), "{}", run.out);
+    assert!(run.out.contains("never violated: strict-serializable\n"), "{}", run.out);
+    assert!(run.out.contains(" per second; "), "{}", run.out);
+    assert_eq!(fs::read_dir(d.path().join("scripts")).unwrap().count(), 0, "nothing was violated");
+    for wrong in ["probe --isolation snapshot", "probe --level none", "probe memory:serializable"] {
+        assert_eq!(isoscope(d.path(), wrong).code, 254, "{wrong}");
+    }
+}
+
+/// All small programs take longer than a second.
+#[test]
+fn probe_stops_in_time_and_says_what_is_missing() {
+    let d = directory();
+    let run = isoscope(d.path(), "probe --exhaustive --timeout 1s --format json");
+    assert_eq!(run.code, 2, "{}{}", run.out, run.err);
+    let value: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    let level = &value["isolation_levels"][0];
+    assert_eq!((&level["verdict"], &level["complete"]), (&"unknown".into(), &false.into()), "{level}");
+    assert!(level["programs"].as_u64() < level["of_programs"].as_u64(), "{level}");
+    assert!(level["of_programs"].as_u64() > Some(1_400), "{level}");
+}
+
+/// The scripts of the violations show them again, and a required level that is violated decides the exit code.
+#[test]
+fn probe_writes_scripts_that_show_the_violations() {
+    let d = directory();
+    let server = Server::start::<&str>(ServerKind::MariaDb, &[]).unwrap_or_else(|error| panic!("{error}"));
+    let url = server.url();
+    let at = "--isolation repeatable-read";
+    let run = isoscope(d.path(), &format!("probe {url} {at} --level psi --out scripts --timeout 15s"));
+    assert_eq!(run.code, 1, "{}{}", run.out, run.err);
+    assert!(run.out.contains("broke parallel-snapshot-isolation"), "{}", run.out);
+    let script = "scripts/mariadb-repeatable-read-parallel-snapshot-isolation.script";
+    assert!(run.out.contains(&format!("isoscope script {script} {at}")), "{}", run.out);
+    let run = isoscope(d.path(), &format!("script {script} {url} {at}"));
+    assert_eq!(run.code, 1, "{}{}", run.out, run.err);
+    assert!(run.out.contains("the anomaly happened"), "{}", run.out);
+    assert_eq!(isoscope(d.path(), &format!("script {script} {url} --isolation serializable")).code, 0);
 }
 
 /// The server's own error is shown: a wrong password, a missing database.

@@ -78,7 +78,7 @@ fn definitions_of_the_user() {
     let path = file.to_str().unwrap();
     std::fs::write(&file, "level mine in commit-order extends causal {\n  acyclic (so | cp)\n}\n").unwrap();
     let (code, _, error) = run(&["compare", path, "causal"]);
-    assert_eq!(code, 254);
+    assert_eq!(code, 255);
     let expected =
         "mine.iso:2:17\n  |\n2 |   acyclic (so | cp)\n  |                 ^^\n  = help: known here: ";
     assert!(error.starts_with("error: unknown relation `cp`\n") && error.contains(expected), "{error}");
@@ -131,4 +131,326 @@ fn the_lattice_as_a_graph() {
     let (_, out, _) = run(&["lattice", "--txns", "2", "--format", "json"]);
     let lattice: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert!(lattice["nodes"].as_array().unwrap().len() > 5);
+}
+
+#[test]
+fn pictures() {
+    let args = ["compare", "prefix", "psi", "--format", "svg"];
+    let (code, out, _) = run(&args);
+    assert_eq!(code, 0);
+    assert!(out.starts_with("<svg ") && out.ends_with("</svg>\n"), "{out}");
+    for text in [
+        "are incomparable within",
+        "lost-update",
+        "allowed by prefix@commit-order: T2 &lt; T1",
+        ">rw x<",
+        ">ww x<",
+    ] {
+        assert!(out.contains(text), "{text}: {out}");
+    }
+    assert_eq!(run(&args).1, out, "the same input is the same picture");
+    let (code, out, _) =
+        run(&["synth", "--allow", "ser", "--forbid", "strict-serializable", "--format", "svg"]);
+    assert_eq!(code, 0);
+    assert!(out.contains(">rt<"), "{out}");
+    let (code, out, _) = run(&["synth", "--allow", "ser", "--forbid", "si", "--format", "svg"]);
+    assert_eq!(code, 1);
+    assert!(out.contains("No history within 4 transactions and 2 keys"), "{out}");
+    let (code, out, _) = run(&["lattice", "--txns", "2", "--format", "svg"]);
+    assert_eq!(code, 0);
+    let nodes = out.matches("fill=\"#f4f6f8\"").count();
+    assert!(nodes > 10 && out.contains(">strict-serializable<"), "{nodes} nodes");
+}
+
+#[test]
+fn a_definition_is_explained() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("mine.iso");
+    let text = "// Writers see what is causally before them.\nlevel mine in commit-order {
+      forall x: Key, t1, t2, t3: Txn.
+        t1 != t2 & wr[x](t1, t3) & writes(t2, x) & writes(t3) & (so | wr)+(t2, t3) => co(t2, t1)
+    }
+    level same in dependency-graph extends adya-pl-2 { irreflexive (ww | wr)+ ; rw }
+    level nothing in states { true }";
+    std::fs::write(&file, text).unwrap();
+    let (code, out, error) = run(&["explain", file.to_str().unwrap()]);
+    assert_eq!((code, error.as_str()), (0, ""));
+    expect![[r"
+        mine@commit-order  definition
+
+          // Writers see what is causally before them.
+          level mine in commit-order {
+            axiom forall x: Key, t1, t2, t3: Txn. t1 != t2 & wr[x](t1, t3) & writes(t2, x) &
+                writes(t3) & (so | wr)+(t2, t3) => co(t2, t1)
+          }
+
+        In words
+          A history is allowed if its transactions have a commit order that agrees with sessions
+            and reads, such that the following holds.
+          For all keys x, and transactions t1, t2 and t3: if t1 and t2 are different, t3 reads x
+            from t1, t2 writes x, t3 writes something, and (one or more steps of (session order or
+            reads from a writer) lead from t2 to t3), then t2 commits before t1.
+
+        A smallest history that it forbids
+            T1: r(x,1) ; T2: w(x,1)
+          The strongest common levels that allow it: adya-pl-2.99.
+
+        same@dependency-graph  definition
+
+          level same in dependency-graph extends adya-pl-2 {
+            axiom irreflexive (ww | wr)+ ; rw
+          }
+
+        In words
+          A history is allowed if the writers of each key have an order, the version order, such
+            that the following holds. A transaction misses another one if it reads a version of a
+            key and the other one writes a later version.
+          All conditions of adya-pl-2@dependency-graph hold.
+          No transaction leads to itself by (one or more steps of (the version order or reads from
+            a writer)) followed by missed writes.
+
+        adya-pl-2@dependency-graph, in words
+          There is no cycle of reads from a writer or the version order.
+
+        Catalogue
+          It says the same as consistent-view@dependency-graph, a definition of consistent-view.
+
+        A smallest history that it forbids
+            T1: r(x,2) w(x,1)  T2: r(x,1) w(x,2)
+          The strongest common levels that allow it: cut-isolation, adya-pl-1.
+
+        nothing@states  definition
+
+          level nothing in states {
+            axiom true
+          }
+
+        In words
+          A history is allowed if its transactions have an order of execution such that the
+            following holds. After each transaction there is a state, in which each key has the
+            value that was written last.
+          This always holds.
+
+        A smallest history that it forbids
+          There is none within 4 transactions and 2 keys: it allows all of them.
+    "]]
+    .assert_eq(&out);
+    let (code, out, _) = run(&["explain", "no-lost-update"]);
+    assert_eq!(code, 0);
+    assert!(out.contains("In words") && out.contains("A smallest history that it forbids"), "{out}");
+    let (code, out, _) = run(&["explain", &format!("{}:same", file.display())]);
+    assert_eq!(code, 0);
+    assert!(out.starts_with("same@dependency-graph") && !out.contains("mine@commit-order"), "{out}");
+    let (code, ..) = run(&["explain", "causal@nowhere"]);
+    assert_eq!(code, 254);
+}
+
+#[test]
+fn the_catalogue_lists_the_definitions() {
+    let (_, out, _) = run(&["levels"]);
+    assert!(
+        out.contains("\ncausal                           commit-order, visibility, dependency-graph\n"),
+        "{out}"
+    );
+    let (_, out, _) = run(&["levels", "--format", "json"]);
+    let catalogue: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let definitions = catalogue["definitions"].as_array().unwrap();
+    assert!(definitions.iter().any(|one| one["name"] == "plume-causal" && one["level"] == "causal"));
+    assert!(definitions.iter().all(|one| one["text"].as_str().unwrap().starts_with("level ")));
+}
+
+#[test]
+fn progress_and_figures() {
+    let (_, _, error) = run(&["-v", "synth", "--allow", "si", "--forbid", "ser"]);
+    for word in [" candidates, ", " witnesses learnt, ", " variables, ", " clauses, ", " conflicts, ", " s\n"]
+    {
+        assert!(error.contains(word), "{word}: {error}");
+    }
+    let (_, _, error) = run(&["-v", "lattice", "--txns", "1", "--keys", "1"]);
+    assert!(error.contains(" witnesses learnt, "), "{error}");
+}
+
+/// Limits hold while formulas are built, not only while they are solved.
+#[test]
+fn a_time_limit_ends_everything() {
+    // 13 transactions have 13^8 choices of these, and no part of the formula is decided before the last one.
+    let large = "forall a, b, c, d, e, f, g, h: Txn. so(a, b) & so(c, d) & so(e, f) & so(g, h) => wr(a, h)";
+    let limits = ["--txns", "12", "--timeout", "50ms"];
+    let args = ["synth", "--allow", "ser", "--forbid", "si", "--where", large];
+    assert_eq!(run(&[&args[..], &limits].concat()).0, 2);
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("large.iso");
+    std::fs::write(&file, format!("level large in commit-order extends serializable {{ {large} }}")).unwrap();
+    let path = file.to_str().unwrap();
+    assert_eq!(run(&[&["compare", path, "ser"][..], &limits].concat()).0, 2);
+    assert_eq!(run(&[&["lattice", path][..], &limits].concat()).0, 2);
+    let history = directory.path().join("history");
+    let txns: Vec<String> = (1..=40).map(|txn| format!("T{txn}: r(x,0) w(x,{txn})")).collect();
+    std::fs::write(&history, txns.join("\n")).unwrap();
+    let (code, out, _) = run(&["check", "--level", path, "--timeout", "50ms", history.to_str().unwrap()]);
+    assert_eq!(code, 2, "{out}");
+    // A large file is refused at once.
+    std::fs::write(&file, "level a in commit-order { true }\n".repeat(400_000)).unwrap();
+    let (code, _, error) = run(&["compare", path, "ser"]);
+    assert_eq!(code, 255);
+    assert!(error.contains("a text of definitions has at most 1048576 bytes"), "{error}");
+}
+
+#[test]
+fn named_conditions() {
+    let common = ["synth", "--allow", "causal", "--forbid", "psi", "--where"];
+    let found = |condition: &str| run(&[&common[..], &[condition]].concat());
+    let (_, out, _) = found("no blind writes");
+    assert!(out.starts_with("T1: r(x,0) w(x,1)  T2: r(x,0) w(x,2)\n"), "{out}");
+    let (_, out, _) = found("two-sessions");
+    assert!(out.starts_with("T1: r(x,0) w(x,1)  T2: r(x,0) w(x,2)\n"), "{out}");
+    // A long fork of two sessions.
+    let (code, out, _) = run(&["synth", "--allow", "psi", "--forbid", "si", "--where", "two sessions"]);
+    assert_eq!(code, 0);
+    assert_eq!(out.lines().next().unwrap().split("  ").count(), 2, "{out}");
+    let (code, _, error) = found("forall t: Txn, x: Key. writes(t, x) => reads(t)");
+    assert_eq!(code, 1);
+    assert!(
+        error.contains("warning: no history within 4 transactions and 2 keys satisfies the conditions"),
+        "{error}"
+    );
+}
+
+/// `check --level FILE.iso`: a definition of the user, one with the text of a shipped one, and the limit of the size.
+#[test]
+fn a_history_is_checked_by_a_definition() {
+    let directory = tempfile::tempdir().unwrap();
+    let (file, history) = (directory.path().join("mine.iso"), directory.path().join("history"));
+    let (path, input) = (file.to_str().unwrap(), history.to_str().unwrap());
+    std::fs::write(&history, "T1: r(x,0) w(y,1) w(u,1)\nT2: r(y,0) w(x,1)\nT3: r(u,1)\n").unwrap();
+    std::fs::write(&file, "level mine in visibility extends read-atomic { axiom all: (ar - so) in vis }")
+        .unwrap();
+    let (code, out, _) = run(&["check", "--level", path, input]);
+    expect![[r"
+        history  3 sessions, 3 transactions, 6 operations
+
+          ✗ mine@visibility
+
+        ✗ mine@visibility is violated
+
+          No visibility and arbitration order of these 2 transactions satisfies axioms ext-last and all:
+            T1: reads x=0, writes y=1
+            T2: reads y=0, writes x=1
+          axiom ext-last: forall x: Key, s, t, u: Txn. wr[x](s, t) & writes(u, x) & vis(u, t) & u != s =>
+            ar(u, s)
+          axiom all: ar - so in vis
+           --> history:1:5
+            |
+          1 | T1: r(x,0) w(y,1) w(u,1)
+            |     - T1 reads x=0
+            |            - T1 writes y=1
+          2 | T2: r(y,0) w(x,1)
+            |     - T2 reads y=0
+            |            - T2 writes x=1
+
+        violated: mine@visibility
+    "]]
+    .assert_eq(&out.replace(input, "history"));
+    assert_eq!(code, 1);
+    // The text of a shipped definition: the engine answers, with its evidence.
+    std::fs::write(&file, "level mine in dependency-graph { acyclic (rw | ww | wr | so) }").unwrap();
+    let (code, out, _) = run(&["check", "--level", path, input]);
+    assert_eq!(code, 1);
+    assert!(out.contains("write skew"), "{out}");
+    // Too many transactions for a search.
+    let txns: Vec<String> = (1..=201).map(|txn| format!("T{txn}: r(x,0) w(y,{txn})")).collect();
+    std::fs::write(&history, txns.join("\n")).unwrap();
+    std::fs::write(&file, "level mine in visibility extends read-atomic { axiom all: (ar - so) in vis }")
+        .unwrap();
+    let (code, out, _) = run(&["check", "--level", path, input]);
+    assert_eq!(code, 2);
+    assert!(
+        out.contains("the history has 201 transactions; this definition is checked on at most 200"),
+        "{out}"
+    );
+}
+
+/// By its name, a shipped definition is its level; by its text, a definition of the user forbids what every definition forbids.
+#[test]
+fn a_definition_is_checked_as_what_it_says() {
+    let directory = tempfile::tempdir().unwrap();
+    let (file, history) = (directory.path().join("mine.iso"), directory.path().join("history"));
+    let (path, input) = (file.to_str().unwrap(), history.to_str().unwrap());
+    let verdict = |level: &str, text: &str| {
+        std::fs::write(&history, text).unwrap();
+        run(&["check", "--level", level, input]).0
+    };
+    // A phantom: what is inserted is in the range that was read as empty, and neither saw the other.
+    let phantom = r#"{"isoscope":"history","version":1,"initial":null}
+{"session":0,"txn":"T1","ops":[["range",1,9,[]],["w",10,1]]}
+{"session":1,"txn":"T2","ops":[["r",10,null],["insert",5,2]]}
+"#;
+    for name in ["pl-2.99", "pl-2.99@dep"] {
+        assert_eq!(verdict(name, phantom), 0, "{name}");
+    }
+    for name in ["pl-3", "pl-3@dep"] {
+        assert_eq!(verdict(name, phantom), 1, "{name}");
+    }
+    let text = "level p in dependency-graph { acyclic (ww | so - so) }
+      level q in dependency-graph { irreflexive ww+ }
+      level strict in dependency-graph { acyclic (so | rt | wr | ww | rw) }
+      level searched in dependency-graph { acyclic (so | rt | wr | ww | rw | so - so) }";
+    std::fs::write(&file, text).unwrap();
+    let aborted = "T1!: w(x,1)\nT2: r(x,1)\nT3: w(y,1)\nT4: r(y,1)\n";
+    for name in ["p", "q"] {
+        assert_eq!(verdict(&format!("{path}:{name}"), aborted), 1, "{name}");
+    }
+    assert_eq!(verdict("adya-pl-1@dep", aborted), verdict("adya-pl-1", aborted));
+    for (text, code) in [("T1: w(x,1)\nT2: r(x,1)\n", 2), ("T1@1-2: w(x,1)\nT2@3-4: r(x,1)\n", 0)] {
+        for name in ["strict", "searched"] {
+            assert_eq!(verdict(&format!("{path}:{name}@dep"), text), code, "{name}: {text}");
+        }
+    }
+}
+
+#[test]
+fn files_that_do_not_go_together() {
+    let directory = tempfile::tempdir().unwrap();
+    let [one, two] =
+        ["one.iso", "two.iso"].map(|name| directory.path().join(name).to_str().unwrap().to_owned());
+    std::fs::write(&one, "level a in commit-order { true }\nlevel a in states { true }").unwrap();
+    std::fs::write(&two, "level a in commit-order { true }").unwrap();
+    let (code, _, error) = run(&["compare", &format!("{one}:a@commit"), &format!("{two}:a")]);
+    assert_eq!(code, 255);
+    assert!(error.contains(&format!("help: {one} defines it")), "{error}");
+    let (code, _, error) = run(&["compare", &format!("{one}:a"), "ser"]);
+    assert_eq!(code, 254);
+    assert!(error.contains(":a is defined in 2 frameworks: write a@commit-order, for example"), "{error}");
+    // The place is right behind a tab, and in a long line; what is not text is not printed as it is.
+    std::fs::write(&two, "level b in commit-order {\n\tacyclic cp }").unwrap();
+    let (_, _, error) = run(&["compare", &two, "ser"]);
+    assert!(error.contains("2 |  acyclic cp }\n  |          ^^\n"), "{error}");
+    std::fs::write(
+        &two,
+        format!("level b in commit-order {{ {}§\0 {} }}", "so | ".repeat(1_000), "z".repeat(9_999)),
+    )
+    .unwrap();
+    let (_, _, error) = run(&["compare", &two, "ser"]);
+    assert!(
+        error.len() < 1_000 && error.contains("..") && error.contains("unexpected character `§`"),
+        "{error}"
+    );
+    std::fs::write(&two, format!("level b in commit-order {{ acyclic {} }}", "z".repeat(9_999))).unwrap();
+    let (_, _, error) = run(&["compare", &two, "ser"]);
+    assert!(error.len() < 1_000 && error.contains("unknown relation `zzz"), "{error}");
+}
+
+/// What was not compared is said in every format, and what was found is shown.
+#[test]
+fn a_lattice_without_time() {
+    let limits = ["--txns", "3", "--timeout", "1ms", "-q"];
+    let (code, out, _) = run(&[&["lattice"][..], &limits].concat());
+    assert_eq!(code, 2);
+    assert!(out.contains("  may imply, not compared before the limit: "), "{out}");
+    let (_, out, _) = run(&[&["lattice", "--format", "dot"][..], &limits].concat());
+    assert!(out.contains("label=\"not compared\""), "{out}");
+    let (_, out, _) = run(&[&["lattice", "--format", "json"][..], &limits].concat());
+    let lattice: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert!(!lattice["not_compared"].as_array().unwrap().is_empty() && lattice["complete"] == false);
+    assert_eq!(lattice["scope"]["txns"], 3);
 }

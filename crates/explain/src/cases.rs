@@ -15,7 +15,7 @@ use isoscope_history::{Datum, Op, OpView, Txn};
 
 use crate::clause::CYCLE;
 use crate::story::{Clause, Teller};
-use crate::words::sentence;
+use crate::words::{count, sentence};
 
 /// The most clauses of a story; a cycle that was begun is completed.
 const MOST: usize = 30;
@@ -56,7 +56,7 @@ impl Teller<'_> {
             0 => {}
             1 => clauses.push(Clause::new("... and 1 more case, which also ends in a cycle", Vec::new())),
             n => {
-                let text = format!("... and {n} more cases, each of which also ends in a cycle");
+                let text = format!("... and {} more cases, each of which also ends in a cycle", count(n));
                 clauses.push(Clause::new(text, Vec::new()));
             }
         }

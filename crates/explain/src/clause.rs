@@ -179,10 +179,17 @@ impl Teller<'_> {
         let element = |i: usize| elements.get(i).map_or("?".to_owned(), |&value| words.value(value));
         let after = element(index as usize);
         let (from, to) = (words.node(edge.from), words.node(edge.to));
-        let before = match (edge.from, (index as usize).checked_sub(1)) {
-            (Node::Txn(_), Some(i)) => format!("the {} of {from}", element(i)),
-            _ => from,
+        // Elements that nobody appended may stand between the two.
+        let appended = |txn: Txn, i: &usize| {
+            let mut ops =
+                words.history.ops_of(txn).filter(|op| op.kind == OpKind::Append && op.key == list.key);
+            elements.get(*i).is_some_and(|&element| ops.any(|op| op.value == element))
         };
+        let before = match edge.from {
+            Node::Txn(txn) => (0..index as usize).rev().find(|i| appended(txn, i)),
+            Node::Initial => None,
+        };
+        let before = before.map_or(from.clone(), |i| format!("the {} of {from}", element(i)));
         format!("{} {}, where the {after} of {to} follows {before}", words.txn(reader), words.past(list))
     }
 

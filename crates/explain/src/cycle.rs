@@ -79,7 +79,7 @@ impl Teller<'_> {
         Some(format!("{first} and {second} both read {version}{initial} and both {did}: {lost}"))
     }
 
-    /// `T2 read x=1, a version that was overwritten 34.8 s before it began: T1 overwrote it with 2`.
+    /// `T2 read x=1, an old version: T1 wrote x=2 and returned 34.8 s before T2 began`.
     fn stale_read(&self, miss: &Miss<'_>) -> String {
         let words = &self.words;
         let (reader, by) = (words.node(miss.reader), words.node(miss.by));
@@ -95,9 +95,7 @@ impl Teller<'_> {
         };
         let wrote = write.unwrap_or_else(|| format!("overwrote {}", words.key(view.key)));
         let read = words.past(view);
-        format!(
-            "{reader} {read}, a version that was overwritten {age}before it began: {by} {wrote} and had returned"
-        )
+        format!("{reader} {read}, an old version: {by} {wrote} and returned {age}before {reader} began")
     }
 
     /// Whether a transaction read the same version, before it wrote the key itself.
@@ -167,7 +165,7 @@ impl Teller<'_> {
             }
             [Edge { why: Why::Overwritten { key }, .. }] => {
                 let key = words.key(*key);
-                format!("{reader} must have seen {name}, since it wrote {key} after it, and missed {missed}")
+                format!("{reader} wrote {key} after {name} and missed {missed}")
             }
             _ => format!("{reader} must have seen {name} and missed {missed}"),
         }

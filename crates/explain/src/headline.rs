@@ -46,6 +46,9 @@ impl Teller<'_> {
         let Some((writer, write)) = write.map(|write| words.of(write)) else {
             return match anomaly {
                 Anomaly::DuplicateElements => self.duplicate(&did, view),
+                Anomaly::NotMyOwnWrite if view.kind == OpKind::ReadList => {
+                    format!("{did}, which does not end with {}", self.own_appends(reader, view))
+                }
                 Anomaly::NotMyOwnWrite => {
                     format!("{did}, although it had already {}", self.own_write(reader, view))
                 }
@@ -60,6 +63,9 @@ impl Teller<'_> {
             }
             Anomaly::AbortedRead => format!("{did} from {writer_name}, which aborted"),
             Anomaly::FutureRead => format!("{did} before it {} itself", words.past(write)),
+            Anomaly::NotMyOwnWrite if view.kind == OpKind::ReadList => {
+                format!("{did}, which does not end with {}", self.own_appends(reader, view))
+            }
             Anomaly::NotMyOwnWrite => {
                 let own = self.own_write(reader, view);
                 format!("{did} from {writer_name}, although it had already {own}")
@@ -81,17 +87,25 @@ impl Teller<'_> {
                 )
             }
             Anomaly::IncompatibleOrder => {
-                let (element, later) = (words.value(write.value), self.element_before(view, write));
-                format!(
-                    "{did}, where {later} is before {element}, although {writer_name} appended {element} first"
-                )
+                let element = words.value(write.value);
+                match self.element_before(view, write) {
+                    Some(later) => format!(
+                        "{did}, where {later} is before {element}, although {writer_name} appended {element} first"
+                    ),
+                    None => {
+                        format!(
+                            "{did}, where the appends of {writer_name} are in another order than it made them"
+                        )
+                    }
+                }
             }
             _ => format!("{did} from {writer_name}, which no order explains"),
         }
     }
 
-    /// The element of a list that precedes one that the same transaction appended earlier.
-    fn element_before(&self, list: OpView, earlier: OpView) -> String {
+    /// The element of a list that precedes one that the same transaction appended earlier. None where that one has the value of
+    /// another, which precedes both.
+    fn element_before(&self, list: OpView, earlier: OpView) -> Option<String> {
         let history = self.words.history;
         let elements = match history.datum(list.value) {
             Datum::List(elements) => elements,
@@ -104,7 +118,15 @@ impl Teller<'_> {
             ops.any(|op| op.kind.is_write() && op.value == value)
         };
         let found = before.find(|&&element| later(element));
-        found.map_or("a later one".to_owned(), |&element| self.words.value(element))
+        found.map(|&element| self.words.value(element))
+    }
+
+    /// What a transaction had appended to a list before it read it: `the 1 and 2 that it had appended`.
+    fn own_appends(&self, txn: Txn, read: OpView) -> String {
+        let appends = self.words.history.ops_of(txn).filter(|op| op.id < read.id && op.key == read.key);
+        let appends = appends.filter(|op| op.kind == OpKind::Append);
+        let own: Vec<String> = appends.map(|op| self.words.value(op.value)).collect();
+        format!("the {} that it had appended", enumerate(&own))
     }
 
     /// What a transaction had last written to a key before it read it.
@@ -220,6 +242,12 @@ impl Teller<'_> {
                 let same = words.history.op(*op).key == view.key;
                 let comma = if same { "" } else { "," };
                 format!("{reader} {first}{comma} and then went back: it {back}")
+            }
+            (Anomaly::FracturedRead, Seen::Read(op))
+                if words.history.start_of(*op) == words.history.start_of(o.read) =>
+            {
+                let first = self.seen_by(*op, o.newer, view, "which also ");
+                format!("{reader} {first}, and in the same range it {back}")
             }
             (Anomaly::FracturedRead, Seen::Read(op)) if *op < o.read => {
                 let first = self.seen_by(*op, o.newer, view, "which also ");

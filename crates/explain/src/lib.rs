@@ -28,4 +28,4 @@ mod worlds;
 
 pub use cases::{Line, Outline, Passed};
 pub use story::{Clause, Pointer, Story, Teller};
-pub use words::visible;
+pub use words::{count, visible};

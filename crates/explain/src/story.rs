@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use isoscope_certificate::{Case, Edge, Evidence, Instance, Node, Seen, Why};
-use isoscope_history::{History, Op, Txn};
+use isoscope_history::{History, Key, Op, Txn};
 use isoscope_levels::Anomaly;
 
 use crate::words::Words;
@@ -126,6 +126,16 @@ impl<'h> Teller<'h> {
     /// The name of a transaction, or of the initial state.
     pub fn node(&self, node: Node) -> String {
         self.words.node(node)
+    }
+
+    /// The name of a key.
+    pub fn key(&self, key: Key) -> String {
+        self.words.key(key)
+    }
+
+    /// What an operation does, without its transaction: `reads x=2`.
+    pub fn act(&self, op: Op) -> String {
+        self.words.present(self.words.of(op).1)
     }
 
     /// An operation in a few words: `T7 reads x=2`.

@@ -126,7 +126,7 @@ impl<'h> Words<'h> {
         let timed = clocks.into_iter().flatten().find_map(nanoseconds).map(span);
         timed.or_else(|| match history.events().and_then(by_events)? {
             1 => Some("1 event".to_owned()),
-            age => Some(format!("{age} events")),
+            age => Some(format!("{} events", count(age.into()))),
         })
     }
 
@@ -250,4 +250,17 @@ pub(crate) fn sentence(text: &str) -> String {
 /// The participle: `wrote x=9` becomes `written x=9`. The other verbs have the same form.
 pub(crate) fn participle(past: &str) -> String {
     past.strip_prefix("wrote").map_or(past.to_owned(), |rest| format!("written{rest}"))
+}
+
+/// A count with thousands separators: `1,234,567`.
+pub fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
 }

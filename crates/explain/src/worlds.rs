@@ -24,7 +24,7 @@ impl Teller<'_> {
         if let Some(instance) = main.instances.first() {
             clauses.extend(self.story(main.anomaly, instance).clauses);
         }
-        match worlds.leaves() - 1 {
+        match worlds.leaves().count() - 1 {
             0 => {}
             1 => clauses.push(Clause::new("The other case also has an anomaly.", Vec::new())),
             n => {
@@ -38,7 +38,7 @@ impl Teller<'_> {
     }
 
     pub(crate) fn world_headline(&self, worlds: &Worlds) -> String {
-        let cases = worlds.leaves();
+        let cases = worlds.leaves().count();
         let Some((_, main)) = worlds.main_leaf() else { return String::new() };
         let story = main.instances.first().map(|instance| self.story(main.anomaly, instance).headline);
         let story = story.unwrap_or_default();
@@ -58,7 +58,7 @@ impl Teller<'_> {
             let instance = finding.instances.first();
             instance.map_or(Vec::new(), |instance| self.operations(finding.anomaly, &instance.evidence))
         };
-        let mut ops: Vec<Op> = leaves(worlds).flat_map(|(_, finding)| of_leaf(finding)).collect();
+        let mut ops: Vec<Op> = worlds.leaves().flat_map(|(_, finding)| of_leaf(finding)).collect();
         for case in &worlds.cases {
             if let World::Open { question: Question::Element { read, appends, .. }, .. } = case {
                 ops.push(*read);
@@ -73,7 +73,7 @@ impl Teller<'_> {
         &self,
         worlds: &'w Worlds,
     ) -> impl Iterator<Item = (Vec<String>, &'w Finding, &'w Instance)> {
-        leaves(worlds).filter_map(|(node, finding)| {
+        worlds.leaves().filter_map(|(node, finding)| {
             let supposed = self.supposed(worlds, node).into_iter().map(|(text, _)| text).collect();
             Some((supposed, finding, finding.instances.first()?))
         })
@@ -136,12 +136,4 @@ impl Teller<'_> {
             _ => String::new(),
         }
     }
-}
-
-/// The worlds in which the level is violated, each with its node.
-fn leaves(worlds: &Worlds) -> impl DoubleEndedIterator<Item = (usize, &Finding)> {
-    worlds.cases.iter().enumerate().filter_map(|(node, case)| match case {
-        World::Violated(finding) => Some((node, finding)),
-        World::Open { .. } => None,
-    })
 }

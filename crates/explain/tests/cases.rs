@@ -132,7 +132,7 @@ fn a_snapshot_skew_says_what_must_have_been_seen() {
         Case::Cycle(vec![ww(0, 1, 0), rw(1, 2, 2), wr(2, 3, 5), rw(3, 0, 6)]),
     ]);
     expect![[r#"
-        T2 must have seen T1, since it wrote x after it, and missed T3, and T4 saw T3 and missed T1: they disagree on which came first, T1 or T3.
+        T2 wrote x after T1 and missed T3, and T4 saw T3 and missed T1: they disagree on which came first, T1 or T3.
         - T1 comes before T2: T1 wrote x=1 before T2 wrote x=2.
           - The opposite order, T2 before T1, fails too: T1 read x=0, which T2 overwrote with 2.
         - T2 missed T3: it read y=0, which T3 overwrote with 3.
@@ -402,7 +402,7 @@ fn a_proof_of_many_steps_fits_a_page() {
           - The opposite order, T2 before T1, fails too: T1 read x=0, which T2 overwrote with 2.
           - The opposite order, T2 before T1, fails too: T1 read x=0, which T2 overwrote with 2.
         - T2 missed T1: it read x=0, which T1 overwrote with 1.
-        - ... and 49971 more cases, each of which also ends in a cycle"#]]
+        - ... and 49,971 more cases, each of which also ends in a cycle"#]]
     .assert_eq(&told);
 }
 
@@ -440,7 +440,11 @@ fn proofs_point_at_operations() {
 #[test]
 fn a_stale_read_has_an_age() {
     let cycle = || vec![rt(0, 1), rw(1, 0, 1)];
-    expect!["T2 read x=0, a version that was overwritten 479 events before it began: T1 wrote x=1 and had returned."].assert_eq(&headline("T1@0-1: w(x,1)  T2@480-481: r(x,0)", Anomaly::StaleRead, cycle()));
-    expect!["T2 read x=0, a version that was overwritten before it began: T1 wrote x=1 and had returned."]
-        .assert_eq(&headline("T1: w(x,1)  T2: r(x,0)", Anomaly::StaleRead, cycle()));
+    expect!["T2 read x=0, an old version: T1 wrote x=1 and returned 479 events before T2 began."]
+        .assert_eq(&headline("T1@0-1: w(x,1)  T2@480-481: r(x,0)", Anomaly::StaleRead, cycle()));
+    expect!["T2 read x=0, an old version: T1 wrote x=1 and returned before T2 began."].assert_eq(&headline(
+        "T1: w(x,1)  T2: r(x,0)",
+        Anomaly::StaleRead,
+        cycle(),
+    ));
 }

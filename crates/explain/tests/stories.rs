@@ -109,7 +109,26 @@ fn a_wrong_read_is_one_sentence() {
             "T1: a(l,1) r(l,[])",
             Anomaly::NotMyOwnWrite,
             read(1, None),
-            expect!["T1 read l=[], although it had already appended 1 to l."],
+            expect!["T1 read l=[], which does not end with the 1 that it had appended."],
+        ),
+        (
+            "T1: a(l,1) a(l,2) r(l,[1 2 3])  T2: a(l,3)",
+            Anomaly::NotMyOwnWrite,
+            read(2, None),
+            expect!["T1 read l=[1 2 3], which does not end with the 1 and 2 that it had appended."],
+        ),
+        (
+            "T1: a(l,1) a(l,2)  T2: r(l,[2 1])",
+            Anomaly::IncompatibleOrder,
+            read(2, Some(0)),
+            expect!["T2 read l=[2 1], where 2 is before 1, although T1 appended 1 first."],
+        ),
+        // The first 1 is another's.
+        (
+            "T1: a(l,1) a(l,2)  T2: r(l,[1 2 1])  T3: a(l,1)",
+            Anomaly::IncompatibleOrder,
+            read(2, Some(0)),
+            expect!["T2 read l=[1 2 1], where the appends of T1 are in another order than it made them."],
         ),
     ];
     for (text, anomaly, evidence, expected) in cases {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use isoscope_certificate::{Certificate, Conditions, Judgement, UnknownOrder, Verdict};
@@ -9,10 +10,12 @@ use isoscope_check::{Checker, Options, Watch as _};
 use isoscope_formats::Reading;
 use isoscope_history::{History, Limit as TooLarge};
 use isoscope_levels::Level;
+use isoscope_levels::language::{Definition, Library};
 use isoscope_report::{
-    Certified, Checked, Detail, Figures, Judged, Limits, Report, Settings, Staged, TimeLimit,
-    open_without_sessions,
+    Certified, Checked, DefinitionAnswer, Detail, Figures, Judged, JudgedDefinition, Limits, Report,
+    Settings, Staged, TimeLimit, full_name, open_without_sessions,
 };
+use isoscope_synth::Clock;
 use isoscope_verify::{Refutation, Verifier};
 
 use crate::rounds::{self, Asked, Slices};
@@ -85,11 +88,13 @@ pub struct Check<'h> {
     subject: Subject<'h>,
     name: Option<String>,
     levels: Vec<Level>,
+    definitions: Vec<Definition>,
     limits: Limits,
     settings: Settings,
     conditions: Conditions,
     max_anomalies: usize,
     progress: Option<Arc<dyn Progress>>,
+    interrupt: Option<Arc<AtomicBool>>,
     for_elle: bool,
 }
 
@@ -100,11 +105,13 @@ impl<'h> Check<'h> {
             subject: subject.into(),
             name: None,
             levels: Vec::new(),
+            definitions: Vec::new(),
             limits: Limits { time: Some(TimeLimit::DEFAULT), memory: None },
             settings: Settings::default(),
             conditions: Conditions::default(),
             max_anomalies: Options::default().max_anomalies,
             progress: None,
+            interrupt: None,
             for_elle: false,
         }
     }
@@ -127,6 +134,31 @@ impl<'h> Check<'h> {
                 self.levels.push(level);
             }
         }
+        self
+    }
+
+    /// Adds a definition in the level language. If it has the same text as a definition of the catalogue, up to names and order,
+    /// the engine of that level decides it. Otherwise a SAT solver looks for a witness, in histories of at most
+    /// [`LARGEST`](isoscope_synth::LARGEST) transactions and keys. Without [`level`](Check::level), only definitions are
+    /// checked.
+    ///
+    /// ```
+    /// use isoscope::levels::language::Library;
+    /// use isoscope::{Check, Word};
+    ///
+    /// let mut library = Library::shipped().clone();
+    /// let text = "level no-blind-writes in commit-order extends causal {
+    ///     axiom no-blind-writes: forall s, t: Txn, x: Key. so(s, t) & writes(t, x) => reads(t, x)
+    /// }";
+    /// let definition = library.add(text)?[0].clone();
+    /// let history = isoscope::parse("T1: w(x,1)  T2: r(x,1)").unwrap();
+    /// let report = Check::new(&history).definition(definition).run();
+    /// assert_eq!(report.definitions[0].verdict, Word::Violated);
+    /// assert_eq!(report.definitions[0].core.as_ref().unwrap().transactions, ["T1"]);
+    /// # Ok::<(), isoscope::levels::language::Error>(())
+    /// ```
+    pub fn definition(mut self, definition: Definition) -> Self {
+        self.definitions.push(definition);
         self
     }
 
@@ -180,6 +212,13 @@ impl<'h> Check<'h> {
         self
     }
 
+    /// A flag that ends the check once it is set, for example by a signal handler. The levels that are undecided then are
+    /// *unknown* (`interrupted`).
+    pub fn interrupt(mut self, flag: Arc<AtomicBool>) -> Self {
+        self.interrupt = Some(flag);
+        self
+    }
+
     /// Also checks some levels without session order, which Elle's models need. The report then has
     /// [`Report::elle`].
     pub fn for_elle(mut self, wanted: bool) -> Self {
@@ -220,19 +259,30 @@ impl<'h> Check<'h> {
         let history = prepared.as_ref().unwrap_or_else(|| self.subject.history());
         // Without timestamps, the clients' times define the real-time order.
         self.conditions.trust_timestamps &= history.timestamps().is_some();
-        let named = !self.levels.is_empty();
+        let clock = if self.conditions.trust_timestamps { Clock::Database } else { Clock::Clients };
+        let same: Vec<Option<(Level, String)>> =
+            self.definitions.iter().map(|one| engine_of(one, history, clock)).collect();
+        for (level, _) in same.iter().flatten() {
+            if !self.levels.contains(level) {
+                self.levels.push(*level);
+            }
+        }
+        let named = !self.levels.is_empty() || !self.definitions.is_empty();
         if !named {
             self.levels = if self.for_elle { Level::ALL.into() } else { Level::COMMON.into() };
         }
         let options =
             Options { max_anomalies: self.max_anomalies, trust_timestamps: self.conditions.trust_timestamps };
         let ask = |history: &History, levels: &[Level]| {
-            ask(history, levels, options, self.limits, self.progress.as_ref())
+            let onlooker = Onlooker::new(self.limits, self.progress.clone()).until(self.interrupt.clone());
+            ask(history, levels, options, &onlooker, self.limits, self.progress.as_deref())
         };
         let started = Instant::now();
         let judged = ask(history, &self.levels);
+        let definitions = self.judge_definitions(same, history, started);
         let seconds = started.elapsed().as_secs_f64();
-        let Check { subject, name, levels: _, limits, settings, conditions, for_elle, .. } = self;
+        let Check { subject, name, limits, settings, conditions, ref interrupt, for_elle, .. } = self;
+        let interrupt = interrupt.clone();
         let without_sessions = Vec::new();
         let mut judgements = Judgements {
             subject,
@@ -240,11 +290,13 @@ impl<'h> Check<'h> {
             name,
             figures,
             judged,
+            definitions,
             without_sessions,
             named,
             limits,
             settings,
             conditions,
+            interrupt,
             seconds,
             for_elle,
         };
@@ -253,6 +305,45 @@ impl<'h> Check<'h> {
         }
         judgements
     }
+
+    /// Judges the definitions, one after the other. `same` has the levels with the same text.
+    fn judge_definitions(
+        &self,
+        same: Vec<Option<(Level, String)>>,
+        history: &History,
+        started: Instant,
+    ) -> Vec<JudgedDefinition> {
+        let clock = if self.conditions.trust_timestamps { Clock::Database } else { Clock::Clients };
+        let judge = |(definition, same): (&Definition, Option<(Level, String)>)| {
+            let definition = definition.clone();
+            if let Some((level, name)) = same {
+                let answer = DefinitionAnswer::Same(level, name);
+                return JudgedDefinition { definition, answer, seconds: 0.0 };
+            }
+            let began = Instant::now();
+            let left = self.limits.time.map(|time| match time {
+                TimeLimit::Level(time) => time,
+                TimeLimit::History(time) => time.saturating_sub(started.elapsed()),
+            });
+            let limits = Limits { time: left.map(TimeLimit::History), ..self.limits };
+            let onlooker = Onlooker::new(limits, None).until(self.interrupt.clone());
+            let ruling =
+                isoscope_synth::judge(&definition, history, clock, &mut || onlooker.limit().is_some());
+            let answer = DefinitionAnswer::Ruling(ruling, onlooker.limit());
+            JudgedDefinition { definition, answer, seconds: began.elapsed().as_secs_f64() }
+        };
+        self.definitions.iter().zip(same).map(judge).collect()
+    }
+}
+
+/// The level whose engine decides a definition, and the name of the shipped definition with its text. A definition of the user
+/// that speaks of real time is unknown without times; the engines take such a history for one in which all overlap.
+fn engine_of(definition: &Definition, history: &History, clock: Clock) -> Option<(Level, String)> {
+    let needs_times = !Library::is_shipped(definition) && isoscope_synth::uses_real_time(definition);
+    if needs_times && !isoscope_synth::has_times(history, clock) {
+        return None;
+    }
+    Library::decided_by(definition).map(|(level, same)| (level, full_name(same)))
 }
 
 /// Checks the levels and measures each. The results are in the order of `levels`.
@@ -260,15 +351,15 @@ fn ask(
     history: &History,
     levels: &[Level],
     options: Options,
+    onlooker: &Onlooker,
     limits: Limits,
-    progress: Option<&Arc<dyn Progress>>,
+    progress: Option<&dyn Progress>,
 ) -> Vec<Judged> {
-    let onlooker = Onlooker::new(limits, progress.cloned());
     let whole = match limits.time {
         Some(TimeLimit::History(time)) => Some(time),
         Some(TimeLimit::Level(_)) | None => None,
     };
-    let slices = Slices::new(&onlooker, whole);
+    let slices = Slices::new(onlooker, whole);
     let mut checker = Checker::watched(history, options, &slices);
     let mut stages: Vec<(Level, Staged)> = Vec::new();
     let before = |level: Level| {
@@ -315,12 +406,14 @@ pub struct Judgements<'h> {
     name: Option<String>,
     figures: Figures,
     judged: Vec<Judged>,
+    definitions: Vec<JudgedDefinition>,
     /// Levels judged again without session order.
     without_sessions: Vec<Judgement>,
     named: bool,
     limits: Limits,
     settings: Settings,
     conditions: Conditions,
+    interrupt: Option<Arc<AtomicBool>>,
     seconds: f64,
     for_elle: bool,
 }
@@ -334,6 +427,11 @@ impl Judgements<'_> {
     /// The verdicts, in the order of the requested levels.
     pub fn levels(&self) -> &[Judged] {
         &self.judged
+    }
+
+    /// The definitions and what was decided, in the order of the request.
+    pub fn definitions(&self) -> &[JudgedDefinition] {
+        &self.definitions
     }
 
     /// How long the check took, in seconds.
@@ -376,7 +474,7 @@ impl Judgements<'_> {
         history: &History,
         judgements: impl IntoIterator<Item = &'j Judgement>,
     ) -> Result<Vec<Certified>, Refuted> {
-        let onlooker = Onlooker::new(self.limits, None);
+        let onlooker = Onlooker::new(self.limits, None).until(self.interrupt.clone());
         let budget = || onlooker.limit();
         let verifier = Verifier::new(history).within(&budget);
         let verifier =
@@ -419,6 +517,7 @@ impl Judgements<'_> {
             history,
             figures: self.figures,
             judged: &self.judged,
+            definitions: &self.definitions,
             without_sessions: &self.without_sessions,
             named: self.named,
             limits: self.limits,

@@ -1,9 +1,10 @@
 //! The time of a check, shared between its levels.
 //!
-//! One hard level must not use up the time of ten easy ones. With a time limit, the levels are therefore checked in rounds. In each
-//! round, every undecided level gets an equal slice of the round's time; later levels get what earlier ones leave. The first round has
-//! an eighth of the time, the second half of the rest, the last all that remains. The checker shares what it learns between levels,
-//! so a level that ran out of time may be cheap in the next round.
+//! One hard level must not use up the time of ten easy ones. Levels that polynomial time decides therefore come first. They have no
+//! slice: only the limit of the whole check ends them. The levels that may need a search follow. With a time limit, they are checked
+//! in rounds. In each round, every undecided level gets an equal slice of the round's time; later levels get what earlier ones leave.
+//! The first round has an eighth of the time that is left, the second half of the rest, the last all that remains. The checker shares
+//! what it learns between levels, so a level that ran out of time may be cheap in the next round.
 
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +20,8 @@ const ROUNDS: [u32; 3] = [8, 2, 1];
 /// A watch that also ends when the slice of a level is used up.
 pub(crate) struct Slices<'w> {
     watch: &'w dyn Watch,
-    began: Instant,
+    /// The time since the beginning.
+    clock: Box<dyn Fn() -> Duration + Sync + 'w>,
     total: Option<Duration>,
     /// When the slice ends, in nanoseconds since the beginning.
     until: AtomicU64,
@@ -28,17 +30,30 @@ pub(crate) struct Slices<'w> {
 impl<'w> Slices<'w> {
     /// Starts the clock.
     pub(crate) fn new(watch: &'w dyn Watch, total: Option<Duration>) -> Self {
-        Slices { watch, began: Instant::now(), total, until: AtomicU64::new(u64::MAX) }
+        let began = Instant::now();
+        Slices::with_clock(watch, total, move || began.elapsed())
+    }
+
+    fn with_clock(
+        watch: &'w dyn Watch,
+        total: Option<Duration>,
+        clock: impl Fn() -> Duration + Sync + 'w,
+    ) -> Self {
+        Slices { watch, clock: Box::new(clock), total, until: AtomicU64::new(u64::MAX) }
+    }
+
+    fn elapsed(&self) -> Duration {
+        (self.clock)()
     }
 
     /// The time that is left, if there is a limit.
     fn left(&self) -> Option<Duration> {
-        self.total.map(|total| total.saturating_sub(self.began.elapsed()))
+        self.total.map(|total| total.saturating_sub(self.elapsed()))
     }
 
     /// Starts the slice of a level.
     fn begin(&self, slice: Option<Duration>) {
-        let until = slice.map_or(u64::MAX, |slice| nanoseconds(self.began.elapsed() + slice));
+        let until = slice.map_or(u64::MAX, |slice| nanoseconds(self.elapsed() + slice));
         self.until.store(until, Ordering::Relaxed);
     }
 }
@@ -50,7 +65,7 @@ fn nanoseconds(time: Duration) -> u64 {
 impl Watch for Slices<'_> {
     fn limit(&self) -> Option<Limit> {
         let until = self.until.load(Ordering::Relaxed);
-        let used_up = || until != u64::MAX && nanoseconds(self.began.elapsed()) >= until;
+        let used_up = || until != u64::MAX && nanoseconds(self.elapsed()) >= until;
         self.watch.limit().or_else(|| used_up().then_some(Limit::Time))
     }
 
@@ -70,8 +85,9 @@ pub(crate) struct Asked {
     pub(crate) seconds: f64,
 }
 
-/// Checks all levels; `before` and `after` are called around every check. Stronger levels come first: if one holds, the weaker
-/// ones are implied, and if a weaker one fails, the checker detects it before it searches.
+/// Checks all levels; `before` and `after` are called around every check. Levels without a search come first, and in both groups
+/// the stronger ones: if one holds, the weaker ones are implied, and if a weaker one fails, the checker detects it before it
+/// searches.
 pub(crate) fn ask(
     checker: &mut Checker<'_>,
     slices: &Slices<'_>,
@@ -79,27 +95,32 @@ pub(crate) fn ask(
     before: &dyn Fn(Level),
     after: &mut dyn FnMut(&Judgement),
 ) -> Vec<Asked> {
-    let mut open: Vec<Level> = levels.to_vec();
-    open.sort_by_key(|&level| Reverse(level));
-    let mut all: Vec<Asked> = Vec::with_capacity(levels.len());
+    let mut sorted: Vec<Level> = levels.to_vec();
+    sorted.sort_by_key(|&level| Reverse(level));
+    let (mut open, easy): (Vec<Level>, Vec<Level>) =
+        sorted.into_iter().partition(|&level| checker.may_search(level));
+    let mut ask_one = |level: Level, slice: Option<Duration>| {
+        before(level);
+        slices.begin(slice);
+        let started = Instant::now();
+        let judgement = checker.check(level);
+        let seconds = started.elapsed().as_secs_f64();
+        after(&judgement);
+        Asked { level, judgement, seconds }
+    };
+    let mut all: Vec<Asked> = easy.into_iter().map(|level| ask_one(level, None)).collect();
     for part in ROUNDS {
-        let round = slices.left().map(|left| left / part);
-        let began = Instant::now();
+        let end = slices.left().map(|left| slices.elapsed() + left / part);
         let asked = std::mem::take(&mut open);
         for (level, waiting) in asked.iter().copied().zip((1..=asked.len() as u32).rev()) {
-            let slice = round.map(|round| round.saturating_sub(began.elapsed()) / waiting);
-            before(level);
-            slices.begin(slice);
-            let started = Instant::now();
-            let judgement = checker.check(level);
-            let seconds = started.elapsed().as_secs_f64();
-            after(&judgement);
-            if slices.total.is_some() && is_out_of_time(&judgement) {
+            let slice = end.map(|end| end.saturating_sub(slices.elapsed()) / waiting);
+            let now = ask_one(level, slice);
+            if slices.total.is_some() && is_out_of_time(&now.judgement) {
                 open.push(level);
             }
             match all.iter_mut().find(|asked| asked.level == level) {
-                Some(asked) => *asked = Asked { judgement, seconds: asked.seconds + seconds, level },
-                None => all.push(Asked { level, judgement, seconds }),
+                Some(asked) => *asked = Asked { seconds: asked.seconds + now.seconds, ..now },
+                None => all.push(now),
             }
         }
         if open.is_empty() {
@@ -116,7 +137,9 @@ fn is_out_of_time(judgement: &Judgement) -> bool {
 #[cfg(test)]
 mod tests {
     use isoscope_check::Options;
-    use isoscope_history::notation;
+    use isoscope_history::{History, notation};
+    use isoscope_levels::Engine;
+    use isoscope_workload::{Spec, run};
 
     use super::*;
 
@@ -146,7 +169,8 @@ mod tests {
             let mut questions = Vec::new();
             let asked = ask(&mut checker, &slices, &Level::ALL, &|_| {}, &mut |j| questions.push(j.level));
             assert_eq!(asked.len(), Level::ALL.len());
-            assert!(questions.is_sorted_by_key(|&level| Reverse(level)), "{questions:?}");
+            let order = |&level: &Level| (level.engine() == Engine::Solver, Reverse(level));
+            assert!(questions.is_sorted_by_key(order), "{questions:?}");
             assert!(asked.iter().all(|asked| !matches!(asked.judgement.verdict, Verdict::Unknown(_))));
         }
         // With no time at all, a level is checked at most once per round.
@@ -155,5 +179,50 @@ mod tests {
         let mut questions = 0;
         ask(&mut checker, &slices, &[Level::Serializable], &|_| {}, &mut |_| questions += 1);
         assert!((1..=ROUNDS.len()).contains(&questions), "{questions}");
+    }
+
+    /// A clock that advances by a microsecond at every question for a limit.
+    #[derive(Default)]
+    struct Questions(AtomicU64);
+
+    impl Questions {
+        fn time(&self) -> Duration {
+            Duration::from_micros(self.0.load(Ordering::Relaxed))
+        }
+    }
+
+    impl Watch for Questions {
+        fn limit(&self) -> Option<Limit> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            None
+        }
+    }
+
+    /// Checks the levels in this time, and returns the unknown ones and the time that it took.
+    fn undecided(history: &History, levels: &[Level], total: Duration) -> (Vec<Level>, Duration) {
+        let clock = Questions::default();
+        let slices = Slices::with_clock(&clock, Some(total), || clock.time());
+        let mut checker = Checker::watched(history, Options::default(), &slices);
+        let asked = ask(&mut checker, &slices, levels, &|_| {}, &mut |_| {});
+        let unknown = asked.iter().filter(|asked| is_out_of_time(&asked.judgement));
+        (unknown.map(|asked| asked.level).collect(), clock.time())
+    }
+
+    /// The easy levels have the time that they need, also if the hard levels get half of theirs.
+    #[test]
+    fn hard_levels_leave_the_time_of_easy_ones() {
+        let spec = Spec { sessions: 10, txns_per_session: 30, keys: 12, seed: 1, ..Spec::default() };
+        let history = run(&spec, &mut |_, _| {}).unwrap_or_else(|e| panic!("{e}"));
+        let (hard, easy): (Vec<Level>, Vec<Level>) =
+            Level::ALL.into_iter().partition(|level| level.engine() == Engine::Solver);
+        let hour = Duration::from_secs(3600);
+        let (none, alone) = undecided(&history, &easy, hour);
+        assert_eq!(none, []);
+        let (none, all) = undecided(&history, &Level::ALL, hour);
+        assert_eq!(none, []);
+        assert!(all > alone, "the hard levels take no time: {alone:?} of {all:?}");
+        let (unknown, _) = undecided(&history, &Level::ALL, (alone + all) / 2);
+        assert!(unknown.iter().all(|level| hard.contains(level)), "{unknown:?}");
+        assert!(!unknown.is_empty(), "there was enough time for all");
     }
 }

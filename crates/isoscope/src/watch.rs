@@ -1,10 +1,10 @@
-//! The watch of a check: it has the clock and the memory figures, which the engines do not see.
+//! The watch of a check: it has the clock, the memory figures and the interrupt flag, which the engines do not see.
 //!
 //! Engines poll very often whether a limit is reached. A separate thread therefore measures every 20 ms, or every 2 ms with a memory
 //! limit, and stores the answer in one byte. The same thread reports once per level that the level takes long. The duration of a
 //! stage is the time since the previous stage ended, or since the level began.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -73,6 +73,8 @@ pub(crate) struct Onlooker {
     stages: Mutex<Stages>,
     thread: Option<JoinHandle<()>>,
     progress: Option<Arc<dyn Progress>>,
+    /// Set by the caller to end the check.
+    interrupt: Option<Arc<AtomicBool>>,
 }
 
 struct Stages {
@@ -114,7 +116,17 @@ impl Onlooker {
         shared.look(&mut shared.asked());
         let needed = !silent || limits != Limits::default();
         let thread = needed.then(|| shared.start(progress.clone())).flatten();
-        Onlooker { shared, stages, thread, progress }
+        Onlooker { shared, stages, thread, progress, interrupt: None }
+    }
+
+    /// The same, and the check also ends when the flag is set.
+    pub(crate) fn until(mut self, interrupt: Option<Arc<AtomicBool>>) -> Onlooker {
+        self.interrupt = interrupt;
+        self
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.interrupt.as_ref().is_some_and(|interrupt| interrupt.load(Ordering::Relaxed))
     }
 
     /// The check of a level begins.
@@ -142,6 +154,9 @@ impl Onlooker {
 
 impl Watch for Onlooker {
     fn limit(&self) -> Option<Limit> {
+        if self.is_interrupted() {
+            return Some(Limit::Interrupt);
+        }
         match self.shared.reached.load(Ordering::Relaxed) {
             0 => None,
             TIME => Some(Limit::Time),
@@ -303,6 +318,19 @@ mod tests {
             with_limits(memory(u64::MAX), |onlooker| assert_eq!(onlooker.limit(), None));
             assert!(room(u64::MAX)(0) && !room(u64::MAX - 1)(u64::MAX) && !room(1)(0));
         }
+    }
+
+    #[test]
+    fn an_interrupt_is_told_from_other_limits() {
+        let flag = Arc::new(AtomicBool::new(false));
+        let limits = Limits { time: Some(TimeLimit::Level(Duration::from_secs(3600))), memory: None };
+        let onlooker = Onlooker::new(limits, None).until(Some(Arc::clone(&flag)));
+        assert_eq!(onlooker.limit(), None);
+        onlooker.shared.reached.store(TIME, Ordering::Relaxed);
+        flag.store(true, Ordering::Relaxed);
+        assert_eq!(onlooker.limit(), Some(Limit::Interrupt));
+        onlooker.begin(Level::Causal);
+        assert_eq!(onlooker.limit(), Some(Limit::Interrupt), "it ends all levels");
     }
 
     /// Does not wait: the limit is an hour, and the test marks it as reached.

@@ -1,9 +1,13 @@
 //! Checks through the library: subjects, conditions, limits, certificates.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use isoscope::{Certificate, Certified, Check, Level, Limits, UnknownOrder, Word, verify_certificate};
+use isoscope::{
+    Certificate, Certified, Check, Judgement, Level, Limits, Progress, UnknownOrder, Word, verify_certificate,
+};
 
 /// A phantom: each transaction misses the other's insert into the range it read.
 const PHANTOM: &str = "init=nil  T1: range(:a,:z,{}) i(:a,1)\nT2: range(:a,:z,{}) i(:b,2)\n";
@@ -46,6 +50,31 @@ fn limits_leave_levels_unknown_with_a_reason() {
         let limited = check().limits(Limits::default()).memory(1).run();
         assert_eq!(text(limited), "serializable: unknown (the memory limit of 1 B was reached)");
     }
+}
+
+/// Interrupts the check after the first verdict.
+struct Impatient(Arc<AtomicBool>);
+
+impl Progress for Impatient {
+    fn decided(&self, _: &Judgement) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn an_interrupt_keeps_what_was_decided() {
+    let history = isoscope::parse("T1: r(x,0) r(y,0) w(x,1)  T2: r(x,0) r(y,0) w(y,2)").unwrap();
+    let flag = Arc::new(AtomicBool::new(false));
+    let check = Check::new(&history).levels([Level::Serializable, Level::Causal, Level::CutIsolation]);
+    let progress = Arc::new(Impatient(Arc::clone(&flag)));
+    let report = check.interrupt(flag).progress(progress).run();
+    let said: Vec<String> = report.levels.iter().map(ToString::to_string).collect();
+    let unknown = "serializable: unknown (the check was interrupted)";
+    assert_eq!(said, [unknown, "causal: holds", "cut-isolation: holds"]);
+    let json = serde_json::to_value(&report).unwrap();
+    let reason = &json["levels"][0]["reason"];
+    assert_eq!(reason["kind"], "interrupted", "{reason}");
+    assert_eq!(reason["decided"]["holds"], serde_json::json!(["causal", "cut-isolation"]), "{reason}");
 }
 
 /// The conditions in the certificate apply, not the verifier's defaults.

@@ -8,6 +8,7 @@ use isoscope_history::{Op, Outcome, Txn};
 use isoscope_levels::Level;
 
 use crate::checked::{Certified, Checked, Judged, TimeLimit};
+use crate::definitions;
 use crate::elle::Elle;
 use crate::evidence::{Writer, head};
 use crate::model::{
@@ -31,6 +32,7 @@ impl Report {
             operations: checked.figures.operations,
             seconds: checked.seconds,
             levels,
+            definitions: definitions::results(checked),
             problems: checked.warnings.to_vec(),
             verdict: checked.verdict(),
             committed,
@@ -126,6 +128,7 @@ fn reason(checked: &Checked<'_>, unknown: &Unknown) -> Reason {
             }),
         }),
         Unknown::Limit(Limit::Memory) => Some(Reached::Memory { bytes: checked.limits.memory }),
+        Unknown::Limit(Limit::Interrupt) => Some(Reached::Interrupt),
         Unknown::Limit(Limit::Proof) => Some(Reached::Proof),
         _ => None,
     };

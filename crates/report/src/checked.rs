@@ -7,6 +7,7 @@ use isoscope_formats::{Format, Problem, Reading, SourceText};
 use isoscope_history::{History, Outcome, Txn, Value};
 use isoscope_levels::{ELLE_PROCESS, ELLE_REALTIME, Level};
 
+use crate::definitions::{self, JudgedDefinition};
 use crate::model::{Trouble, Word};
 use crate::words::{bytes, count, counted, span};
 
@@ -126,6 +127,8 @@ pub struct Checked<'h> {
     pub figures: Figures,
     /// The verdicts, in the order of the requested levels; weaker levels first if the user named none.
     pub judged: &'h [Judged],
+    /// The definitions in the level language and what was decided.
+    pub definitions: &'h [JudgedDefinition],
     /// Levels judged again without session order. Elle distinguishes the two forms.
     pub without_sessions: &'h [Judgement],
     /// Whether the user named the levels. If not, the report says which levels hold.
@@ -149,6 +152,7 @@ impl<'h> Checked<'h> {
             warnings: &[],
             figures: Figures::of(history),
             judged: &[],
+            definitions: &[],
             without_sessions: &[],
             named: true,
             limits: Limits::default(),
@@ -178,7 +182,8 @@ impl Checked<'_> {
             Certified::Stopped(_) => Word::Unknown,
             Certified::No | Certified::Yes => Word::from(&judged.judgement.verdict),
         });
-        let all: Vec<Word> = verdicts.collect();
+        let defined = self.definitions.iter().map(|one| definitions::verdict(self, one));
+        let all: Vec<Word> = verdicts.chain(defined).collect();
         let worst = [Word::Violated, Word::Unknown].into_iter().find(|word| all.contains(word));
         worst.unwrap_or(Word::Holds)
     }
@@ -211,7 +216,7 @@ impl Checked<'_> {
     }
 
     /// The findings of the levels that were decided directly, weaker levels first. Each finding is listed
-    /// once, at the weakest level that has it. Adya's repeatable read uses its own names for anomalies that
+    /// once, at the weakest level that has it. A weakest violated level is listed even if none is left for it. Adya's repeatable read uses its own names for anomalies that
     /// weaker levels name more exactly, so it comes after them.
     pub(crate) fn findings(&self) -> Vec<(Level, Vec<usize>)> {
         let mut judgements: Vec<&Judgement> = self.judged.iter().map(|judged| &judged.judgement).collect();
@@ -219,6 +224,7 @@ impl Checked<'_> {
             Level::AdyaPl299 => (Level::Serializable, Level::AdyaPl299),
             level => (level, level),
         });
+        let weakest = self.weakest_violated();
         let mut listed: Vec<&Finding> = Vec::new();
         let mut findings = Vec::new();
         for judgement in judgements {
@@ -229,7 +235,7 @@ impl Checked<'_> {
             let is_new = |finding: &Finding| !listed.iter().any(|known| same(known, finding));
             let new: Vec<usize> = (0..all.len()).filter(|&i| is_new(&all[i])).collect();
             listed.extend(new.iter().map(|&i| &all[i]));
-            if !new.is_empty() {
+            if !new.is_empty() || weakest.contains(&judgement.level) {
                 findings.push((judgement.level, new));
             }
         }
@@ -300,6 +306,9 @@ impl Checked<'_> {
                 let limit = limit.map_or_else(String::new, |memory| format!(" of {}", bytes(memory as f64)));
                 let setting = memory_setting.map_or_else(String::new, |name| format!(" ({name})"));
                 (Trouble::Memory, format!("the memory limit{limit}{setting} was reached"))
+            }
+            Unknown::Limit(Limit::Interrupt) => {
+                (Trouble::Interrupted, "the check was interrupted".to_owned())
             }
             Unknown::Limit(Limit::Proof) => {
                 let why = "the search found no order, but the proof has too many cases";

@@ -4,6 +4,7 @@ use isoscope_explain::visible;
 use isoscope_levels::{Anomaly, Level};
 
 use crate::Outcome;
+use crate::definitions::DefinitionResult;
 use crate::model::{Finding, LevelResult, Report, Word};
 use crate::style::{Role, Style};
 use crate::words::count;
@@ -25,7 +26,35 @@ pub fn verdicts(report: &Report, style: &dyn Style) -> String {
     if let Some(why) = report.nothing_to_check() {
         return format!("{}: {why}", style.paint(Role::Doubtful, "unknown"));
     }
-    if report.named { named(report, style) } else { boundary(report, style) }
+    let levels = match report.levels.as_slice() {
+        [] => String::new(),
+        _ if report.named => named(report, style),
+        _ => boundary(report, style),
+    };
+    let said = report.definitions.chunk_by(|a, b| a.verdict == b.verdict).map(|same| {
+        let word = style.paint(role(same[0].verdict), &same[0].verdict.to_string());
+        format!("{word}: {}", same.iter().map(definition).collect::<Vec<_>>().join(", "))
+    });
+    let levels = if levels.is_empty() { None } else { Some(levels) };
+    levels.into_iter().chain(said).collect::<Vec<_>>().join("; ")
+}
+
+/// A definition and, in brackets, what violates it or why it is unknown.
+fn definition(result: &DefinitionResult) -> String {
+    let name = &result.name;
+    if let Some(same) = &result.same_as {
+        return format!("{name} (says the same as {})", same.definition);
+    }
+    match (&result.core, &result.reason) {
+        (Some(core), _) => format!("{name} ({})", core.transactions.join(", ")),
+        (_, Some(reason)) => format!("{name} ({reason})"),
+        _ if result.wrong_reads.is_empty() => name.clone(),
+        _ => {
+            let mut kinds: Vec<&str> = result.wrong_reads.iter().map(|wrong| wrong.anomaly.name()).collect();
+            kinds.dedup();
+            format!("{name} ({})", kinds.join(", "))
+        }
+    }
 }
 
 /// The requested levels in order. Adjacent levels with the same verdict share its word.

@@ -11,9 +11,11 @@ mod steps;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use isoscope_levels::Level;
+
 use crate::Outcome;
 use crate::checked::Checked;
-use crate::model::{Report, Trouble, Word};
+use crate::model::{Reason, Report, Trouble, Word};
 
 pub use models::open_without_sessions;
 
@@ -86,8 +88,14 @@ fn keywords(names: &BTreeSet<&str>) -> String {
     join(names.iter().map(|name| format!(":{name}")))
 }
 
+/// Why levels are unknown. Adjacent levels with the same reason share it.
 fn unknown(report: &Report) -> Option<String> {
     let reasons = report.levels.iter().filter_map(|result| Some((result.level, result.reason.as_ref()?)));
-    let mut reasons = reasons.filter(|(_, reason)| reason.kind != Trouble::NothingToCheck);
-    reasons.next().map(|(level, reason)| format!("{level}: {reason}"))
+    let open: Vec<(Level, &Reason)> =
+        reasons.filter(|(_, reason)| reason.kind != Trouble::NothingToCheck).collect();
+    let said = open.chunk_by(|(_, a), (_, b)| a.message == b.message).map(|same| {
+        let names: Vec<&str> = same.iter().map(|(level, _)| level.name()).collect();
+        format!("{}: {}", names.join(", "), same[0].1)
+    });
+    (!open.is_empty()).then(|| said.collect::<Vec<_>>().join("; "))
 }

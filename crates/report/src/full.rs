@@ -11,7 +11,7 @@ use isoscope_levels::{Anomaly, Level};
 
 use crate::Outcome;
 use crate::concise::{names, role};
-use crate::model::{Finding, LevelResult, Occurrence, Reason, Report, Section, Trouble, Word};
+use crate::model::{Finding, LevelResult, Occurrence, Reason, Report, Section, Word};
 use crate::snippet;
 use crate::style::{Role, Style};
 use crate::words::{count, counted, wrap};
@@ -26,9 +26,11 @@ pub fn render(report: &Report, style: &dyn Style) -> String {
     [
         title(report, style),
         lattice(report, style),
+        definitions(report, style),
         boundary(report),
         unknowns(report, style),
         anomalies(report, style),
+        violated_definitions(report, style),
         summary(report, style),
     ]
     .concat()
@@ -53,6 +55,9 @@ fn title(report: &Report, style: &dyn Style) -> String {
 
 /// The checked levels, stronger ones above weaker ones.
 pub fn lattice(report: &Report, style: &dyn Style) -> String {
+    if report.levels.is_empty() {
+        return String::new();
+    }
     let mut rows: BTreeMap<usize, Vec<&LevelResult>> = BTreeMap::new();
     // Finer levels have rows only if they were requested.
     let is_fine = report.levels.iter().any(|result| !result.level.is_common());
@@ -76,6 +81,82 @@ pub fn lattice(report: &Report, style: &dyn Style) -> String {
     text + "\n"
 }
 
+/// The definitions in the level language: the witness, the level with the same text, or why it is unknown.
+fn definitions(report: &Report, style: &dyn Style) -> String {
+    if report.definitions.is_empty() {
+        return String::new();
+    }
+    let mut text = String::new();
+    for result in &report.definitions {
+        let name = style.paint(role(result.verdict), &format!("{} {}", mark(result.verdict), result.name));
+        let more = match (&result.same_as, &result.witness, &result.reason) {
+            (Some(same), ..) => format!("says the same as {}, checked as {}", same.definition, same.level),
+            (_, Some(witness), _) => witness.words(),
+            (.., Some(reason)) => reason.to_string(),
+            _ => String::new(),
+        };
+        let _ = writeln!(text, "  {name}");
+        if !more.is_empty() {
+            let _ = writeln!(text, "    {}", style.paint(Role::Aside, &hanging(&more, 4)));
+        }
+    }
+    text + "\n"
+}
+
+/// Why definitions are violated: a small part of the history, and the axioms.
+fn violated_definitions(report: &Report, style: &dyn Style) -> String {
+    let mut text = String::new();
+    for result in &report.definitions {
+        let name = style.paint(Role::Bad, &format!("✗ {}", result.name));
+        if !result.wrong_reads.is_empty() {
+            let _ = writeln!(text, "{name} is violated: no definition allows these reads\n");
+            for wrong in result.wrong_reads.iter().take(MOST_WRONG_READS) {
+                let _ = writeln!(text, "  - {} ({})", wrong.label, title_of(wrong.anomaly));
+            }
+        } else if let Some(core) = &result.core {
+            let _ = writeln!(text, "{name} is violated\n");
+            let _ = writeln!(text, "  {}:", hanging(&capitalised(&core.words()), 2));
+            for line in core.lines.iter().take(MOST_CORE_LINES) {
+                let _ = writeln!(text, "    {}", hanging(line, 6));
+            }
+            if core.lines.len() > MOST_CORE_LINES {
+                let _ = writeln!(text, "    .. ({} more)", core.lines.len() - MOST_CORE_LINES);
+            }
+            for axiom in &core.axioms {
+                let title =
+                    if axiom.name.is_empty() { "axiom".to_owned() } else { format!("axiom {}:", axiom.name) };
+                let _ = writeln!(text, "  {}", hanging(&format!("{title} {}", axiom.text), 4));
+            }
+            if !core.part {
+                let _ = writeln!(
+                    text,
+                    "  No transaction was left out: what the axioms ask for might be in any of them."
+                );
+            }
+            if !core.minimal {
+                let _ =
+                    writeln!(text, "  The time limit was reached before this was made as small as possible.");
+            }
+        } else {
+            continue;
+        }
+        text.push_str(&snippet::render(&result.marks, "  ", style));
+        text.push('\n');
+    }
+    text
+}
+
+/// The most transactions of a history without a witness to show.
+const MOST_CORE_LINES: usize = 20;
+
+/// The most wrong reads to show.
+const MOST_WRONG_READS: usize = 5;
+
+fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
 /// For each of some levels, weaker ones first, the length of the longest chain below it.
 fn heights(levels: &[Level]) -> Vec<(Level, usize)> {
     let mut heights: Vec<(Level, usize)> = Vec::with_capacity(levels.len());
@@ -88,12 +169,15 @@ fn heights(levels: &[Level]) -> Vec<(Level, usize)> {
 }
 
 fn cell(result: &LevelResult, style: &dyn Style) -> String {
-    let mark = match result.verdict {
+    style.paint(role(result.verdict), &format!("{} {}", mark(result.verdict), result.level))
+}
+
+fn mark(verdict: Word) -> &'static str {
+    match verdict {
         Word::Holds => "✓",
         Word::Violated => "✗",
         Word::Unknown => "?",
-    };
-    style.paint(role(result.verdict), &format!("{mark} {}", result.level))
+    }
 }
 
 /// The strongest levels that hold and the weakest that are violated, if the user named no level.
@@ -124,8 +208,7 @@ fn unknowns(report: &Report, style: &dyn Style) -> String {
     }
     let mut text = String::new();
     for (reason, levels) in reasons {
-        let is_limit = matches!(reason.kind, Trouble::Timeout | Trouble::Memory | Trouble::Proof);
-        let known = if is_limit { known_by_then(report) } else { String::new() };
+        let known = if reason.limit.is_some() { known_by_then(report) } else { String::new() };
         let said = format!("{}: {reason}{known}", names(&levels));
         let _ = writeln!(text, "{} {}", style.paint(Role::Doubtful, "?"), hanging(&said, 2));
         text.push_str(&snippet::render(reason.mark.as_slice(), "  ", style));
@@ -154,8 +237,7 @@ pub fn anomalies(report: &Report, style: &dyn Style) -> String {
             continue;
         }
         text.push_str(&level_heading(section, style));
-        let findings = report.level(section.level).map_or(&[][..], |result| &result.findings);
-        for finding in section.new.iter().filter_map(|&i| findings.get(i)) {
+        for finding in shown(report, section) {
             let _ = writeln!(text, "  {}\n", finding_heading(finding, style));
             for (i, occurrence) in finding.occurrences.iter().enumerate() {
                 let number = (finding.occurrences.len() > 1).then_some(i + 1);
@@ -164,6 +246,12 @@ pub fn anomalies(report: &Report, style: &dyn Style) -> String {
         }
     }
     text
+}
+
+/// The findings that a section shows.
+fn shown<'a>(report: &'a Report, section: &'a Section) -> impl Iterator<Item = &'a Finding> {
+    let findings = report.level(section.level).map_or(&[][..], |result| &result.findings);
+    section.new.iter().filter_map(|&i| findings.get(i))
 }
 
 /// Stronger levels that fail with the weakest one are listed there. They get a section only for further anomalies.
@@ -240,20 +328,30 @@ fn hanging(text: &str, indent: usize) -> String {
 /// The verdict in one line.
 fn summary(report: &Report, style: &dyn Style) -> String {
     let word = |role| style.paint(role, &report.verdict.to_string());
+    let defined = |levels: &[Level]| {
+        let same = report.definitions.iter().filter(|result| result.verdict == report.verdict);
+        let names = levels.iter().map(|level| level.name()).chain(same.map(|result| result.name.as_str()));
+        names.collect::<Vec<_>>().join(", ")
+    };
     let verdict = match report.verdict {
+        Word::Violated if report.anomalies().next().is_none() => {
+            format!("{}: {}", word(Role::Bad), defined(&report.weakest_violated))
+        }
         Word::Violated => {
-            let all: Vec<&Finding> = report.anomalies().collect();
+            // As many as the sections above show: some levels have other names for the same occurrences.
+            let all: Vec<&Finding> =
+                report.sections.iter().flat_map(|section| shown(report, section)).collect();
             let total: u64 = all.iter().map(|finding| finding.count).sum();
             let kinds = counted(all.len() as u64, "kind");
             let anomalies =
                 if total == 1 { "1 anomaly".to_owned() } else { format!("{} anomalies", count(total)) };
             let at_least = all.iter().any(|finding| finding.at_least);
             let anomalies = if at_least { format!("at least {anomalies}") } else { anomalies };
-            format!("{}: {}; {anomalies} of {kinds}", word(Role::Bad), names(&report.weakest_violated))
+            format!("{}: {}; {anomalies} of {kinds}", word(Role::Bad), defined(&report.weakest_violated))
         }
         Word::Holds => {
             let more = if report.named { "" } else { ", and all levels implied" };
-            format!("{}: {}{more}", word(Role::Good), names(&report.strongest_holding))
+            format!("{}: {}{more}", word(Role::Good), defined(&report.strongest_holding))
         }
         Word::Unknown if report.nothing_to_check().is_some() => {
             format!("{}: the history has nothing to check", word(Role::Doubtful))

@@ -6,6 +6,7 @@
 use isoscope_levels::Level;
 
 use crate::Outcome;
+use crate::definitions::DefinitionResult;
 use crate::model::{Finding, LevelResult, Word};
 use crate::words::count;
 
@@ -43,6 +44,9 @@ impl Suites {
                 for result in &report.levels {
                     suite.level(file, result);
                 }
+                for result in &report.definitions {
+                    suite.definition(file, result);
+                }
                 report.seconds
             }
         };
@@ -78,6 +82,31 @@ impl Suites {
             }
         };
         self.case(file, result.level.name(), result.seconds, &body);
+    }
+
+    fn definition(&mut self, file: &str, result: &DefinitionResult) {
+        let body = match result.verdict {
+            Word::Holds => String::new(),
+            Word::Violated => {
+                self.failures += 1;
+                let (message, more) = match (&result.same_as, &result.core) {
+                    (Some(same), _) => (format!("says the same as {}", same.definition), Vec::new()),
+                    (None, Some(core)) => (core.words(), core.lines.clone()),
+                    (None, None) => {
+                        let reads = result.wrong_reads.iter().map(|wrong| wrong.label.clone());
+                        ("no definition allows these reads".to_owned(), reads.collect())
+                    }
+                };
+                element("failure", &message, "definition", &more.join("\n"))
+            }
+            Word::Unknown => {
+                self.errors += 1;
+                let reason = result.reason.as_ref();
+                let kind = reason.map_or("unknown", |reason| reason.kind.name());
+                element("error", reason.map_or("", |reason| &reason.message), kind, "")
+            }
+        };
+        self.case(file, &result.name, result.seconds, &body);
     }
 
     fn case(&mut self, file: &str, name: &str, seconds: f64, body: &str) {

@@ -41,6 +41,7 @@
 mod build;
 mod checked;
 pub mod concise;
+mod definitions;
 pub mod elle;
 mod evidence;
 pub mod full;
@@ -48,11 +49,15 @@ pub mod json;
 pub mod junit;
 mod model;
 mod problem;
-mod snippet;
+pub mod snippet;
 mod style;
 pub mod words;
 
 pub use checked::{Certified, Checked, Figures, Judged, Limits, Settings, Staged, TimeLimit};
+pub use definitions::{
+    AxiomText, CoreResult, DefinitionAnswer, DefinitionResult, JudgedDefinition, SameText, WitnessResult,
+    WrongReadResult, full_name,
+};
 pub use elle::{Elle, open_without_sessions};
 pub use model::{
     Action, Alternative, Clause, Decided, Detail, Edge, Finding, LevelResult, Mark, Occurrence, Operation,

@@ -6,6 +6,7 @@ use isoscope_history::{Datum, History, Op, Outcome};
 use isoscope_levels::{Anomaly, Level};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
+use crate::definitions::DefinitionResult;
 use crate::elle::Elle;
 use crate::problem::ProblemJson;
 
@@ -62,6 +63,9 @@ pub struct Report {
     pub seconds: f64,
     /// The levels, in the order of the request.
     pub levels: Vec<LevelResult>,
+    /// The definitions in the level language, in the order of the request.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub definitions: Vec<DefinitionResult>,
     /// Warnings about the input.
     #[serde(serialize_with = "problems")]
     pub problems: Vec<Problem>,
@@ -113,7 +117,8 @@ impl Report {
 
     /// The reason why there is nothing to check, if that is the case.
     pub fn nothing_to_check(&self) -> Option<&Reason> {
-        let mut reasons = self.levels.iter().filter_map(|result| result.reason.as_ref());
+        let defined = self.definitions.iter().filter_map(|result| result.reason.as_ref());
+        let mut reasons = self.levels.iter().filter_map(|result| result.reason.as_ref()).chain(defined);
         reasons.find(|reason| reason.kind == Trouble::NothingToCheck)
     }
 
@@ -212,6 +217,8 @@ pub enum Trouble {
     Timeout,
     /// The memory limit was reached.
     Memory,
+    /// The check was interrupted.
+    Interrupted,
     /// The proof is too long.
     Proof,
 }
@@ -225,6 +232,7 @@ impl Trouble {
             Trouble::Unsupported => "unsupported",
             Trouble::Timeout => "timeout",
             Trouble::Memory => "memory",
+            Trouble::Interrupted => "interrupted",
             Trouble::Proof => "proof",
         }
     }
@@ -255,6 +263,13 @@ pub struct Reason {
     pub(crate) op: Option<Op>,
 }
 
+impl Reason {
+    /// A reason without an operation.
+    pub(crate) fn new(kind: Trouble, message: String, limit: Option<Reached>) -> Reason {
+        Reason { kind, message, limit, decided: None, first: None, mark: None, op: None }
+    }
+}
+
 impl std::fmt::Display for Reason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(&self.message)
@@ -278,6 +293,8 @@ pub enum Reached {
         /// The limit in bytes.
         bytes: Option<u64>,
     },
+    /// The check was interrupted.
+    Interrupt,
     /// The limit on the cases of a proof.
     Proof,
 }
@@ -628,7 +645,8 @@ pub enum Value {
 }
 
 impl Value {
-    pub(crate) fn of(history: &History, value: isoscope_history::Value) -> Value {
+    /// A value of a history.
+    pub fn of(history: &History, value: isoscope_history::Value) -> Value {
         match history.datum(value) {
             Datum::Nil | Datum::Unknown => Value::Nil,
             Datum::Bool(b) => Value::Bool(b),

@@ -42,7 +42,7 @@ pub(crate) fn places(report: &Checked<'_>, ops: impl Iterator<Item = Op>) -> BTr
 }
 
 /// Draws the lines of all marks, file by file and from top to bottom.
-pub(crate) fn render(marks: &[Mark], indent: &str, style: &dyn Style) -> String {
+pub fn render(marks: &[Mark], indent: &str, style: &dyn Style) -> String {
     let mut marks: Vec<&Mark> = marks.iter().collect();
     let left_out = marks.len().saturating_sub(MOST);
     marks.truncate(MOST);

@@ -2,22 +2,10 @@
 
 use std::time::Duration;
 
+pub use isoscope_explain::count;
 use isoscope_explain::visible;
 use isoscope_history::notation::ValueText;
 use isoscope_history::{History, Value};
-
-/// A count with thousands separators: `1,234,567`.
-pub fn count(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
 
 /// A count and its noun: `1 key`, `2 keys`.
 pub fn counted(n: u64, noun: &str) -> String {

@@ -9,7 +9,8 @@ use isoscope_levels::Level;
 use isoscope_record::{Fault, FaultKind, Kind, ServerKind, Vendor, isolations};
 use isoscope_workload::{Distribution, Duplication, Store};
 
-use super::{JudgeArgs, NameParser, distribution, duplication, duration};
+use super::synth::TextStyle;
+use super::{JudgeArgs, NameParser, Timeout, distribution, duplication, duration, timeout};
 
 /// The database.
 #[derive(clap::Args, Debug)]
@@ -50,18 +51,42 @@ pub(crate) enum WorkloadArg {
     KeyValue(Kind),
     Bank,
     SmallBank,
+    Voter,
+    Tpcc,
+    Wikipedia,
+}
+
+impl WorkloadArg {
+    const APPLICATIONS: [WorkloadArg; 5] = [
+        WorkloadArg::Bank,
+        WorkloadArg::SmallBank,
+        WorkloadArg::Voter,
+        WorkloadArg::Tpcc,
+        WorkloadArg::Wikipedia,
+    ];
+}
+
+/// The size of an application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SizeArg {
+    /// The size of the experiments in the paper on IsoPredict: voter, tpcc and wikipedia
+    Paper,
+    /// The size of the specification: tpcc with 1 warehouse
+    Standard,
 }
 
 impl ValueEnum for WorkloadArg {
     fn value_variants<'a>() -> &'a [Self] {
-        const ALL: [WorkloadArg; Kind::ALL.len() + 2] = {
-            let mut all = [WorkloadArg::Bank; Kind::ALL.len() + 2];
+        const KINDS: usize = Kind::ALL.len();
+        const APPLICATIONS: [WorkloadArg; 5] = WorkloadArg::APPLICATIONS;
+        const ALL: [WorkloadArg; KINDS + APPLICATIONS.len()] = {
+            let mut all = [WorkloadArg::Bank; KINDS + APPLICATIONS.len()];
             let mut i = 0;
-            while i < Kind::ALL.len() {
-                all[i] = WorkloadArg::KeyValue(Kind::ALL[i]);
+            while i < all.len() {
+                all[i] =
+                    if i < KINDS { WorkloadArg::KeyValue(Kind::ALL[i]) } else { APPLICATIONS[i - KINDS] };
                 i += 1;
             }
-            all[i + 1] = WorkloadArg::SmallBank;
             all
         };
         &ALL
@@ -74,6 +99,15 @@ impl ValueEnum for WorkloadArg {
                 .help("an application: accounts with transfers, withdrawals and overdrafts"),
             WorkloadArg::SmallBank => {
                 PossibleValue::new("smallbank").help("an application: SmallBank (Alomari et al. 2008)")
+            }
+            WorkloadArg::Voter => {
+                PossibleValue::new("voter").help("an application: votes by telephone, a limited number each")
+            }
+            WorkloadArg::Tpcc => {
+                PossibleValue::new("tpcc").help("an application: TPC-C, the orders of a wholesale supplier")
+            }
+            WorkloadArg::Wikipedia => {
+                PossibleValue::new("wikipedia").help("an application: readers and editors of pages")
             }
         })
     }
@@ -110,9 +144,13 @@ pub(crate) struct LoadArgs {
     /// Operations per transaction of a key-value workload
     #[arg(long, value_name = "N", default_value_t = 4, help_heading = "Workload")]
     pub(crate) ops: u32,
-    /// Number of keys; accounts or customers of an application
-    #[arg(long, value_name = "N", default_value_t = 30, help_heading = "Workload")]
-    pub(crate) keys: u32,
+    /// Number of keys; customers (of a district), telephones or pages of an application; accounts of `bank`, a multiple of 4
+    /// [default: 30, or 32 for `bank`]
+    #[arg(long, value_name = "N", help_heading = "Workload")]
+    pub(crate) keys: Option<u32>,
+    /// A fixed size of an application, instead of --keys
+    #[arg(long, value_name = "SIZE", help_heading = "Workload")]
+    pub(crate) size: Option<SizeArg>,
     /// The share of operations of a key-value workload that read, from 0 to 1
     #[arg(long, value_name = "SHARE", default_value_t = 0.5, help_heading = "Workload")]
     pub(crate) reads: f64,
@@ -250,4 +288,51 @@ pub(crate) struct HermitageArgs {
     #[arg(short, long, value_name = "NAME", action = ArgAction::Append)]
     #[arg(value_parser = any_isolation(), hide_possible_values = true)]
     pub(crate) isolation: Vec<String>,
+}
+
+/// Arguments of `probe`.
+#[derive(clap::Args, Debug)]
+#[command(after_long_help = "Examples:
+  isoscope probe                                            SQLite, embedded
+  isoscope probe --start postgres
+  isoscope probe mysql://root@localhost/test --isolation repeatable-read --out scripts
+  isoscope probe --start mariadb --exhaustive --timeout 10m
+
+A program says what a few transactions read and write. isoscope runs the programs behind the smallest
+histories that tell two isolation levels apart, and all of two transactions with two operations, in
+every order of their steps, and checks what was read. docs/probe.md describes the report.
+
+Exit codes: 0 every isolation level kept its promise; 1 one did not; 2 none was broken and the probe
+is not complete. The table is named isoscope_probe and is removed at the end.")]
+pub(crate) struct ProbeArgs {
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
+    /// Only these isolation levels [default: all levels of the database]
+    #[arg(short, long, value_name = "NAME", action = ArgAction::Append)]
+    #[arg(value_parser = any_isolation(), hide_possible_values = true)]
+    pub(crate) isolation: Vec<String>,
+    /// Also run all programs of two transactions with three operations, and of three transactions with two, over two keys
+    #[arg(long)]
+    pub(crate) exhaustive: bool,
+    /// The levels that must not be violated [default: the level that the documentation promises]
+    #[arg(short, long, value_name = "LEVEL", value_delimiter = ',', action = ArgAction::Append)]
+    #[arg(value_parser = catalogue_level(), hide_possible_values = true)]
+    pub(crate) level: Vec<Level>,
+    /// Write the smallest violations as scripts to this directory
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+    /// The output format
+    #[arg(long, value_name = "STYLE", default_value = "full")]
+    pub(crate) format: TextStyle,
+    /// Stop after this time, such as 30s or 5m, or `none`. The isolation levels share it
+    #[arg(long, value_name = "DURATION", default_value = "none", value_parser = timeout)]
+    pub(crate) timeout: Timeout,
+}
+
+/// Parses a level of the catalogue by any of its names.
+fn catalogue_level() -> NameParser<Level> {
+    let parse = |text: &str| {
+        Level::parse(text).map_err(|unknown| format!("{unknown}\n  `isoscope levels` lists the levels"))
+    };
+    NameParser { parse, names: || Level::ALL.map(Level::name).into() }
 }

@@ -17,16 +17,16 @@ pub(crate) struct DefinitionArgs {
 /// How large histories may be, and how long the search.
 #[derive(clap::Args, Debug)]
 pub(crate) struct ScopeArgs {
-    /// The most transactions of a history
+    /// The most transactions of a history, 1 to 12
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=12))]
     pub(crate) txns: u8,
-    /// The most keys
+    /// The most keys, 1 to 12
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=12))]
     pub(crate) keys: u8,
-    /// The most values of a key, the initial one included [default: one for each transaction, and the initial one]
+    /// The most values of a key, the initial one included, 1 to 13 [default: one for each transaction, and the initial one]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=13))]
     pub(crate) values: Option<u8>,
-    /// The most sessions [default: one for each transaction]
+    /// The most sessions, 1 to 12 [default: one for each transaction]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=12))]
     pub(crate) sessions: Option<u8>,
     /// Search the histories of the Isolde paper: transactions read what they write, and session order is any partial order
@@ -37,6 +37,15 @@ pub(crate) struct ScopeArgs {
     pub(crate) timeout: Timeout,
 }
 
+/// How a result without a picture is printed.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TextStyle {
+    /// Text
+    Full,
+    /// JSON
+    Json,
+}
+
 /// How a result is printed.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SynthStyle {
@@ -44,6 +53,8 @@ pub(crate) enum SynthStyle {
     Full,
     /// JSON
     Json,
+    /// A picture: transactions and their dependencies
+    Svg,
 }
 
 /// Arguments of `synth`.
@@ -58,18 +69,21 @@ Examples:
   isoscope synth --allow si --forbid serializable
   isoscope synth --allow si,serializable-updates --forbid serializable
   isoscope synth --allow prefix --forbid si --all --txns 3
-  isoscope synth --allow causal --forbid psi --where 'forall t: Txn, x: Key. writes(t, x) => reads(t)'
+  isoscope synth --allow causal --forbid psi --where no-blind-writes --where two-sessions
+  isoscope synth --allow psi --forbid si --where 'forall s, t: Txn, x: Key. so(s, t) & writes(t, x) => reads(t, x)'
+  isoscope synth --allow si --forbid serializable --format svg > write-skew.svg
   isoscope synth --allow my-level.iso --forbid read-atomic@visibility"
 )]
 pub(crate) struct SynthArgs {
     /// Levels that allow the history
-    #[arg(long, value_name = "LEVEL", value_delimiter = ',', required_unless_present = "forbid")]
+    #[arg(long, value_name = "LEVEL", value_delimiter = ',', required_unless_present_any = ["forbid", "conditions"])]
     pub(crate) allow: Vec<String>,
     /// Levels that forbid the history
     #[arg(long, value_name = "LEVEL", value_delimiter = ',')]
     pub(crate) forbid: Vec<String>,
     /// A condition on the history: a formula of the level language, or one of the names `no-blind-writes`,
-    /// `one-transaction-per-session`
+    /// `one-transaction-per-session`, `two-sessions`. It also speaks of the initial transaction, which is before all others in
+    /// `so`
     #[arg(long = "where", value_name = "FORMULA")]
     pub(crate) conditions: Vec<String>,
     /// Print all smallest histories that are different up to renaming, at most 1,000
@@ -115,6 +129,8 @@ pub(crate) enum LatticeStyle {
     Full,
     /// JSON
     Json,
+    /// A picture
+    Svg,
     /// A graph for Graphviz
     Dot,
 }
@@ -126,7 +142,7 @@ pub(crate) enum LatticeStyle {
 Examples:
   isoscope lattice
   isoscope lattice my-level.iso --txns 4
-  isoscope lattice --format dot | dot -Tsvg > lattice.svg")]
+  isoscope lattice --format svg > lattice.svg")]
 pub(crate) struct LatticeArgs {
     /// Files with more definitions
     #[arg(value_name = "FILE.iso", value_hint = ValueHint::FilePath)]

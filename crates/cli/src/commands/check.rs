@@ -14,8 +14,11 @@ use isoscope::{Certified, Check, Detail, Judged, Judgements, Limits, Refuted, Re
 use isoscope_explain::visible;
 use isoscope_formats::{Failure, Problem, Reading, Severity};
 use isoscope_levels::Level;
+use isoscope_levels::language::{Definition, Library};
 
 use crate::args::{AskedLevel, CheckArgs, CheckStyle, JudgeArgs};
+use crate::commands::definitions::{Definitions, full_name};
+use crate::commands::interrupt;
 use crate::commands::open;
 use crate::exit::Exit;
 use crate::terminal::{Ansi, DIM, Terminal, WARNING, styled};
@@ -24,6 +27,11 @@ use crate::words;
 use watch::Shown;
 
 pub(crate) fn run(args: &CheckArgs, terminal: &Terminal) -> Exit {
+    let definitions = match asked_definitions(&args.judge, terminal) {
+        Ok(definitions) => definitions,
+        Err(exit) => return exit,
+    };
+    warn_of_certificates(args, &definitions, terminal);
     let mut exit = Exit::Holds;
     let mut output = Output::new(args.judge.format);
     let directory = args.certificates.as_deref();
@@ -32,8 +40,10 @@ pub(crate) fn run(args: &CheckArgs, terminal: &Terminal) -> Exit {
     for file in &args.files {
         let directory = directories.as_mut().and_then(Iterator::next);
         let judged = open::open(file, args.files.len() > 1, &args.read, args.judge.memory, terminal)
-            .and_then(|reading| judge(file, reading, &args.judge, terminal))
-            .and_then(|judged| keep(judged, directory.as_deref(), terminal));
+            .and_then(|reading| judge(file, reading, &args.judge, &definitions, terminal));
+        if let (Ok(judged), Some(directory)) = (&judged, directory) {
+            exit = exit.and(keep(judged, &directory, terminal));
+        }
         let result = judged.as_ref().map(|judged| report(judged, &args.judge));
         exit = exit.and(match &result {
             Ok(report) => report.verdict.into(),
@@ -44,13 +54,24 @@ pub(crate) fn run(args: &CheckArgs, terminal: &Terminal) -> Exit {
             warn_if_empty(report, terminal);
         }
         terminal.print(&output.add(file, result.as_ref().map_err(|failure| *failure)));
-        if output.files == args.files.len() {
+        let left = args.files.len() - output.files;
+        if interrupt::was_interrupted() && left > 0 {
+            terminal.error(&format!("interrupted: {} not checked", counted_files(left)));
+            exit = exit.and(Exit::Unknown);
+            break;
+        }
+        if left == 0 {
             // The process ends here. Freeing a large history takes longer than leaving it to the system.
             std::mem::forget(judged);
         }
     }
     terminal.print(&output.finish());
     if terminal.lost_output() { exit.and(Exit::Failed) } else { exit }
+}
+
+/// `1 file was`, `3 files were`.
+fn counted_files(n: usize) -> String {
+    format!("{} {}", words::counted(n as u64, "file"), if n == 1 { "was" } else { "were" })
 }
 
 /// Checks a history at the requested levels. Fails if the verifier refutes a certificate.
@@ -60,13 +81,53 @@ pub(crate) fn check(
     args: &JudgeArgs,
     terminal: &Terminal,
 ) -> Result<Report, Failure> {
-    judge(file, reading, args, terminal).map(|judged| report(&judged, args))
+    judge(file, reading, args, &[], terminal).map(|judged| report(&judged, args))
+}
+
+/// The definitions to check. Errors are printed.
+fn asked_definitions(args: &JudgeArgs, terminal: &Terminal) -> Result<Vec<Definition>, Exit> {
+    let defined = |level: &AskedLevel| match level {
+        AskedLevel::Defined(text) => Some(text.clone()),
+        AskedLevel::All | AskedLevel::One(_) => None,
+    };
+    let names: Vec<String> = args.level.iter().filter_map(defined).collect();
+    if names.is_empty() {
+        // Parsing the shipped definitions takes longer than checking a small history.
+        return Ok(Vec::new());
+    }
+    let mut known = Definitions::new(terminal);
+    let mut asked: Vec<Definition> = Vec::new();
+    for text in names {
+        for definition in known.find_all(&text)? {
+            if !asked.iter().any(|other| full_name(other) == full_name(&definition)) {
+                asked.push(definition);
+            }
+        }
+    }
+    if !asked.is_empty() && args.format == CheckStyle::Elle {
+        terminal.error(
+            "--format elle has no place for definitions: use another format, or levels of the catalogue",
+        );
+        return Err(Exit::Usage);
+    }
+    Ok(asked)
+}
+
+/// Says that verdicts of definitions are not certified.
+fn warn_of_certificates(args: &CheckArgs, definitions: &[Definition], terminal: &Terminal) {
+    let is_searched = |one: &&Definition| Library::decided_by(one).is_none();
+    let names: Vec<String> = definitions.iter().filter(is_searched).map(full_name).collect();
+    if !names.is_empty() && (args.judge.certify || args.certificates.is_some()) {
+        let names = names.join(", ");
+        terminal.warning(&format!("definitions have no certificates; not certified: {names}"));
+    }
 }
 
 fn judge(
     file: &Path,
     reading: Reading,
     args: &JudgeArgs,
+    definitions: &[Definition],
     terminal: &Terminal,
 ) -> Result<Judgements<'static>, Failure> {
     if args.trust_timestamps && reading.history.timestamps().is_none() {
@@ -78,9 +139,11 @@ fn judge(
     }
     let operations = reading.history.op_count() as u64;
     let levels = levels(&args.level);
-    let shown =
-        (!terminal.is_quiet()).then(|| Arc::new(Shown::new(terminal, shown_levels(&levels, args.format))));
+    let shown = (!terminal.is_quiet())
+        .then(|| Arc::new(Shown::new(terminal, shown_levels(&levels, definitions, args.format))));
+    let (_phase, stop) = interrupt::flagged("ending the check", terminal);
     let mut check = Check::new(reading)
+        .interrupt(stop)
         .name(file.display().to_string())
         .levels(levels)
         .limits(Limits { time: args.time_limit(), memory: args.memory })
@@ -89,6 +152,9 @@ fn judge(
         .trust_timestamps(args.trust_timestamps)
         .max_anomalies(shown_anomalies(args))
         .for_elle(args.format == CheckStyle::Elle);
+    for definition in definitions {
+        check = check.definition(definition.clone());
+    }
     if let Some(shown) = &shown {
         check = check.progress(shown.clone());
     }
@@ -104,6 +170,9 @@ fn judge(
         let word = isoscope::Word::from(&level.judgement.verdict);
         terminal.detail(&format!("{}: {word} in {:.3} s", level.judgement.level, level.seconds));
     }
+    for one in judged.definitions() {
+        terminal.detail(&format!("{}: decided in {:.3} s", full_name(&one.definition), one.seconds));
+    }
     let seconds = judged.seconds();
     terminal.detail(&format!("checked {} in {seconds:.3} s", words::counted(operations, "operation")));
     if args.certify {
@@ -112,24 +181,21 @@ fn judge(
     Ok(judged)
 }
 
-/// Writes certificates to a directory, if requested.
-fn keep<'h>(
-    judged: Judgements<'h>,
-    directory: Option<&Path>,
-    terminal: &Terminal,
-) -> Result<Judgements<'h>, Failure> {
-    let Some(directory) = directory else { return Ok(judged) };
-    certificates::write(&judged, directory, terminal).map_err(|message| {
-        terminal.error(&message);
-        failure(message)
-    })?;
-    Ok(judged)
+/// Writes the certificates of a history. A failure concerns the directory: the verdicts stand.
+fn keep(judged: &Judgements<'_>, directory: &Path, terminal: &Terminal) -> Exit {
+    match certificates::write(judged, directory, terminal) {
+        Ok(()) => Exit::Holds,
+        Err(message) => {
+            terminal.error(&message);
+            Exit::Failed
+        }
+    }
 }
 
 /// The report, as detailed as the style needs.
 fn report(judged: &Judgements<'_>, args: &JudgeArgs) -> Report {
     let mut report = judged.report(detail(args.format));
-    report.named = args.level.iter().any(|asked| matches!(asked, AskedLevel::One(_)));
+    report.named = args.level.iter().any(|asked| !matches!(asked, AskedLevel::All));
     report
 }
 
@@ -147,13 +213,15 @@ fn levels(asked: &[AskedLevel]) -> Vec<Level> {
     let named = asked.iter().flat_map(|asked| match asked {
         AskedLevel::All => Level::ALL.to_vec(),
         AskedLevel::One(level) => vec![*level],
+        AskedLevel::Defined(_) => Vec::new(),
     });
     named.collect()
 }
 
 /// The number of levels to decide.
-fn shown_levels(levels: &[Level], format: CheckStyle) -> usize {
+fn shown_levels(levels: &[Level], definitions: &[Definition], format: CheckStyle) -> usize {
     match (levels.len(), format) {
+        (0, _) if !definitions.is_empty() => definitions.len(),
         (0, CheckStyle::Elle) => Level::ALL.len(),
         (0, _) => Level::COMMON.len(),
         (n, _) => n,

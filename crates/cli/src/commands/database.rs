@@ -1,7 +1,6 @@
-//! Shared by the commands that use a database: selecting it, starting a private server, and ^C.
+//! Shared by the commands that use a database: selecting it, and starting a private server.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use isoscope_record::{Database, OpenError, Options, Server, ServerError, Target};
 
@@ -69,31 +68,4 @@ pub(crate) fn refuse(error: &OpenError, terminal: &Terminal) -> Exit {
         OpenError::Failure(_) => Exit::Failed,
         OpenError::Target(_) | OpenError::Isolation(_) | OpenError::Memory => Exit::Usage,
     }
-}
-
-/// Handles ^C. The first one stops a run after its current transactions, or a script after its current step. The second one ends
-/// the process; the watcher then stops the private server.
-pub(crate) fn on_interrupt(stop: impl Fn() + Send + 'static, terminal: &Terminal) {
-    let interrupted = AtomicBool::new(false);
-    let handler = move || {
-        if !interrupted.swap(true, Ordering::Relaxed) {
-            crate::terminal::say(
-                "\nstopping after the current transactions; press ^C again to end immediately\n",
-            );
-            stop();
-            return;
-        }
-        std::process::exit(255);
-    };
-    if let Err(error) = ctrlc::set_handler(handler) {
-        terminal.warning(&format!("cannot handle ^C, which will end the process immediately: {error}"));
-    }
-}
-
-/// A flag that ^C sets.
-pub(crate) fn stop_flag(terminal: &Terminal) -> Arc<AtomicBool> {
-    let flag = Arc::new(AtomicBool::new(false));
-    let other = Arc::clone(&flag);
-    on_interrupt(move || other.store(true, Ordering::Relaxed), terminal);
-    flag
 }

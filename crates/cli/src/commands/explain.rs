@@ -1,11 +1,14 @@
-//! `isoscope explain`: the catalogue's entry for a level or an anomaly.
+//! `isoscope explain`: the catalogue's entry for a level or an anomaly, and definitions of levels in words.
 
 use std::fmt::Display;
+use std::time::Duration;
 
-use isoscope_levels::language::Library;
+use isoscope_levels::language::{Definition, Library};
 use isoscope_levels::{Anomaly, Called, Citation, Example, Framework, Level, Product, Topic};
+use isoscope_synth::{Problem, Scope, Smallest, smallest};
 
-use crate::args::ExplainArgs;
+use crate::args::{ExplainArgs, Explained};
+use crate::commands::definitions::{self, Definitions, Limited, full_name};
 use crate::commands::levels;
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, ERROR, FRAME, NOTE, Terminal, styled};
@@ -17,12 +20,18 @@ const WIDTH: usize = 92;
 const INDENT: usize = 2;
 /// The start of the second column.
 const COLUMN: usize = 18;
+/// The longest search for an example.
+const EXAMPLE_TIME: Duration = Duration::from_secs(20);
 
 pub(crate) fn run(args: &ExplainArgs, terminal: &Terminal) -> Exit {
-    let text = match args.topic {
+    let text = match &args.topic {
         None => topics(),
-        Some(Topic::Level(level)) => level_page(level),
-        Some(Topic::Anomaly(anomaly)) => anomaly_page(anomaly),
+        Some(Explained::Topic(Topic::Level(level))) => level_page(*level),
+        Some(Explained::Topic(Topic::Anomaly(anomaly))) => anomaly_page(*anomaly),
+        Some(Explained::Defined(name)) => match definition_pages(name, terminal) {
+            Ok(pages) => pages,
+            Err(exit) => return exit,
+        },
     };
     terminal.print(&text);
     if terminal.lost_output() { Exit::Failed } else { Exit::Holds }
@@ -51,7 +60,7 @@ fn level_page(level: Level) -> String {
         page += &setting(axiom.framework);
     }
     page += &row("decided by", &format!("{}: {}", level.engine().name(), level.engine().about()));
-    page += &definitions(level);
+    page += &shipped_definitions(level);
     page += &heading("Place");
     page += &list("implies", level.covers());
     page += &list("and so", indirectly_implied(level));
@@ -64,20 +73,93 @@ fn level_page(level: Level) -> String {
 }
 
 /// The definitions in the level language.
-fn definitions(level: Level) -> String {
+fn shipped_definitions(level: Level) -> String {
+    let out: String = Library::shipped().of(level).map(definition_text).collect();
+    if out.is_empty() { out } else { format!("{}{out}", heading("Definitions")) }
+}
+
+fn definition_text(definition: &Definition) -> String {
     let mut out = String::new();
-    for definition in Library::shipped().of(level) {
-        if !definition.about.is_empty() {
-            out += &wrap(&format!("// {}", definition.about), INDENT, WIDTH);
-        }
-        for line in definition.text.lines() {
-            let depth = line.len() - line.trim_start().len();
-            // The continuation lines of an axiom are indented, to separate it from the next one.
-            let text = wrap(line.trim_start(), INDENT + depth + 4, WIDTH);
-            out += &format!("{:1$}{2}", "", INDENT + depth, text.trim_start());
+    if !definition.about.is_empty() {
+        // A line of its own for each, so that the definition can be put into a file as it is.
+        for line in wrap(&definition.about, INDENT + 3, WIDTH).lines() {
+            out += &format!("{:INDENT$}// {}\n", "", line.trim_start());
         }
     }
-    if out.is_empty() { out } else { format!("{}{out}", heading("Definitions")) }
+    for line in definition.text.lines() {
+        let depth = line.len() - line.trim_start().len();
+        // The continuation lines of an axiom are indented, to separate it from the next one.
+        let text = wrap(line.trim_start(), INDENT + depth + 4, WIDTH);
+        out += &format!("{:1$}{2}", "", INDENT + depth, text.trim_start());
+    }
+    out
+}
+
+/// A page for each definition that a text names.
+fn definition_pages(name: &str, terminal: &Terminal) -> Result<String, Exit> {
+    let mut known = Definitions::new(terminal);
+    let found = known.find_all(name)?;
+    let pages: Vec<String> =
+        found.iter().map(|definition| definition_page(definition, &known.library, terminal)).collect();
+    Ok(pages.join("\n"))
+}
+
+fn definition_page(definition: &Definition, library: &Library, terminal: &Terminal) -> String {
+    let mut page = title(&full_name(definition), "definition");
+    page += &definition_text(definition);
+    page += &heading("In words");
+    for sentence in definition.words() {
+        // The continuation lines of a sentence are indented, to separate it from the next one.
+        page += &format!("{:INDENT$}{}", "", wrap(&sentence, INDENT + 2, WIDTH).trim_start());
+    }
+    if let Some(base) = definition.extends.as_ref() {
+        let base = format!("{base}@{}", definition.framework.keyword());
+        if let Ok(base) = library.find(&base) {
+            page += &heading(&format!("{}, in words", full_name(base)));
+            // What every witness is was said above.
+            for sentence in base.words().iter().skip(1) {
+                page += &format!("{:INDENT$}{}", "", wrap(sentence, INDENT + 2, WIDTH).trim_start());
+            }
+        }
+    }
+    if let Some((level, shipped)) = Library::catalogue_level(definition) {
+        page += &heading("Catalogue");
+        let text = format!("It defines the level {level}. `isoscope explain {level}` has more.");
+        let same = format!("It says the same as {}, a definition of {level}.", full_name(shipped));
+        let is_shipped = full_name(shipped) == full_name(definition);
+        page += &wrap(if is_shipped { &text } else { &same }, INDENT, WIDTH);
+    }
+    page += &heading("A smallest history that it forbids");
+    page + &forbidden(definition, terminal)
+}
+
+/// A smallest history that a definition forbids, and the common levels that allow it.
+fn forbidden(definition: &Definition, terminal: &Terminal) -> String {
+    let (scope, within) = (Scope::new(4, 2), "4 transactions and 2 keys");
+    let problem = Problem { forbid: vec![definition], ..Problem::default() };
+    let watch = &mut Limited::within(EXAMPLE_TIME, terminal);
+    let Smallest { histories, stopped } = smallest(&problem, scope, 1, watch);
+    let Some(history) = histories.first() else {
+        let text = match stopped {
+            None => format!("There is none within {within}: it allows all of them."),
+            Some(_) => format!("None was found within {} seconds.", EXAMPLE_TIME.as_secs()),
+        };
+        return wrap(&text, INDENT, WIDTH);
+    };
+    let mut out = format!("    {}\n", styled(BOLD, history));
+    let names = definitions::anomalies(definition, history).join(", ");
+    if !names.is_empty() {
+        out += &wrap(&format!("It shows {names}."), INDENT, WIDTH);
+    }
+    let allowing = definitions::allowed_by_common(history);
+    if !allowing.is_empty() {
+        out += &wrap(
+            &format!("The strongest common levels that allow it: {}.", allowing.join(", ")),
+            INDENT,
+            WIDTH,
+        );
+    }
+    out
 }
 
 fn indirectly_implied(level: Level) -> impl Iterator<Item = Level> {

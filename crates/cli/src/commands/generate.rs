@@ -60,6 +60,8 @@ fn spec(args: &GenerateArgs, seed: u64) -> Spec {
 pub(crate) fn by_flag(message: &str) -> String {
     let flags = [
         ("ops per txn", "--ops"),
+        ("the number of accounts", "--keys"),
+        ("the number of customers", "--keys"),
         ("read ratio", "--reads"),
         ("read-modify-write share", "--read-modify-write"),
         ("abort rate", "--aborts"),

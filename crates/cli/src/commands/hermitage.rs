@@ -4,7 +4,8 @@ use isoscope_record::hermitage::{self, SCENARIOS, Table};
 use isoscope_record::{OpenError, Options, Vendor, isolation, script};
 
 use crate::args::HermitageArgs;
-use crate::commands::database::{Chosen, refuse, stop_flag};
+use crate::commands::database::{Chosen, refuse};
+use crate::commands::interrupt;
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, ERROR, Terminal, Unit, styled};
 
@@ -26,7 +27,8 @@ fn table(args: &HermitageArgs, terminal: &Terminal) -> Result<Table, Exit> {
     let bar = terminal.progress("running", Some((SCENARIOS.len() * levels.len()) as u64), Unit::Count);
     let limits = script::connection_limits(vendor);
     let open = |level: &str| chosen.target.open(Some(level), &limits);
-    let options = script::Options { stop: Some(stop_flag(terminal)), ..script::Options::default() };
+    let (_phase, stop) = interrupt::flagged("stopping after the current step", terminal);
+    let options = script::Options { stop: Some(stop), ..script::Options::default() };
     let result = hermitage::hermitage(SCENARIOS, &levels, open, &options, &mut |cell| {
         bar.set_message(format!("running {} at {}", cell.code, cell.level));
         bar.inc(1);

@@ -3,26 +3,36 @@
 use std::path::PathBuf;
 
 use isoscope_levels::language::Definition;
+use isoscope_picture::svg;
 use isoscope_synth::{Lattice, LatticeEdge};
 use serde_json::json;
 
-use super::definitions::{self, Limited, full_name};
-use crate::args::{LatticeArgs, LatticeStyle};
+use super::definitions::{self, Definitions, Limited, full_name, names_of_node};
+use super::picture;
+use crate::args::{LatticeArgs, LatticeStyle, ScopeArgs};
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, Terminal, styled};
 
 pub(crate) fn run(args: &LatticeArgs, terminal: &Terminal) -> Exit {
     let files = args.files.iter().map(PathBuf::as_path);
-    let Some(library) = definitions::library(files, terminal) else { return Exit::Failed };
-    let all: Vec<&Definition> = library.definitions().iter().collect();
-    let lattice = Lattice::new(&all, args.scope.scope(), &mut Limited::new(&args.scope, terminal));
+    let known = match Definitions::with(files, terminal) {
+        Ok(known) => known,
+        Err(exit) => return exit,
+    };
+    let all: Vec<&Definition> = known.library.definitions().iter().collect();
+    let watch = &mut Limited::new(&args.scope, terminal);
+    for definition in &all {
+        definitions::warn_of_extremes(definition, args.scope.scope(), watch);
+    }
+    let lattice = Lattice::new(&all, args.scope.scope(), watch);
     terminal.print(&match args.format {
         LatticeStyle::Full => full(&lattice, &all, &args.scope.words()),
+        LatticeStyle::Svg => svg(&picture::lattice(&lattice, &all, &args.scope.words())),
         LatticeStyle::Dot => dot(&lattice, &all),
-        LatticeStyle::Json => json(&lattice, &all),
+        LatticeStyle::Json => json(&lattice, &all, &args.scope),
     });
     if lattice.stopped {
-        terminal.warning("the time limit was reached: pairs that were not compared count as implied");
+        terminal.warning("the limit of time or memory was reached: some levels were not compared, and examples may not be the smallest");
     }
     match (terminal.lost_output(), lattice.stopped) {
         (true, _) => Exit::Failed,
@@ -33,15 +43,7 @@ pub(crate) fn run(args: &LatticeArgs, terminal: &Terminal) -> Exit {
 
 /// The names of a node: each level with its frameworks.
 fn names(node: &[usize], all: &[&Definition]) -> Vec<String> {
-    let mut names: Vec<(&str, Vec<&str>)> = Vec::new();
-    for &one in node {
-        let Definition { name, framework, .. } = all[one];
-        match names.iter_mut().find(|(other, _)| other == name) {
-            Some((_, frameworks)) => frameworks.push(framework.keyword()),
-            None => names.push((name, vec![framework.keyword()])),
-        }
-    }
-    names.into_iter().map(|(name, frameworks)| format!("{name} ({})", frameworks.join(", "))).collect()
+    names_of_node(node, all).into_iter().map(|(name, frameworks)| format!("{name} ({frameworks})")).collect()
 }
 
 fn full(lattice: &Lattice, all: &[&Definition], scope: &str) -> String {
@@ -57,6 +59,11 @@ fn full(lattice: &Lattice, all: &[&Definition], scope: &str) -> String {
             let name = full_name(all[lattice.nodes[*weaker][0]]);
             text += &format!("  implies {name}, which also allows\n    {example}\n");
         }
+        let open = lattice.open.iter().filter(|(first, _)| *first == place);
+        let open: Vec<String> = open.map(|&(_, other)| full_name(all[lattice.nodes[other][0]])).collect();
+        if !open.is_empty() {
+            text += &format!("  may imply, not compared before the limit: {}\n", open.join(", "));
+        }
     }
     text
 }
@@ -71,10 +78,14 @@ fn dot(lattice: &Lattice, all: &[&Definition]) -> String {
             example.as_ref().map(|example| example.to_string().replace("  ", "\\n")).unwrap_or_default();
         text += &format!("  n{stronger} -> n{weaker} [label=\"{label}\"];\n");
     }
+    for (first, second) in &lattice.open {
+        text +=
+            &format!("  n{first} -> n{second} [style=dotted, constraint=false, label=\"not compared\"];\n");
+    }
     text + "}\n"
 }
 
-fn json(lattice: &Lattice, all: &[&Definition]) -> String {
+fn json(lattice: &Lattice, all: &[&Definition], scope: &ScopeArgs) -> String {
     let nodes =
         lattice.nodes.iter().map(|node| node.iter().map(|&one| full_name(all[one])).collect::<Vec<_>>());
     let edges = lattice.edges.iter().map(|edge| {
@@ -82,9 +93,11 @@ fn json(lattice: &Lattice, all: &[&Definition]) -> String {
         json!({ "stronger": edge.stronger, "weaker": edge.weaker, "example": example })
     });
     let value = json!({
+        "scope": scope.json(),
         "complete": !lattice.stopped,
         "nodes": nodes.collect::<Vec<_>>(),
         "edges": edges.collect::<Vec<_>>(),
+        "not_compared": lattice.open,
     });
     format!("{value:#}\n")
 }

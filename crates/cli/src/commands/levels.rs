@@ -1,5 +1,6 @@
 //! `isoscope levels`: the catalogue of isolation levels and anomalies.
 
+use isoscope_levels::language::{Definition, Library};
 use isoscope_levels::{Anomaly, Called, Citation, DRAWING, Example, Level};
 use serde_json::{Value, json};
 
@@ -18,9 +19,10 @@ pub(crate) fn run(args: &LevelsArgs, terminal: &Terminal) -> Exit {
 fn full() -> String {
     let drawing: Vec<String> = DRAWING.lines().map(|line| format!("  {}\n", with_names_bold(line))).collect();
     format!(
-        "Isolation levels. A line leads from each level down to the levels that it implies.\n\n{}\n{}\n{}\n{}",
+        "Isolation levels. A line leads from each level down to the levels that it implies.\n\n{}\n{}\n{}\n{}\n{}",
         drawing.concat(),
         level_table(),
+        definition_table(),
         anomaly_table(),
         styled(DIM, "`isoscope explain NAME` describes one of them.\n")
     )
@@ -51,6 +53,25 @@ pub(crate) fn level_table() -> String {
     out
 }
 
+/// The definitions in the level language: each name with its frameworks, in the order of the shipped files.
+fn definition_table() -> String {
+    let mut names: Vec<(&str, Vec<&str>)> = Vec::new();
+    for definition in Library::shipped().definitions() {
+        let framework = definition.framework.keyword();
+        match names.iter_mut().find(|(name, _)| *name == definition.name) {
+            Some((_, frameworks)) => frameworks.push(framework),
+            None => names.push((&definition.name, vec![framework])),
+        }
+    }
+    let heading = format!("{:<32} frameworks", "definitions as text");
+    let mut out = format!("{}\n", styled(BOLD, heading));
+    for (name, frameworks) in names {
+        out.push_str(&format!("{name:<32} {}\n", frameworks.join(", ")));
+    }
+    out.push_str(&styled(DIM, "`isoscope explain NAME@FRAMEWORK` prints one of them, also in words.\n"));
+    out
+}
+
 pub(crate) fn anomaly_table() -> String {
     let heading = format!("{:<26} {:<18} description", "anomaly", "forbidden from");
     let mut out = format!("{}\n", styled(BOLD, heading));
@@ -65,6 +86,7 @@ pub(crate) fn anomaly_table() -> String {
 fn catalogue_json() -> Value {
     json!({
         "levels": Level::ALL.map(level_json),
+        "definitions": Library::shipped().definitions().iter().map(definition_json).collect::<Vec<_>>(),
         "anomalies": Anomaly::ALL.map(anomaly_json),
     })
 }
@@ -92,6 +114,18 @@ fn level_json(level: Level) -> Value {
         "examples": examples_json(level.examples()),
         "products": products.collect::<Vec<_>>(),
         "sources": sources_json(level.sources()),
+    })
+}
+
+fn definition_json(definition: &Definition) -> Value {
+    let level = Library::catalogue_level(definition).map(|(level, _)| level.name());
+    json!({
+        "name": definition.name,
+        "framework": definition.framework.keyword(),
+        "level": level,
+        "about": definition.about,
+        "text": definition.text,
+        "words": definition.words(),
     })
 }
 

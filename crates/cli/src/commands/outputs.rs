@@ -1,12 +1,65 @@
-//! The files of a recording must be distinct: the history, the log and the database.
+//! The files of a recording. They must be distinct: the history, the log and the database. A recording that could not begin
+//! leaves them as they were.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use isoscope_record::Target;
+use isoscope_record::{Output, Target};
 
 use crate::args::DatabaseArgs;
+use crate::exit::Exit;
+use crate::terminal::Terminal;
+
+/// A file of a recording.
+pub(crate) struct OutputFile {
+    path: PathBuf,
+    /// Whether the file did not exist before.
+    is_new: bool,
+}
+
+impl OutputFile {
+    /// Opens a file for writing. What it held stays until the first write.
+    pub(crate) fn open(path: &Path, terminal: &Terminal) -> Result<(OutputFile, Output), Exit> {
+        let is_new = fs::symlink_metadata(path).is_err();
+        let file = File::options().write(true).create(true).truncate(false).open(path).map_err(|error| {
+            terminal.error(&format!("cannot write {}: {error}", path.display()));
+            Exit::Failed
+        })?;
+        Ok((OutputFile { path: path.to_owned(), is_new }, Box::new(Replacing { file, has_begun: false })))
+    }
+
+    /// Removes the file of a recording without transactions, if it did not exist before.
+    pub(crate) fn discard(&self, terminal: &Terminal) {
+        if self.is_new
+            && let Err(error) = fs::remove_file(&self.path)
+        {
+            terminal.warning(&format!("cannot remove {}: {error}", self.path.display()));
+        }
+    }
+}
+
+/// A file whose old content the first write replaces.
+struct Replacing {
+    file: File,
+    has_begun: bool,
+}
+
+impl Write for Replacing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // Devices and pipes have no length.
+        if !self.has_begun && self.file.metadata()?.is_file() {
+            self.file.set_len(0)?;
+        }
+        self.has_begun = true;
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
 
 /// The identity of a file, independent of its path.
 #[derive(PartialEq, Eq)]
@@ -78,6 +131,20 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+
+    #[test]
+    fn the_first_write_replaces_the_old_content() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let path = directory.path().join("file");
+        fs::write(&path, "long ago").unwrap();
+        let file = File::options().write(true).open(&path).unwrap();
+        let mut replacing = Replacing { file, has_begun: false };
+        replacing.flush().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "long ago");
+        replacing.write_all(b"n").unwrap();
+        replacing.write_all(b"ow").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "now");
+    }
 
     #[test]
     fn a_file_is_identified_under_all_its_names() {

@@ -3,7 +3,6 @@
 //! `record` and `test` share [`Load`]: it builds the recording from the arguments, runs it with progress, and collects the figures.
 
 use std::fmt::Write as _;
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,17 +10,21 @@ use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 use isoscope_levels::Level;
-use isoscope_record::workload::{Application, Bank, BankSpec, Hotspot, SmallBank, SmallBankSpec};
+use isoscope_record::workload::{
+    Application, Bank, BankSpec, Hosted, Hotspot, SmallBank, SmallBankSpec, SpecError, Tpcc, TpccSpec, Voter,
+    VoterSpec, Wikipedia, WikipediaSpec,
+};
 use isoscope_record::{
     Bug, Fault, FaultKind, Figures, Limits, Memory, Monitor, Options, Output, Plan, PlanSpec, Recording,
     Subject, Summary, Target, Trouble, Workload,
 };
 use isoscope_workload::{Distribution, Store};
 
-use crate::args::{DatabaseArgs, LoadArgs, RecordArgs, WorkloadArg};
-use crate::commands::database::{Chosen, on_interrupt};
+use crate::args::{DatabaseArgs, LoadArgs, RecordArgs, SizeArg, WorkloadArg};
+use crate::commands::database::Chosen;
 use crate::commands::generate::{by_flag, chosen_seed};
-use crate::commands::outputs::refuse_clashes;
+use crate::commands::interrupt;
+use crate::commands::outputs::{OutputFile, refuse_clashes};
 use crate::exit::Exit;
 use crate::terminal::{BOLD, Terminal, styled};
 use crate::words::{count, counted};
@@ -35,22 +38,21 @@ pub(crate) fn run(args: &RecordArgs, terminal: &Terminal) -> Exit {
 fn record(args: &RecordArgs, terminal: &Terminal) -> Result<Exit, Exit> {
     let mut load = Load::new(&args.database, &args.load, Some(&args.output), terminal)?;
     let to_stdout = args.output.as_os_str() == "-";
-    let history: Output =
-        if to_stdout { Box::new(std::io::stdout()) } else { Box::new(create(&args.output, terminal)?) };
-    let recorded = load.record(history, &args.load, terminal)?;
+    let (file, history): (Option<OutputFile>, Output) = if to_stdout {
+        (None, Box::new(std::io::stdout()))
+    } else {
+        let (file, output) = OutputFile::open(&args.output, terminal)?;
+        (Some(file), output)
+    };
+    let recorded = load.record(file.as_ref(), history, &args.load, terminal)?;
+    if recorded.is_empty_failure() {
+        return Ok(recorded.exit(terminal));
+    }
     terminal.note(&recorded.text());
     if !to_stdout {
         terminal.note(&format!("the history is in {}", args.output.display()));
     }
     Ok(recorded.exit(terminal))
-}
-
-/// Creates a file for a recording.
-pub(crate) fn create(path: &Path, terminal: &Terminal) -> Result<File, Exit> {
-    File::create(path).map_err(|error| {
-        terminal.error(&format!("cannot write {}: {error}", path.display()));
-        Exit::Failed
-    })
 }
 
 /// A recording that is ready to run.
@@ -104,20 +106,21 @@ impl Load {
         Ok(Load { recording })
     }
 
-    /// Records, with progress on the terminal.
+    /// Records to a file, if there is one, with progress on the terminal. If it fails before the first transaction, files that
+    /// did not exist are removed.
     pub(crate) fn record(
         &mut self,
+        file: Option<&OutputFile>,
         history: Output,
         args: &LoadArgs,
         terminal: &Terminal,
     ) -> Result<Recorded, Exit> {
-        let log: Option<Output> = match &args.log {
-            None => None,
-            Some(path) => Some(Box::new(create(path, terminal)?)),
-        };
+        let log = args.log.as_deref().map(|path| OutputFile::open(path, terminal)).transpose()?;
+        let (log_file, log) = log.unzip();
         let monitor = Arc::new(Monitor::new(args.sessions as usize));
         let interrupted = Arc::clone(&monitor);
-        on_interrupt(move || interrupted.stop(), terminal);
+        let stopping = "stopping after the current transactions";
+        let _phase = interrupt::phase(stopping, move || interrupted.stop(), terminal);
         let total = match (args.duration, self.recording.limits.txns) {
             (Some(duration), None) => Progress::Time(duration),
             (_, txns) => Progress::Count(txns.unwrap_or(0) * u64::from(args.sessions)),
@@ -132,7 +135,11 @@ impl Load {
         });
         bar.finish_and_clear();
         let odd = monitor.odd().map(ToString::to_string);
-        Ok(Recorded { summary, figures: monitor.figures(), sessions: args.sessions, odd })
+        let recorded = Recorded { summary, figures: monitor.figures(), sessions: args.sessions, odd };
+        if recorded.is_empty_failure() {
+            file.into_iter().chain(&log_file).for_each(|file| file.discard(terminal));
+        }
+        Ok(recorded)
     }
 }
 
@@ -196,6 +203,12 @@ fn latency(time: Duration) -> String {
 }
 
 impl Recorded {
+    /// Whether an error ended the recording before its first transaction did. There is nothing to say besides the error.
+    pub(crate) fn is_empty_failure(&self) -> bool {
+        let is_error = |trouble: &Trouble| !matches!(trouble, Trouble::End(_));
+        self.figures.transactions() == 0 && self.summary.trouble.iter().any(is_error)
+    }
+
     /// The summary of the recording.
     pub(crate) fn text(&self) -> String {
         let Recorded { summary, figures, sessions, odd } = self;
@@ -283,41 +296,88 @@ fn store(memory: &Memory, isolation: Option<&str>) -> Result<Subject, String> {
     Ok(Subject::Memory(level, bugs))
 }
 
+/// The number of keys by default.
+const KEYS: u32 = 30;
+
 fn workload(args: &LoadArgs, seed: u64) -> Result<Workload, String> {
-    let application: Arc<dyn Application> = match args.workload {
-        WorkloadArg::KeyValue(kind) => {
-            let plan = Plan::new(PlanSpec {
-                kind,
-                sessions: args.sessions,
-                ops: args.ops,
-                keys: args.keys,
-                reads: args.reads,
-                aborts: args.aborts,
-                distribution: args.distribution,
-                duplication: args.duplicates,
-                retries: args.retries,
-                seed,
-            });
-            return plan.map(Workload::KeyValue).map_err(|error| by_flag(&error.to_string()));
+    if let WorkloadArg::KeyValue(kind) = args.workload {
+        if args.size.is_some() {
+            return Err("--size needs an application".to_owned());
         }
-        WorkloadArg::Bank => {
-            let accounts = args.keys.next_multiple_of(4);
-            let spec = BankSpec { accounts, hotspot: hotspot(args)?, ..BankSpec::default() };
-            Arc::new(Bank::new(spec).map_err(|error| error.to_string())?)
-        }
-        WorkloadArg::SmallBank => {
-            let spec =
-                SmallBankSpec { customers: args.keys, hotspot: hotspot(args)?, ..SmallBankSpec::default() };
-            Arc::new(SmallBank::new(spec).map_err(|error| error.to_string())?)
-        }
-    };
+        let plan = Plan::new(PlanSpec {
+            kind,
+            sessions: args.sessions,
+            ops: args.ops,
+            keys: args.keys.unwrap_or(KEYS),
+            reads: args.reads,
+            aborts: args.aborts,
+            distribution: args.distribution,
+            duplication: args.duplicates,
+            retries: args.retries,
+            seed,
+        });
+        return plan.map(Workload::KeyValue).map_err(|error| by_flag(&error.to_string()));
+    }
     if args.sessions == 0 {
         return Err("at least one session is required".to_owned());
     }
     if args.duplicates.is_some() || args.aborts > 0.0 {
         return Err("--duplicates and --aborts need a key-value workload".to_owned());
     }
-    Ok(Workload::Application(application))
+    application(args).map(Workload::Application)
+}
+
+fn application(args: &LoadArgs) -> Result<Arc<dyn Application>, String> {
+    fn shared<A: Application + 'static>(
+        application: Result<A, SpecError>,
+    ) -> Result<Arc<dyn Application>, String> {
+        match application {
+            Ok(application) => Ok(Arc::new(application)),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+    let (keys, sessions) = (args.keys.unwrap_or(KEYS), args.sessions);
+    let no_size = |size| Err(format!("this application has no size `{size}`; use --keys"));
+    match (args.workload, args.size) {
+        (WorkloadArg::Tpcc, Some(SizeArg::Standard)) => {
+            shared(Tpcc::new(TpccSpec { sessions, ..TpccSpec::standard(1) }).map(Hosted::of))
+        }
+        (_, Some(SizeArg::Standard)) => no_size("standard"),
+        (WorkloadArg::Tpcc, size) => {
+            let scaled = TpccSpec { customers: keys, items: keys, ..TpccSpec::default() };
+            let spec = if size.is_some() { TpccSpec::paper() } else { scaled };
+            shared(Tpcc::new(TpccSpec { sessions, ..spec }).map(Hosted::of))
+        }
+        (WorkloadArg::Voter, size) => {
+            let scaled = VoterSpec { phones: keys, ..VoterSpec::default() };
+            let spec = if size.is_some() { VoterSpec::paper() } else { scaled };
+            shared(Voter::new(spec).map(Hosted::of))
+        }
+        (WorkloadArg::Wikipedia, size) => {
+            let (pages, users) = (keys, keys);
+            let scaled = WikipediaSpec {
+                pages,
+                users,
+                active_pages: pages,
+                active_users: users,
+                hotspot: hotspot(args)?,
+                ..WikipediaSpec::default()
+            };
+            let spec = if size.is_some() { WikipediaSpec::paper() } else { scaled };
+            shared(Wikipedia::new(spec).map(Hosted::of))
+        }
+        (_, Some(SizeArg::Paper)) => no_size("paper"),
+        (WorkloadArg::SmallBank, None) => shared(SmallBank::new(SmallBankSpec {
+            customers: keys,
+            hotspot: hotspot(args)?,
+            ..SmallBankSpec::default()
+        })),
+        (_, None) => shared(Bank::new(BankSpec {
+            accounts: args.keys.unwrap_or(KEYS.next_multiple_of(4)),
+            hotspot: hotspot(args)?,
+            ..BankSpec::default()
+        })),
+    }
 }
 
 /// Applications support only hot spots.

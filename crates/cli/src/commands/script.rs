@@ -4,12 +4,12 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
-use isoscope_formats::{Place, Problem, Severity};
 use isoscope_record::Failure;
-use isoscope_record::script::{self, Script, ScriptError, StepDone, StepResult, Verdict};
+use isoscope_record::script::{self, Place, RunError, Script, ScriptError, StepDone, StepResult, Verdict};
 
 use crate::args::ScriptArgs;
-use crate::commands::database::{Chosen, stop_flag};
+use crate::commands::database::Chosen;
+use crate::commands::interrupt;
 use crate::exit::Exit;
 use crate::problems;
 use crate::terminal::{BOLD, DIM, ERROR, GOOD, Terminal, WARNING, styled};
@@ -26,19 +26,26 @@ fn play(args: &ScriptArgs, terminal: &Terminal) -> Result<Exit, Exit> {
         Exit::Failed
     })?;
     let script = script::parse(&text).map_err(|error| {
-        problems::show(&[problem(&args.script, &text, &error)], None, terminal);
+        show(&args.script, &text, &error);
         Exit::Failed
     })?;
     let chosen = Chosen::new(&args.database, 0, terminal)?;
     let limits = script::connection_limits(chosen.target.vendor());
     let database = chosen.open(args.isolation.as_deref(), &limits, terminal)?;
-    let options = script::Options { stop: Some(stop_flag(terminal)), ..script::Options::default() };
+    let (_phase, stop) = interrupt::flagged("stopping after the current step", terminal);
+    let options = script::Options { stop: Some(stop), ..script::Options::default() };
     let isolation = database.isolation().map_or("", |isolation| isolation.name);
     terminal.print(&heading(&script, database.version(), isolation));
     let transcript = script
         .run(database.as_ref(), &options, &mut |step| terminal.print(&line(step)))
-        .map_err(|failure| {
-            terminal.error(&failure.to_string());
+        .map_err(|RunError { failure, place, .. }| {
+            match place {
+                Some(Place { line, column }) => {
+                    let message = failure.to_string();
+                    show(&args.script, &text, &ScriptError { line, column, message, help: None });
+                }
+                None => terminal.error(&failure.to_string()),
+            }
             Exit::Failed
         })?;
     let mut exit = match &transcript.verdict {
@@ -50,7 +57,7 @@ fn play(args: &ScriptArgs, terminal: &Terminal) -> Result<Exit, Exit> {
         let style = if exit == Exit::Holds { GOOD } else { ERROR };
         terminal.print(&format!("\n  {}\n", styled(style, verdict)));
     } else if let Some((step, failure)) = transcript.mistake(&script) {
-        problems::show(&[problem(&args.script, &text, &failed(&script, step, failure))], None, terminal);
+        show(&args.script, &text, &failed(&script, step, failure));
         exit = Exit::Failed;
     } else if transcript.unexpected().next().is_some() {
         exit = Exit::Violated;
@@ -89,20 +96,20 @@ fn line(step: &StepDone) -> String {
     format!("  {styled_text}\n")
 }
 
-/// The error for a step whose statement is wrong, at its line.
+/// The error for a step whose statement is wrong, at the statement.
 fn failed(script: &Script, step: &StepDone, failure: &Failure) -> ScriptError {
+    let Place { line, column } = script.steps[step.step].place;
     ScriptError {
-        line: script.steps[step.step].line,
-        column: 1,
+        line,
+        column,
         message: format!("the step failed for a reason unrelated to isolation: {failure}"),
-        help: Some("`=> fails` after the step if this is intended".to_owned()),
+        help: Some("write `=> fails` after the step if this is intended".to_owned()),
     }
 }
 
-/// An error in a script as a diagnostic of an input.
-fn problem(path: &Path, text: &str, error: &ScriptError) -> Problem {
+/// Prints an error in a script.
+fn show(path: &Path, text: &str, error: &ScriptError) {
     let file = path.display().to_string();
-    let place = Place::in_text(&file, text, error.line.into(), error.column.into());
-    let (message, help) = (error.message.clone(), error.help.clone());
-    Problem { severity: Severity::Error, place: Some(place), message, help }
+    let place = problems::Place::in_text(&file, text, error.line.into(), error.column.into());
+    problems::show_error(&error.message, &place, error.help.as_deref());
 }

@@ -13,12 +13,13 @@ use isoscope_levels::{Anomaly, Level};
 use isoscope_record::{Isolation, Promise};
 use serde_json::{Value as Json, json};
 
-use crate::args::{CheckStyle, ReadArgs, TestArgs};
+use crate::args::{AskedLevel, CheckStyle, ReadArgs, TestArgs};
 use crate::commands::check;
 use crate::commands::open;
-use crate::commands::record::{Load, Recorded, create};
+use crate::commands::outputs::OutputFile;
+use crate::commands::record::{Load, Recorded};
 use crate::exit::Exit;
-use crate::terminal::{Ansi, BOLD, DIM, ERROR, GOOD, Terminal, WARNING, styled};
+use crate::terminal::{self, Ansi, BOLD, DIM, ERROR, GOOD, Terminal, WARNING, styled};
 use crate::words::{counted, wrap};
 
 pub(crate) fn run(args: &TestArgs, terminal: &Terminal) -> Exit {
@@ -28,20 +29,24 @@ pub(crate) fn run(args: &TestArgs, terminal: &Terminal) -> Exit {
 }
 
 fn test(args: &TestArgs, terminal: &Terminal) -> Result<Exit, Exit> {
+    if args.judge.level.iter().any(|asked| matches!(asked, AskedLevel::Defined(_))) {
+        let help = "keep the history with --output and check it with `isoscope check --level FILE.iso`";
+        terminal.error(&format!("--level takes levels of the catalogue here: {help}"));
+        return Err(Exit::Usage);
+    }
     let mut load = Load::new(&args.database, &args.load, args.output.as_deref(), terminal)?;
     let place = Place::new(args, terminal)?;
     let subject = Subject::of(&load);
     terminal.note(&subject.announcement());
-    let history = create(place.path(), terminal)?;
-    let recorded = load.record(Box::new(history), &args.load, terminal)?;
+    let (file, history) = OutputFile::open(place.path(), terminal)?;
+    let recorded = load.record(Some(&file), history, &args.load, terminal)?;
     // Stops the server: checking may take long and does not need it.
     drop(load);
+    if recorded.is_empty_failure() {
+        return Err(recorded.exit(terminal));
+    }
     terminal.note(&recorded.text());
     let exit = recorded.exit(terminal);
-    if exit == Exit::Failed && recorded.figures.transactions() == 0 {
-        // The errors were printed, and the history is empty.
-        return Err(exit);
-    }
     let report = open::open(place.path(), false, &ReadArgs { from: None }, args.judge.memory, terminal)
         .and_then(|reading| check::check(place.path(), reading, &args.judge, terminal))
         .map_err(|failure| if failure.no_room { Exit::Unknown } else { Exit::Failed });
@@ -89,17 +94,16 @@ impl Place {
         }
     }
 
-    /// Keeps a temporary file if `wanted`, and prints its path.
+    /// Keeps a temporary file if `wanted`, and prints its path, also with `--quiet`: nobody else knows the path.
     fn settle(self, wanted: bool, terminal: &Terminal) {
-        let kept = match self {
-            Place::Named(path) => path,
-            Place::Temporary(_) if !wanted => return,
+        match self {
+            Place::Named(path) => terminal.note(&format!("the history is in {}", path.display())),
+            Place::Temporary(_) if !wanted => {}
             Place::Temporary(file) => match file.keep() {
-                Ok((_, path)) => path,
-                Err(error) => return terminal.warning(&format!("the history is lost: {error}")),
+                Ok((_, path)) => terminal::say_note(&format!("the history is in {}", path.display())),
+                Err(error) => terminal.warning(&format!("the history is lost: {error}")),
             },
-        };
-        terminal.note(&format!("the history is in {}", kept.display()));
+        }
     }
 }
 

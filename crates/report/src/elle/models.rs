@@ -7,7 +7,7 @@
 //! strict ones also use real-time order.
 //!
 //! A violated verdict refutes the pair of its level, restricted to the orders that its proof needs
-//! ([`orders`]). A refuted pair refutes all pairs that imply it, and these are the models listed. A model
+//! ([`Evidence::orders`]). A refuted pair refutes all pairs that imply it, and these are the models listed. A model
 //! that holds by some verdict is never listed: verdicts follow the axiom, and a violation inferred from the
 //! name of an anomaly counts only if no verdict contradicts it.
 //!
@@ -15,9 +15,9 @@
 
 use std::collections::BTreeSet;
 
-use isoscope_certificate::{Case, Edge, Evidence, Finding, Node, Seen, Through, Verdict, Why, World};
-use isoscope_history::{History, Op};
-use isoscope_levels::{Anomaly, Level};
+use isoscope_certificate::{Finding, Through, Verdict};
+use isoscope_history::History;
+use isoscope_levels::Level;
 
 use crate::checked::Checked;
 
@@ -196,86 +196,23 @@ fn refuted(report: &Checked<'_>) -> Vec<Ordered> {
 }
 
 fn all_orders(finding: &Finding) -> impl Iterator<Item = Through> + '_ {
-    finding.instances.iter().map(|instance| orders(&instance.evidence))
+    finding.instances.iter().map(|instance| instance.evidence.orders())
 }
 
 /// The pairs that an anomaly violates by its name: the levels that forbid it in all its forms, with the
-/// orders it needs. A proof by cases is named after one case and proves only its verdict, except that a lost
-/// update is one in every case. A write that a range read missed does not violate levels that let ranges
-/// change.
+/// orders it needs. A proof by cases has a name of which this is so in every case. A write that a range read
+/// missed does not violate levels that let ranges change.
 fn forbidden<'a>(history: &'a History, finding: &'a Finding) -> impl Iterator<Item = Ordered> + 'a {
-    let by_cases = |evidence: &Evidence| matches!(evidence, Evidence::Cases(_) | Evidence::Worlds(_));
     let shown = finding.instances.iter().map(|instance| &instance.evidence);
-    let shown = shown.filter(move |evidence| finding.anomaly == Anomaly::LostUpdate || !by_cases(evidence));
     shown.flat_map(move |evidence| {
-        let (orders, on_range) = (orders(evidence), misses_range(history, evidence));
-        let lets_ranges_change =
-            |level| matches!(level, Level::CutIsolation | Level::CursorStability | Level::AdyaPl299);
+        let orders = evidence.orders();
+        let on_range = evidence.misses(&|read| history.op(read).in_range);
         Level::ALL
             .into_iter()
             .filter(move |&level| level.forbids_all(finding.anomaly))
-            .filter(move |&level| !(on_range && lets_ranges_change(level)))
+            .filter(move |&level| !(on_range && level.lets_ranges_change()))
             .map(move |level| Ordered { level: ordered(level).level, orders })
     })
-}
-
-/// Whether the evidence uses a write that a range read missed.
-fn misses_range(history: &History, evidence: &Evidence) -> bool {
-    let in_range = |read: Op| history.op(read).in_range;
-    let misses = |edges: &[Edge]| {
-        edges.iter().any(|edge| match edge.why {
-            Why::Misses { read } | Why::Forced { read, .. } => in_range(read),
-            _ => false,
-        })
-    };
-    match evidence {
-        Evidence::Read { .. } => false,
-        Evidence::Pair { first, second } => in_range(*first) || in_range(*second),
-        Evidence::Cycle(edges) => misses(edges),
-        Evidence::Cases(proof) => {
-            proof.cases.iter().any(|case| matches!(case, Case::Cycle(edges) if misses(edges)))
-        }
-        Evidence::Worlds(worlds) => worlds.cases.iter().any(|case| match case {
-            World::Violated(finding) => {
-                finding.instances.iter().any(|instance| misses_range(history, &instance.evidence))
-            }
-            World::Open { .. } => false,
-        }),
-    }
-}
-
-/// The orders that a proof needs besides reads and writes, in any of its cases.
-pub(super) fn orders(evidence: &Evidence) -> Through {
-    match evidence {
-        Evidence::Read { .. } | Evidence::Pair { .. } => PLAIN,
-        Evidence::Cycle(edges) => along(edges),
-        Evidence::Cases(proof) => {
-            let cycles = proof.cases.iter().map(|case| match case {
-                Case::Cycle(edges) => along(edges),
-                Case::Split { .. } => PLAIN,
-            });
-            cycles.max().unwrap_or(PLAIN)
-        }
-        Evidence::Worlds(worlds) => {
-            let leaves = worlds.cases.iter().map(|case| match case {
-                World::Violated(finding) => all_orders(finding).max().unwrap_or(finding.through),
-                World::Open { .. } => PLAIN,
-            });
-            leaves.max().unwrap_or(PLAIN)
-        }
-    }
-}
-
-/// The orders that a path needs. Edges from the initial state need no session order.
-pub(super) fn along(edges: &[Edge]) -> Through {
-    let each = edges.iter().map(|edge| match &edge.why {
-        Why::Session if edge.from != Node::Initial => SESSION,
-        Why::RealTime => STRONG,
-        Why::Forced { seen: Seen::Session, .. } => SESSION,
-        Why::Forced { seen: Seen::Causal(path), .. } => along(path),
-        _ => PLAIN,
-    });
-    each.max().unwrap_or(PLAIN)
 }
 
 #[cfg(test)]

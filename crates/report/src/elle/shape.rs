@@ -12,7 +12,6 @@ use isoscope_explain::Teller;
 use isoscope_history::{Datum, History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
 use isoscope_levels::Anomaly;
 
-use super::models::{along, orders};
 use super::ops::{completion, join, list, mop, text, value};
 use super::steps::Drawn;
 use crate::checked::{Checked, elle_name};
@@ -89,7 +88,7 @@ fn occurrence(
         (_, Evidence::Pair { second, .. }) => wrong_read(history, finding.anomaly, *second, None),
         (anomaly, Evidence::Read { read, write }) => wrong_read(history, anomaly, *read, *write),
         (_, Evidence::Cycle(_) | Evidence::Cases(_) | Evidence::Worlds(_)) => {
-            let drawn = Drawn::of(history, shown(&instance.evidence));
+            let drawn = Drawn::of(history, cycle(&instance.evidence));
             // The steps of a proof by cases depend on assumptions, so the finding's name takes precedence.
             let by_steps =
                 matches!(instance.evidence, Evidence::Cycle(_)) || finding.anomaly.elle().is_none();
@@ -104,19 +103,10 @@ fn occurrence(
     (keyword, format!("{{{}}}", fields.join(", ")))
 }
 
-/// The cycle to show. For a proof by cases it is the main one, unless only another cycle needs the orders
-/// that the keyword names.
-fn shown(evidence: &Evidence) -> &[Edge] {
-    let main = cycle(evidence);
-    let Evidence::Cases(proof) = evidence.main() else { return main };
-    let cycles = proof.cycles().rev().map(|(_, cycle)| cycle);
-    let orders = orders(evidence);
-    std::iter::once(main).chain(cycles).find(|cycle| along(cycle) == orders).unwrap_or(main)
-}
-
-/// The keyword of a finding, with the orders that its evidence needs.
+/// The keyword of a finding, with the orders that its evidence needs. Those of a proof by cases may be needed by another case
+/// than the one that is drawn.
 fn keyword(finding: &Finding, evidence: &Evidence) -> String {
-    let name = elle_name(finding, orders(evidence));
+    let name = elle_name(finding, evidence.orders());
     format!(":{}", name.unwrap_or_else(|| finding.anomaly.name().to_owned()))
 }
 

@@ -113,9 +113,10 @@ fn step(history: &History, edge: &Edge) -> Step {
         Why::Versions { read, index } => {
             let view = history.op(*read);
             let elements = history.table().elements(view.value);
-            let at = |index: usize| elements.get(index).copied();
-            let older = (*index as usize).checked_sub(1).and_then(at);
-            write_write(history, edge, view.key, older, at(*index as usize))
+            // Elements that nobody appended may stand between the two.
+            let is_older = |value: &&Value| write_of(history, edge.from, view.key, Some(**value)).is_some();
+            let older = elements.get(..*index as usize).and_then(|before| before.iter().rev().find(is_older));
+            write_write(history, edge, view.key, older.copied(), elements.get(*index as usize).copied())
         }
         Why::Missing { read, append } => {
             let older = history.table().elements(history.op(*read).value).last().copied();

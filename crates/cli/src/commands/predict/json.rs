@@ -1,0 +1,140 @@
+//! Predictions as JSON; docs/predict.md describes the fields.
+
+use isoscope_certificate::{Edge, Evidence, Judgement, Limit, Node, Verdict};
+use isoscope_explain::Teller;
+use isoscope_history::{Txn, notation};
+use isoscope_predict::{Boundary, Change, Prediction, Refusal};
+use isoscope_report::Value as Shown;
+use serde_json::{Value, json};
+
+use super::Result;
+use super::text::{places, story};
+use crate::args::PredictArgs;
+
+pub(crate) fn render(result: &Result<'_>) -> Value {
+    let figures = &result.predictions.figures;
+    let seconds = |time: std::time::Duration| time.as_secs_f64();
+    json!({
+        "file": result.args.history.display().to_string(),
+        "level": result.settings.level.name(),
+        "violates": result.settings.target.name(),
+        "boundary": if result.settings.boundary == Boundary::Strict { "strict" } else { "relaxed" },
+        "approximate": result.settings.approximate,
+        "status": result.status(),
+        "limit": result.predictions.limit.map(|limit| match limit {
+            Limit::Time => "time",
+            Limit::Interrupt => "interrupt",
+            Limit::Memory => "memory",
+            Limit::Proof => "proof",
+        }),
+        "may_be_more": result.predictions.more || result.predictions.limit.is_some(),
+        "seconds": result.seconds,
+        "transactions": figures.transactions,
+        "windows": figures.windows,
+        "predictions": result.found().iter().map(|one| prediction(one, result)).collect::<Vec<_>>(),
+        "figures": {
+            "reads": figures.reads,
+            "variables": figures.variables,
+            "clauses": figures.clauses,
+            "conflicts": figures.conflicts,
+            "lazy": figures.lazy,
+            "candidates": figures.candidates,
+            "orders": figures.orders,
+            "excluded": figures.excluded,
+            "seconds": {
+                "encoding": seconds(figures.encoding),
+                "solver": seconds(figures.solving),
+                "order_check": seconds(figures.checking),
+                "oracle": seconds(figures.oracle),
+                "learning": seconds(figures.learning),
+                "minimising": seconds(figures.minimising),
+            },
+        },
+    })
+}
+
+fn prediction(one: &Prediction, result: &Result<'_>) -> Value {
+    let teller = Teller::new(&result.reading.history);
+    let story = story(one);
+    let told = Teller::new(&one.history);
+    let witness = match &one.holds.verdict {
+        Verdict::Holds(witness) => witness.order.as_deref().unwrap_or_default(),
+        _ => &[],
+    };
+    let cycle: &[Edge] = match story.as_ref().map(|(_, instance)| instance.evidence.main()) {
+        Some(Evidence::Cycle(edges)) => edges,
+        Some(Evidence::Cases(proof)) => proof.main_cycle(),
+        _ => &[],
+    };
+    let node = |node: Node| match node {
+        Node::Initial => Value::Null,
+        Node::Txn(txn) => json!(told.full_txn(txn)),
+    };
+    json!({
+        "anomaly": one.anomaly.name(),
+        "transactions": one.txns.iter().map(|&txn| teller.full_txn(txn)).collect::<Vec<_>>(),
+        "boundary": one.boundary.iter().map(|&txn| teller.full_txn(txn)).collect::<Vec<_>>(),
+        "changes": one.changes.iter().map(|change| self::change(change, one, result, &teller)).collect::<Vec<_>>(),
+        "headline": story.as_ref().map(|(story, _)| story.headline.clone()),
+        "clauses": story.iter().flat_map(|(story, _)| &story.clauses).map(|clause| clause.text.clone()).collect::<Vec<_>>(),
+        "cycle": cycle.iter().map(|edge| json!({ "from": node(edge.from), "to": node(edge.to), "kind": kind(edge) })).collect::<Vec<_>>(),
+        "order": witness.iter().map(|&txn| told.full_txn(txn)).collect::<Vec<_>>(),
+        "history": notation::print(&one.history),
+    })
+}
+
+fn change(change: &Change, one: &Prediction, result: &Result<'_>, teller: &Teller<'_>) -> Value {
+    let history = &result.reading.history;
+    let txn = history.txn_of(change.read);
+    let writer = |writer: Option<Txn>| writer.map(|txn| teller.full_txn(txn));
+    let place = places(result.reading, std::iter::once(change.read)).pop().flatten();
+    let predicted = one.ops.iter().position(|&op| op == change.read);
+    let value =
+        predicted.map(|op| Shown::of(&one.history, one.history.op(isoscope_history::Op::at(op)).value));
+    json!({
+        "transaction": teller.full_txn(txn),
+        "session": Shown::of(history, history.session_name(history.session_of(txn))),
+        "key": Shown::of(history, history.key_name(history.key_of(change.read))),
+        "from": writer(change.from),
+        "to": writer(change.to),
+        "observed_value": Shown::of(history, history.op(change.read).value),
+        "predicted_value": value,
+        "file": place.as_ref().map(|place| place.file.clone()),
+        "line": place.as_ref().map(|place| place.line),
+        "column": place.as_ref().map(|place| place.column),
+    })
+}
+
+fn kind(edge: &Edge) -> &'static str {
+    use isoscope_certificate::Dependency;
+    match edge.dependency() {
+        Dependency::Seen => "seen",
+        Dependency::Overwritten => "overwritten",
+        Dependency::Missed => "missed",
+    }
+}
+
+/// The run itself has the anomaly.
+pub(crate) fn not_serializable(args: &PredictArgs, judgement: &Judgement) -> Value {
+    let Verdict::Violated(findings) = &judgement.verdict else { return Value::Null };
+    json!({
+        "file": args.history.display().to_string(),
+        "level": args.level.name(),
+        "violates": args.violates.name(),
+        "status": "observed",
+        "anomalies": findings.iter().map(|finding| finding.anomaly.name()).collect::<Vec<_>>(),
+        "predictions": [],
+    })
+}
+
+/// Nothing can be predicted.
+pub(crate) fn nothing(args: &PredictArgs, refusal: &Refusal) -> Value {
+    json!({
+        "file": args.history.display().to_string(),
+        "level": args.level.name(),
+        "violates": args.violates.name(),
+        "status": "unknown",
+        "reason": refusal.to_string(),
+        "predictions": [],
+    })
+}

@@ -1,0 +1,202 @@
+//! Predictions as text.
+//!
+//! ```text
+//! 1. lost-update at causal        2 transactions, 1 changed read
+//!    Had T2 (session T2) read x from the initial state instead of T1, then:
+//!    T1's update is lost ..                 the story of the violation, as `check` tells it
+//!     --> run:1:29                          the operations, in the run
+//! ```
+
+use isoscope_certificate::{Instance, Judgement, Limit, Verdict};
+use isoscope_explain::{Story, Teller};
+use isoscope_formats::{Place, Reading};
+use isoscope_history::notation::ValueText;
+use isoscope_history::{History, Op, Txn};
+use isoscope_levels::Level;
+use isoscope_predict::{Boundary, Change, Prediction};
+use isoscope_report::words::counted;
+use isoscope_report::{Mark, snippet};
+
+use super::Result;
+use crate::terminal::{Ansi, BOLD, DIM, ERROR, GOOD, WARNING, styled};
+
+pub(crate) fn render(result: &Result<'_>) -> String {
+    let mut text = String::new();
+    for (number, one) in (1..).zip(result.found()) {
+        text += &prediction(number, one, result);
+        text.push('\n');
+    }
+    text + &summary(result)
+}
+
+fn prediction(number: usize, one: &Prediction, result: &Result<'_>) -> String {
+    let title = format!("{number}. {} at {}", one.anomaly, result.settings.level);
+    let size = format!(
+        "{}, {}",
+        counted(one.txns.len() as u64, "transaction"),
+        counted(one.changes.len() as u64, "changed read")
+    );
+    let mut text = format!("{}  {}\n\n", styled(BOLD, title), styled(DIM, size));
+    let teller = Teller::new(&result.reading.history);
+    let changes: Vec<String> =
+        one.changes.iter().map(|change| self::change(&teller, &result.reading.history, change)).collect();
+    text += &wrap(&format!("  Had {}, then:", changes.join(", and ")), 2);
+    if let Some((story, _)) = story(one) {
+        text += &wrap(&format!("  {}", story.headline), 2);
+        for clause in &story.clauses {
+            let depth = 2 * usize::from(clause.depth);
+            let sign = if clause.depth > 0 { "·" } else { "-" };
+            text += &wrap(&format!("{:depth$}  {sign} {}", "", clause.text), 4 + depth);
+        }
+    }
+    text + &snippet::render(&marks(one, result), "   ", &Ansi)
+}
+
+/// The story of the violation, told of the predicted history.
+pub(crate) fn story(one: &Prediction) -> Option<(Story, &Instance)> {
+    let Verdict::Violated(findings) = &one.violates.verdict else { return None };
+    let finding = findings.iter().find(|finding| finding.anomaly == one.anomaly)?;
+    let instance = finding.instances.first()?;
+    Some((Teller::new(&one.history).story(one.anomaly, instance), instance))
+}
+
+/// `T2 (session 1) read x from T1 instead of the initial state`.
+fn change(teller: &Teller<'_>, history: &History, change: &Change) -> String {
+    let txn = history.txn_of(change.read);
+    let session = ValueText(history, history.session_name(history.session_of(txn)));
+    let from = |writer: Option<Txn>| writer.map_or("the initial state".to_owned(), |txn| teller.txn(txn));
+    format!(
+        "{} (session {session}) read {} from {} instead of {}",
+        teller.txn(txn),
+        teller.key(history.key_of(change.read)),
+        from(change.to),
+        from(change.from)
+    )
+}
+
+/// The operations of the story where they are in the run, and first the changed reads.
+fn marks(one: &Prediction, result: &Result<'_>) -> Vec<Mark> {
+    let history = &result.reading.history;
+    let told = Teller::new(&one.history);
+    let mut wanted: Vec<(Op, String, bool)> = Vec::new();
+    for change in &one.changes {
+        let predicted = one.ops.iter().position(|&op| op == change.read).map(Op::at);
+        let label = predicted.map(|op| told.label(op)).unwrap_or_default();
+        let was = ValueText(history, history.op(change.read).value).to_string();
+        wanted.push((change.read, format!("{label} instead of {was}"), true));
+    }
+    if let Some((story, _)) = story(one) {
+        for pointer in told.pointers(&story) {
+            let op = one.ops[pointer.op.index()];
+            if !wanted.iter().any(|(other, ..)| *other == op) {
+                wanted.push((op, pointer.label, false));
+            }
+        }
+    }
+    let places = places(result.reading, wanted.iter().map(|&(op, ..)| op));
+    let marks = wanted.into_iter().zip(places);
+    marks.filter_map(|((_, label, main), place)| Some(Mark { place: place?, label, main })).collect()
+}
+
+/// Where operations are in the input.
+pub(crate) fn places(reading: &Reading, ops: impl Iterator<Item = Op>) -> Vec<Option<Place>> {
+    let history = &reading.history;
+    let positions: Vec<_> = ops.map(|op| history.op_position(op)).collect();
+    let known: Vec<_> = positions.iter().copied().flatten().collect();
+    let mut found = reading.text.places(history.sources(), &known).into_iter();
+    positions.into_iter().map(|position| position.and_then(|_| found.next().flatten())).collect()
+}
+
+fn summary(result: &Result<'_>) -> String {
+    let settings = &result.settings;
+    let figures = &result.predictions.figures;
+    let boundary = if settings.boundary == Boundary::Strict { "strict" } else { "relaxed" };
+    let within = if figures.windows > 1 {
+        format!(" inside a window of {} transactions", settings.window)
+    } else {
+        String::new()
+    };
+    let scope = format!(
+        "{} with a {boundary} boundary, {}",
+        settings.level,
+        counted(figures.transactions, "transaction")
+    );
+    let count = result.found().len() as u64;
+    let head = match result.status() {
+        "predicted" => {
+            styled(ERROR, format!("{} of {}", counted(count, "prediction"), violation(settings.target)))
+        }
+        "none" if settings.approximate => styled(
+            GOOD,
+            format!(
+                "no prediction of {} that the sufficient condition shows{within}",
+                violation(settings.target)
+            ),
+        ),
+        "none" => styled(GOOD, format!("no prediction of {}{within}", violation(settings.target))),
+        _ => styled(WARNING, "unknown".to_owned()),
+    };
+    let mut text = format!("{head}: {scope}\n");
+    if let Some(limit) = result.predictions.limit {
+        let what = match limit {
+            Limit::Time => "the time limit (--timeout) was reached",
+            Limit::Interrupt => "the search was interrupted",
+            Limit::Memory => "the memory limit was reached",
+            Limit::Proof => "the proof for a candidate is too long",
+        };
+        text += &styled(WARNING, format!("  {what}: there may be more\n"));
+    } else if result.predictions.more {
+        text += &styled(DIM, format!("  there may be more than {} (--most)\n", settings.most));
+    }
+    if count > 0 && settings.boundary == Boundary::Relaxed {
+        text +=
+            &styled(DIM, "  assumed: the accesses of a transaction do not depend on the values it reads\n");
+    } else if count > 0 {
+        text += &styled(DIM, "  assumed: the transactions that were cut commit\n");
+    }
+    text
+}
+
+/// What a prediction is of.
+fn violation(target: Level) -> String {
+    format!("an execution that is not {target}")
+}
+
+/// The run itself has the anomaly.
+pub(crate) fn not_serializable(reading: &Reading, judgement: &Judgement) -> String {
+    let Verdict::Violated(findings) = &judgement.verdict else { return String::new() };
+    let mut text =
+        format!("{}\n", styled(ERROR, "the run itself is not serializable: no prediction is needed"));
+    let teller = Teller::new(&reading.history);
+    for finding in findings {
+        if let Some(instance) = finding.instances.first() {
+            let story = teller.story(finding.anomaly, instance);
+            text += &wrap(&format!("  {}: {}", finding.anomaly, story.headline), 2);
+        }
+    }
+    text + &styled(DIM, "  `isoscope check --level serializable` shows the evidence\n")
+}
+
+/// The width of the text.
+const WIDTH: usize = 118;
+
+/// Breaks a paragraph into lines; those after the first are indented.
+fn wrap(text: &str, indent: usize) -> String {
+    let mut lines = String::new();
+    let start = text.len() - text.trim_start().len();
+    let mut line = " ".repeat(start);
+    let mut is_empty = true;
+    for word in text.split_whitespace() {
+        if !is_empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            lines += &format!("{line}\n");
+            line = " ".repeat(indent);
+            is_empty = true;
+        }
+        if !is_empty {
+            line.push(' ');
+        }
+        line += word;
+        is_empty = false;
+    }
+    lines + &line + "\n"
+}

@@ -131,6 +131,16 @@ fn the_lattice_as_a_graph() {
     let (_, out, _) = run(&["lattice", "--txns", "2", "--format", "json"]);
     let lattice: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert!(lattice["nodes"].as_array().unwrap().len() > 5);
+    let edges = lattice["edges"].as_array().unwrap();
+    assert!(!edges.is_empty());
+    for edge in edges {
+        let names = |node: &str| &lattice["nodes"][edge[node].as_u64().unwrap() as usize];
+        let levels = |side: &str| -> Vec<_> {
+            edge["example"][side].as_array().unwrap().iter().map(|one| one["level"].clone()).collect()
+        };
+        assert_eq!(&serde_json::Value::from(levels("allowed")), names("weaker"), "{edge}");
+        assert_eq!(&serde_json::Value::from(levels("forbidden")), names("stronger"), "{edge}");
+    }
 }
 
 #[test]

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::definitions::{self, Definitions, Limited, full_name, names_of_node};
 use super::picture;
+use super::synth::history_json;
 use crate::args::{LatticeArgs, LatticeStyle, ScopeArgs};
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, Terminal, styled};
@@ -88,9 +89,13 @@ fn dot(lattice: &Lattice, all: &[&Definition]) -> String {
 fn json(lattice: &Lattice, all: &[&Definition], scope: &ScopeArgs) -> String {
     let nodes =
         lattice.nodes.iter().map(|node| node.iter().map(|&one| full_name(all[one])).collect::<Vec<_>>());
-    let edges = lattice.edges.iter().map(|edge| {
-        let example = edge.example.as_ref().map(ToString::to_string);
-        json!({ "stronger": edge.stronger, "weaker": edge.weaker, "example": example })
+    let edges = lattice.edges.iter().map(|LatticeEdge { stronger, weaker, example }| {
+        let [forbid, allow] = [stronger, weaker].map(|&node| {
+            let definitions = lattice.nodes[node].iter().map(|&one| all[one]);
+            definitions.collect::<Vec<_>>()
+        });
+        let example = example.as_ref().map(|history| history_json(&allow, &forbid, history));
+        json!({ "stronger": stronger, "weaker": weaker, "example": example })
     });
     let value = json!({
         "scope": scope.json(),

@@ -179,7 +179,8 @@ fn json(args: &SynthArgs, problem: &Problem<'_>, found: &Smallest) -> Value {
     })
 }
 
-fn history_json(allow: &[&Definition], forbid: &[&Definition], history: &SmallHistory) -> Value {
+/// A history with what shows that some levels allow it, and what it violates at the others.
+pub(super) fn history_json(allow: &[&Definition], forbid: &[&Definition], history: &SmallHistory) -> Value {
     let allowed = allow.iter().filter_map(|definition| {
         let (evidence, _) = definitions::evidence(definition, history)?;
         let versions: serde_json::Map<String, Value> =

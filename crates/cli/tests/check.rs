@@ -118,7 +118,7 @@ fn the_full_report_shows_the_story_and_its_place_in_the_file() {
 
         ✗ adya-pl-2.99 is violated by the same anomalies
 
-        violated: adya-pl-2.99, read-atomic; 2 anomalies of 2 kinds
+        violated: adya-pl-2.99, read-atomic; 1 anomaly of 1 kind
           `isoscope explain fractured-read` describes it and the levels that forbid it
     "#]]
     .assert_eq(&run.out);

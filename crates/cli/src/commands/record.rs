@@ -333,7 +333,7 @@ fn application(args: &LoadArgs) -> Result<Arc<dyn Application>, String> {
     ) -> Result<Arc<dyn Application>, String> {
         match application {
             Ok(application) => Ok(Arc::new(application)),
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(by_flag(&error.to_string())),
         }
     }
     let (keys, sessions) = (args.keys.unwrap_or(KEYS), args.sessions);

@@ -185,7 +185,7 @@ fn a_definition_is_explained() {
     std::fs::write(&file, text).unwrap();
     let (code, out, error) = run(&["explain", file.to_str().unwrap()]);
     assert_eq!((code, error.as_str()), (0, ""));
-    expect![[r#"
+    expect![[r"
         mine@commit-order  definition
 
           // Writers see what is causally before them.
@@ -244,7 +244,7 @@ fn a_definition_is_explained() {
 
         A smallest history that it forbids
           There is none within 4 transactions and 2 keys: it allows all of them.
-    "#]]
+    "]]
     .assert_eq(&out);
     let (code, out, _) = run(&["explain", "no-lost-update"]);
     assert_eq!(code, 0);

@@ -26,7 +26,7 @@
 //! `observed.rs`: the run, its serial order and the writers of its reads. `problem.rs`: what of it can change. `candidate.rs`: a possible
 //! prediction. `encode.rs`: candidates as variables; `eager.rs`, `lazy.rs`, `snapshots.rs`, `parallel.rs`: the level as clauses;
 //! `structure.rs`: what an anomaly must contain. `oracle.rs`, `schedule.rs`, `pco.rs`: does a candidate satisfy the target? `learn.rs`: what is learnt if
-//! it does. `predict.rs`: the loop; `window.rs`: long runs. `minimise.rs`, `signature.rs`, `name.rs`: fewer transactions, what is the same
+//! it does. `engine.rs`: can it happen on a real database? `predict.rs`: the loop; `window.rs`: long runs. `minimise.rs`, `signature.rs`, `name.rs`: fewer transactions, what is the same
 //! anomaly, and what it is called. `predicted.rs`: a candidate as a history.
 //!
 //! This crate does no IO, prints nothing and sees no clock.
@@ -34,6 +34,7 @@
 mod candidate;
 mod eager;
 mod encode;
+mod engine;
 mod error;
 mod lazy;
 mod learn;
@@ -53,6 +54,7 @@ mod structure;
 mod watch;
 mod window;
 
+pub use engine::{Action, Engine, Step};
 pub use error::Refusal;
 pub use observed::Observed;
 pub use predict::{Boundary, Change, Figures, Prediction, Predictions, Settings, predict};

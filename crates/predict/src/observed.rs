@@ -31,6 +31,8 @@ pub struct Observed<'h> {
     pub(crate) left_out: usize,
     /// How many reads return a value that several transactions wrote.
     pub(crate) ambiguous: usize,
+    /// For each operation of the history, the number of its statement in the transaction; empty if unknown.
+    statements: Vec<u32>,
 }
 
 impl<'h> Observed<'h> {
@@ -77,7 +79,7 @@ impl<'h> Observed<'h> {
         let left_out = history.txns().filter(|&txn| history.outcome(txn) == Outcome::Unknown).count()
             - order.iter().filter(|&&txn| history.outcome(txn) == Outcome::Unknown).count();
         let ambiguous = count_ambiguous(history, &order, &sources);
-        Ok(Observed { history, order, sources, left_out, ambiguous })
+        Ok(Observed { history, order, sources, left_out, ambiguous, statements: Vec::new() })
     }
 
     /// How many transactions of unknown outcome are left out, because no read shows that they took effect.
@@ -89,6 +91,22 @@ impl<'h> Observed<'h> {
     /// the writers that the serial order gives them.
     pub fn ambiguous(&self) -> usize {
         self.ambiguous
+    }
+
+    /// Says which operations of a transaction were one statement: those with the same number. One number for each operation of the
+    /// history. Only engines look at it: at read committed, the reads of one statement have one snapshot.
+    pub fn set_statements(&mut self, statements: Vec<u32>) {
+        self.statements = statements;
+    }
+
+    /// The statement of an operation, if that is known.
+    pub(crate) fn statement(&self, op: Op) -> Option<u32> {
+        self.statements.get(op.0 as usize).copied()
+    }
+
+    /// The transactions that took effect, in the serial order of the run.
+    pub fn order(&self) -> &[Txn] {
+        &self.order
     }
 
     /// Refuses a run whose reads cannot change. Read committed says nothing about sessions, so there even a transaction of the same

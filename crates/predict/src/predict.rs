@@ -22,6 +22,7 @@ use crate::candidate::Candidate;
 use crate::eager;
 use crate::encode::{Encoder, Window};
 use crate::error::Refusal;
+use crate::feasible::{self, infeasible};
 use crate::lazy;
 use crate::learn::Learnt;
 use crate::minimise::Minimiser;
@@ -42,6 +43,8 @@ pub enum Boundary {
     Strict,
     /// The transaction keeps all its accesses.
     Relaxed,
+    /// The transaction has the accesses of its program on the values that it reads. Needs [`crate::Executions`].
+    ValueAware,
 }
 
 /// What to predict.
@@ -124,6 +127,8 @@ pub struct Figures {
     pub orders: u64,
     /// Candidates excluded one by one.
     pub excluded: u64,
+    /// Candidates excluded because a program does something else on their values.
+    pub infeasible: u64,
     /// Time to make variables and clauses.
     pub encoding: Duration,
     /// Time of the solver.
@@ -162,6 +167,9 @@ pub fn predict(
 ) -> Result<Predictions, Refusal> {
     refuse(settings)?;
     observed.refuse_trivial(settings.level)?;
+    if settings.boundary == Boundary::ValueAware && observed.executions.is_none() {
+        return Err(Refusal::NoPrograms);
+    }
     let problem =
         Problem::new(observed, settings.level != Level::ReadCommitted, settings.boundary == Boundary::Strict);
     let statements = Statements::new(&problem);
@@ -354,6 +362,7 @@ impl<'p> Search<'_, 'p> {
                     self.figures.excluded += 1;
                     state.encoder.forbid(&candidate);
                 }
+                Answer::Violates if self.exclude_infeasible(state, &candidate)? => {}
                 Answer::Violates => {
                     let prediction = self.emit(candidate.clone())?;
                     state.block(&prediction.signature);
@@ -368,6 +377,16 @@ impl<'p> Search<'_, 'p> {
             self.progress.found = self.found.len();
             self.watch.progress(&self.progress);
         }
+    }
+
+    /// Excludes a candidate whose programs do something else; whether it is one.
+    fn exclude_infeasible(&mut self, state: &mut State<'_>, candidate: &Candidate) -> Result<bool, Ended> {
+        let found = infeasible(self.problem, candidate).map_err(Ended::Internal)?;
+        if let Some(found) = &found {
+            feasible::exclude(&mut state.encoder, candidate, found);
+            self.figures.infeasible += 1;
+        }
+        Ok(found.is_some())
     }
 
     /// Runs the solver within the limits.

@@ -27,7 +27,8 @@
 //! prediction. `encode.rs`: candidates as variables; `eager.rs`, `lazy.rs`, `snapshots.rs`, `parallel.rs`: the level as clauses;
 //! `structure.rs`: what an anomaly must contain. `oracle.rs`, `schedule.rs`, `pco.rs`: does a candidate satisfy the target? `learn.rs`: what is learnt if
 //! it does. `engine.rs`: can it happen on a real database? `predict.rs`: the loop; `window.rs`: long runs. `minimise.rs`, `signature.rs`, `name.rs`: fewer transactions, what is the same
-//! anomaly, and what it is called. `predicted.rs`: a candidate as a history.
+//! anomaly, and what it is called. `predicted.rs`: a candidate as a history. `programs.rs`, `executions.rs`, `feasible.rs`: programs that run again on
+//! other values.
 //!
 //! This crate does no IO, prints nothing and sees no clock.
 
@@ -36,6 +37,8 @@ mod eager;
 mod encode;
 mod engine;
 mod error;
+mod executions;
+mod feasible;
 mod lazy;
 mod learn;
 mod minimise;
@@ -47,6 +50,7 @@ mod pco;
 mod predict;
 mod predicted;
 mod problem;
+mod programs;
 mod schedule;
 mod signature;
 mod snapshots;
@@ -56,6 +60,8 @@ mod window;
 
 pub use engine::{Action, Engine, Step};
 pub use error::Refusal;
+pub use executions::Executions;
 pub use observed::Observed;
 pub use predict::{Boundary, Change, Figures, Prediction, Predictions, Settings, predict};
+pub use programs::{Access, Programs, Rerun};
 pub use watch::{Progress, Unwatched, Watch};

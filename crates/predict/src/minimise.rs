@@ -13,6 +13,7 @@ use rustc_hash::FxHashSet;
 
 use crate::candidate::Candidate;
 use crate::engine::{self, Model};
+use crate::feasible::infeasible;
 use crate::oracle::{Answer, Oracle};
 use crate::predicted::predicted;
 use crate::problem::{INITIAL, Problem};
@@ -119,10 +120,15 @@ impl Minimiser<'_, '_> {
             let Some(boundary) = boundary else { continue };
             boundary.sources[read] = source;
             if fewer.changes(problem).iter().all(|&(other, _)| other != number) {
+                if problem.txn(number).is_variant {
+                    // On the values of the run, the program has another form.
+                    continue;
+                }
                 fewer.boundary.retain(|boundary| boundary.txn != number);
                 fewer.prefix[problem.txn(number).session as usize] += 1;
             }
-            if self.violates(&fewer)? && self.holds(&fewer)? && self.is_feasible(&fewer)? {
+            let is_feasible = matches!(infeasible(problem, &fewer), Ok(None));
+            if is_feasible && self.violates(&fewer)? && self.holds(&fewer)? && self.is_feasible(&fewer)? {
                 return Ok(Some(fewer));
             }
         }

@@ -24,6 +24,7 @@ use crate::eager;
 use crate::encode::{Encoder, Window};
 use crate::engine::{self, Engine, Model, Step};
 use crate::error::Refusal;
+use crate::feasible::{self, infeasible};
 use crate::lazy;
 use crate::learn::Learnt;
 use crate::minimise::Minimiser;
@@ -44,6 +45,8 @@ pub enum Boundary {
     Strict,
     /// The transaction keeps all its accesses.
     Relaxed,
+    /// The transaction has the accesses of its program on the values that it reads. Needs [`crate::Executions`].
+    ValueAware,
 }
 
 /// What to predict.
@@ -137,6 +140,8 @@ pub struct Figures {
     /// Candidates excluded one by one.
     pub excluded: u64,
     /// Candidates that the engine does not permit, each excluded with all that share the reason.
+    pub impossible: u64,
+    /// Candidates excluded because a program does something else on their values.
     pub infeasible: u64,
     /// Time to make variables and clauses.
     pub encoding: Duration,
@@ -178,6 +183,9 @@ pub fn predict(
 ) -> Result<Predictions, Refusal> {
     refuse(settings)?;
     observed.refuse_trivial(settings.level)?;
+    if settings.boundary == Boundary::ValueAware && observed.executions.is_none() {
+        return Err(Refusal::NoPrograms);
+    }
     let problem =
         Problem::new(observed, settings.level != Level::ReadCommitted, settings.boundary == Boundary::Strict);
     let statements = Statements::new(&problem);
@@ -379,6 +387,7 @@ impl<'p> Search<'_, 'p> {
                     self.figures.excluded += 1;
                     state.encoder.forbid(&candidate);
                 }
+                Answer::Violates if self.exclude_infeasible(state, &candidate)? => {}
                 Answer::Violates => {
                     let prediction = self.emit(candidate.clone(), state.model.as_ref())?;
                     state.block(&prediction.signature);
@@ -401,12 +410,22 @@ impl<'p> Search<'_, 'p> {
         match model.borrow_mut().ask(candidate, self.watch) {
             engine::Answer::Feasible(_) => Ok(true),
             engine::Answer::Infeasible(facts) => {
-                self.figures.infeasible += 1;
+                self.figures.impossible += 1;
                 state.encoder.forbid_facts(&facts);
                 Ok(false)
             }
             engine::Answer::Stopped(limit) => Err(limit.into()),
         }
+    }
+
+    /// Excludes a candidate whose programs do something else; whether it is one.
+    fn exclude_infeasible(&mut self, state: &mut State<'_>, candidate: &Candidate) -> Result<bool, Ended> {
+        let found = infeasible(self.problem, candidate).map_err(Ended::Internal)?;
+        if let Some(found) = &found {
+            feasible::exclude(&mut state.encoder, candidate, found);
+            self.figures.infeasible += 1;
+        }
+        Ok(found.is_some())
     }
 
     /// Runs the solver within the limits.

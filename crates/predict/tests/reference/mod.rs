@@ -30,13 +30,13 @@ pub struct Run {
 
 /// A transaction of an execution. The transaction 0 is the initial state.
 #[derive(Clone, Debug, Default)]
-struct Txn {
-    session: usize,
+pub struct Txn {
+    pub session: usize,
     /// External reads in program order: key and writer.
-    reads: Vec<(usize, usize)>,
-    writes: Vec<usize>,
+    pub reads: Vec<(usize, usize)>,
+    pub writes: Vec<usize>,
     /// What it may write: with a strict boundary, also what the cut left out.
-    may_write: Vec<usize>,
+    pub may_write: Vec<usize>,
 }
 
 impl Run {
@@ -239,31 +239,33 @@ impl Search<'_> {
     }
 
     fn judge(&mut self, execution: &[Option<Txn>]) {
-        let txns: Vec<usize> = (0..execution.len()).filter(|&txn| execution[txn].is_some()).collect();
-        let renumber = |txn: usize| txns.iter().position(|&other| other == txn).unwrap();
-        let txns: Vec<Txn> = txns
-            .iter()
-            .map(|&txn| {
-                let mut txn = execution[txn].clone().unwrap();
-                txn.reads.iter_mut().for_each(|read| read.1 = renumber(read.1));
-                txn
-            })
-            .collect();
-        let before = before(&txns);
+        judge(execution, self.target, &mut self.found);
+    }
+}
+
+/// Adds the levels that an execution satisfies if it violates the target.
+pub fn judge(execution: &[Option<Txn>], target: usize, found: &mut [bool; 6]) {
+    let txns: Vec<usize> = (0..execution.len()).filter(|&txn| execution[txn].is_some()).collect();
+    let renumber = |txn: usize| txns.iter().position(|&other| other == txn).unwrap();
+    let txns: Vec<Txn> = txns
+        .iter()
+        .map(|&txn| {
+            let mut txn = execution[txn].clone().unwrap();
+            txn.reads.iter_mut().for_each(|read| read.1 = renumber(read.1));
+            txn
+        })
+        .collect();
+    let before = before(&txns);
+    let mut order = vec![0];
+    // A may-write is not in the predicted history, so it does not count against the target.
+    let actual: Vec<Txn> =
+        txns.iter().map(|txn| Txn { may_write: txn.writes.clone(), ..txn.clone() }).collect();
+    if any_order(&before, &mut order, &mut |order| holds(&actual, &before, order, target)) {
+        return;
+    }
+    for (level, found) in found.iter_mut().enumerate().filter(|(_, found)| !**found) {
         let mut order = vec![0];
-        // A may-write is not in the predicted history, so it does not count against the target.
-        let actual: Vec<Txn> =
-            txns.iter().map(|txn| Txn { may_write: txn.writes.clone(), ..txn.clone() }).collect();
-        if any_order(&before, &mut order, &mut |order| holds(&actual, &before, order, self.target)) {
-            return;
-        }
-        for level in 0..6 {
-            if !self.found[level] {
-                let mut order = vec![0];
-                self.found[level] =
-                    any_order(&before, &mut order, &mut |order| holds(&txns, &before, order, level));
-            }
-        }
+        *found = any_order(&before, &mut order, &mut |order| holds(&txns, &before, order, level));
     }
 }
 

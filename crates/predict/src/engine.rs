@@ -16,7 +16,8 @@
 //!
 //! Rows are locked, not columns: `table.column/row` and `table/row` are keys of the same row. Any other key is a row of its own.
 //! If nothing is known about statements ([`crate::Observed::set_statements`]), every operation counts as a statement of its own.
-//! This permits more, so that *none* stays a proof.
+//! This permits more, so that *none* stays a proof. For the same reason the snapshot of `mariadb-rr` may be taken before the first read of the
+//! history: statements on tables that never change are not in it.
 //!
 //! Full transactions are interleaved too: in the read-only anomaly, two of the three transactions can be full and concurrent.
 //!
@@ -24,6 +25,8 @@
 
 mod arrange;
 mod model;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 

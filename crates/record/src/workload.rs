@@ -14,6 +14,7 @@ pub use application::{
     BankSpec, Hotspot, SmallBankSpec, SpecError, Tpcc, TpccSpec, Voter, VoterSpec, Wikipedia, WikipediaSpec,
 };
 pub use hosted::{Application, Hosted, Ledger, client};
+pub use sql::{Transaction, definition};
 
 /// The bank, in SQL.
 pub type Bank = Hosted<application::Bank>;

@@ -475,6 +475,10 @@ fn graph(problem: &Problem<'_>, engine: Engine, plans: &[Plan]) -> (Vec<(u32, u3
                 _ => 0,
             };
             edges.push((snapshot, statements.get(taken).copied().unwrap_or(commit)));
+            // At prefix, a read that is not in the history may have taken it before.
+            if engine == Engine::MariadbSi {
+                edges.extend(taken.checked_sub(1).map(|last| (statements[last], snapshot)));
+            }
             edges.extend(before.map(|before| (before, snapshot)));
             edges.extend(before.zip(statements.first()).map(|(before, &first)| (before, first)));
             order.extend_from_slice(&statements[..taken]);

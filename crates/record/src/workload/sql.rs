@@ -30,7 +30,7 @@ pub(super) fn other(message: String) -> Failure {
 }
 
 /// The statements that create a table and its indexes.
-pub(super) fn definition(table: &Table, vendor: Vendor) -> Vec<String> {
+pub fn definition(table: &Table, vendor: Vendor) -> Vec<String> {
     let column = |name: &str, definition: &str| format!("{name} {definition}");
     let mut columns: Vec<String> = table.columns.iter().map(|it| column(it.name, it.definition)).collect();
     // A primary key of one column is a part of the column's definition.
@@ -50,8 +50,8 @@ pub(super) fn definition(table: &Table, vendor: Vendor) -> Vec<String> {
     std::iter::once(create).chain(indexes).collect()
 }
 
-/// An open transaction.
-pub(super) struct Transaction<'a> {
+/// An open transaction: runs operations as statements on a connection, and records what they read and write.
+pub struct Transaction<'a> {
     connection: &'a mut dyn Connection,
     record: &'a mut Record,
     /// What an UPDATE or DELETE that matches no row has seen.
@@ -61,11 +61,12 @@ pub(super) struct Transaction<'a> {
     /// The amount that the transaction brings to the ledger.
     pub(super) brought: i64,
     /// Why the transaction stopped.
-    pub(super) failure: Option<Failure>,
+    pub failure: Option<Failure>,
 }
 
 impl<'a> Transaction<'a> {
-    pub(super) fn new(
+    /// A transaction on a connection that has begun. `missed` is what an UPDATE or DELETE that matches no row has seen.
+    pub fn new(
         connection: &'a mut dyn Connection,
         record: &'a mut Record,
         missed: Seen,

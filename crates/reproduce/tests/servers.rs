@@ -1,0 +1,206 @@
+//! Predictions from runs at `serializable`, reproduced on real servers.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
+
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+
+use isoscope_application::{self as application, Bank, BankSpec, SmallBank, SmallBankSpec};
+use isoscope_formats::{Format, Input, ReadOptions, read};
+use isoscope_history::History;
+use isoscope_levels::{Anomaly, Level};
+use isoscope_predict::{Engine, Observed, Prediction, Predictions, Settings, Unwatched, predict};
+use isoscope_record::script::{self, Options as RunOptions};
+use isoscope_record::workload::Hosted;
+use isoscope_record::{
+    Class, Database, Limits, Monitor, Options, Recording, Server, ServerKind, Subject, Target, Workload,
+};
+use isoscope_reproduce::{Outcome, Programs, Report, Reproduction, Trouble, reproduce};
+
+const SESSIONS: u32 = 3;
+const TXNS: u64 = 12;
+
+/// A file in memory.
+#[derive(Clone, Default)]
+struct Page(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Page {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn start(kind: ServerKind) -> Server {
+    Server::start(kind, &[] as &[&str]).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn open(server: &Server, isolation: &str, options: &Options) -> Box<dyn Database> {
+    Target::parse(&server.url()).unwrap().open(Some(isolation), options).unwrap()
+}
+
+/// A database for scripts.
+fn at(server: &Server, isolation: &str) -> Box<dyn Database> {
+    let limits = script::connection_limits(Target::parse(&server.url()).unwrap().vendor());
+    open(server, isolation, &Options { timestamps: false, ..limits })
+}
+
+/// Records a run at `serializable`.
+fn record<A: application::Application + 'static>(server: &Server, application: A, seed: u64) -> History {
+    let page = Page::default();
+    let database = open(server, "serializable", &Options::default());
+    let mut recording = Recording {
+        subject: Subject::Database(Arc::from(database)),
+        workload: Workload::Application(Arc::new(Hosted::of(application))),
+        sessions: SESSIONS,
+        seed,
+        limits: Limits { txns: Some(TXNS), retries: 20, ..Limits::default() },
+        faults: Vec::new(),
+        server: None,
+        keep_tables: false,
+    };
+    let summary = recording.run(Box::new(page.clone()), None, &Monitor::new(SESSIONS as usize));
+    assert!(summary.trouble.is_empty(), "{:?}", summary.trouble);
+    let text = String::from_utf8(page.0.lock().unwrap().clone()).unwrap();
+    let options = ReadOptions { format: Some(Format::Native), ..ReadOptions::default() };
+    read(&Input::text("recorded", &text), &options).unwrap().history
+}
+
+fn small_bank(mix: [u32; 6]) -> SmallBank {
+    SmallBank::new(SmallBankSpec { customers: 2, mix, ..SmallBankSpec::default() }).unwrap()
+}
+
+fn bank() -> Bank {
+    Bank::new(BankSpec { accounts: 4, ..BankSpec::default() }).unwrap()
+}
+
+fn predicted(history: &History, engine: Engine) -> Predictions {
+    let observed = Observed::new(history, &Unwatched).unwrap();
+    predict(&observed, &Settings::for_engine(engine), &Unwatched).unwrap()
+}
+
+fn run(reproduction: &Reproduction, database: &dyn Database) -> Report {
+    reproduce(reproduction, database, Level::Serializable, &RunOptions::default(), &mut |_| {})
+}
+
+/// Which predictions a test is about.
+type IsIt = dyn Fn(&Prediction) -> bool;
+
+fn is_lost_update(prediction: &Prediction) -> bool {
+    prediction.anomaly == Anomaly::LostUpdate
+}
+
+/// A transaction that only reads is one of the transactions without which nothing is wrong.
+fn has_reader(prediction: &Prediction) -> bool {
+    let history = &prediction.history;
+    history.txns().any(|txn| history.ops_of(txn).all(|op| op.kind.is_read()))
+}
+
+/// All changed reads are of transactions that write.
+fn is_write_skew(prediction: &Prediction) -> bool {
+    prediction.anomaly == Anomaly::WriteSkew && !has_reader(prediction)
+}
+
+/// The scripts of the predictions of an anomaly. A relaxed boundary also predicts what a program would not do.
+fn scripts(history: &History, engine: Engine, programs: Programs<'_>, is_it: &IsIt) -> Vec<Reproduction> {
+    let predictions = predicted(history, engine);
+    let mut scripts = Vec::new();
+    for prediction in predictions.found.iter().filter(|one| is_it(one)) {
+        match Reproduction::new(prediction, engine, programs) {
+            Ok(reproduction) => scripts.push(reproduction),
+            Err(Trouble::NoCommit { .. } | Trouble::OtherAccesses { .. }) => {}
+            Err(trouble) => panic!("{trouble}"),
+        }
+    }
+    scripts
+}
+
+fn assert_reproduced(reproduction: &Reproduction, database: &dyn Database) {
+    let report = run(reproduction, database);
+    let transcript = report.transcript.as_ref().map_or(String::new(), ToString::to_string);
+    assert_eq!(report.outcome, Outcome::Reproduced, "{}\n{}\n{transcript}", report.version, reproduction.text);
+}
+
+fn assert_refused(reproduction: &Reproduction, database: &dyn Database) {
+    match run(reproduction, database).outcome {
+        Outcome::Refused { class: Class::Serialization, code, .. } => {
+            assert_eq!(code.as_deref(), Some("40001"), "{}", reproduction.text);
+        }
+        other => panic!("{other}\n{}", reproduction.text),
+    }
+}
+
+/// Looks for an anomaly in runs of several seeds.
+fn search<A: application::Application + 'static>(
+    server: &Server,
+    make: &dyn Fn() -> A,
+    engine: Engine,
+    is_it: &IsIt,
+    mut each: impl FnMut(&History, Programs<'_>, &[Reproduction]),
+) {
+    for seed in 1..=8 {
+        let history = record(server, make(), seed);
+        let application = make();
+        let programs = Programs { application: &application, seed, sessions: SESSIONS };
+        let found = scripts(&history, engine, programs, is_it);
+        if !found.is_empty() {
+            return each(&history, programs, &found);
+        }
+    }
+    panic!("no such anomaly was predicted for {engine}");
+}
+
+#[test]
+fn a_lost_update_of_smallbank() {
+    let (postgres, mariadb) = (start(ServerKind::Postgres), start(ServerKind::MariaDb));
+    let make = || small_bank([1; 6]);
+    search(&postgres, &make, Engine::PgRc, &is_lost_update, |history, programs, found| {
+        for reproduction in found {
+            assert_reproduced(reproduction, &*at(&postgres, "read-committed"));
+            assert_refused(reproduction, &*at(&postgres, "repeatable-read"));
+        }
+        for engine in [Engine::MariadbRc, Engine::MariadbRr] {
+            let found = scripts(history, engine, programs, &is_lost_update);
+            assert!(!found.is_empty(), "{engine}");
+            for reproduction in &found {
+                assert_reproduced(reproduction, &*at(&mariadb, engine.isolation()));
+            }
+        }
+    });
+}
+
+#[test]
+fn the_read_only_anomaly_of_smallbank() {
+    let postgres = start(ServerKind::Postgres);
+    let make = || small_bank([2, 0, 1, 0, 1, 0]);
+    search(&postgres, &make, Engine::PgRr, &has_reader, |_, _, found| {
+        for reproduction in found {
+            assert_reproduced(reproduction, &*at(&postgres, "repeatable-read"));
+            assert_refused(reproduction, &*at(&postgres, "serializable"));
+        }
+    });
+}
+
+#[test]
+fn the_write_skew_of_the_bank() {
+    let postgres = start(ServerKind::Postgres);
+    search(&postgres, &bank, Engine::PgRr, &is_write_skew, |_, _, found| {
+        for reproduction in found {
+            assert_reproduced(reproduction, &*at(&postgres, "repeatable-read"));
+            assert_refused(reproduction, &*at(&postgres, "serializable"));
+        }
+    });
+}
+
+/// Every program of this mix writes what it read, so nothing is possible at snapshot isolation.
+#[test]
+fn nothing_is_predicted_for_a_robust_mix() {
+    let postgres = start(ServerKind::Postgres);
+    let history = record(&postgres, small_bank([0, 1, 1, 1, 0, 1]), 1);
+    let predictions = predicted(&history, Engine::PgRr);
+    assert!(predictions.found.is_empty() && predictions.limit.is_none() && !predictions.more);
+    // The level of the test matters: at read committed, something is possible.
+    assert!(!predicted(&history, Engine::PgRc).found.is_empty());
+}

@@ -71,7 +71,8 @@ pub(crate) fn rerun(
         if ran.end != End::Committed {
             return Err(Trouble::NoCommit { txn: name, end: ran.end });
         }
-        let statements = spy.take().iter().map(|taped| Sent::new(&taped.asked, &taped.answer));
+        let tape = spy.take();
+        let statements = tape.iter().map(|taped| Sent::new(&taped.asked, &taped.answer));
         let statements = statements.collect::<Result<Vec<Sent>, String>>();
         let failed = |message: String| Trouble::NoCommit { txn: name.clone(), end: End::Failed(message) };
         let statements = statements.map_err(failed)?;

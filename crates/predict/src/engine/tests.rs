@@ -124,8 +124,12 @@ impl Database {
                     break;
                 }
                 let (key, row) = place(history, op.id);
-                let Some(class) = problem.class(&op) else { continue };
                 let what = What::Operation(op.id);
+                let Some(class) = problem.class(&op) else {
+                    // Nobody writes the key.
+                    steps.push((Does::Read { key, row, source: INITIAL }, what));
+                    continue;
+                };
                 if op.kind.is_write() {
                     if !cut || form.writes.contains(&class) {
                         steps.push((Does::Write { key, row }, what));
@@ -251,7 +255,7 @@ impl Database {
         for one in moves {
             let actor = self.actors.iter().position(|actor| actor.number == one.number).unwrap();
             let step = self.actors[actor].steps.iter().position(|&(_, what)| what == one.what);
-            // A write that is cut off in part, or a read of a key that nobody writes.
+            // A write that is cut off in part.
             let Some(step) = step else { continue };
             if !self.is_next(actor, step) || !self.take(actor, step) {
                 return false;

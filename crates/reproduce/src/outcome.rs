@@ -54,7 +54,9 @@ impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Outcome::Reproduced => f.write_str("reproduced"),
-            Outcome::ReproducedOtherwise => f.write_str("reproduced otherwise: the level is violated, with other answers"),
+            Outcome::ReproducedOtherwise => {
+                f.write_str("reproduced otherwise: the level is violated, with other answers")
+            }
             Outcome::Diverged => f.write_str("diverged: all transactions committed, and nothing is wrong"),
             Outcome::Refused { statement, class, code, message } => {
                 write!(f, "refused: `{statement}` fails with {}: {message}", class.name())?;
@@ -95,11 +97,7 @@ pub fn reproduce(
 }
 
 /// The outcome of a run, or why it shows nothing.
-fn classify(
-    reproduction: &Reproduction,
-    transcript: &Transcript,
-    target: Level,
-) -> Result<Outcome, String> {
+fn classify(reproduction: &Reproduction, transcript: &Transcript, target: Level) -> Result<Outcome, String> {
     let mut answers: BTreeMap<usize, Answer> = BTreeMap::new();
     for event in &transcript.events {
         let statement = event.action.to_string();

@@ -38,7 +38,8 @@ pub(crate) fn rerun(
     let calls = history
         .txns()
         .map(|txn| {
-            let unknown = || Trouble::UnknownTransaction(ValueText(history, history.txn_name(txn)).to_string());
+            let unknown =
+                || Trouble::UnknownTransaction(ValueText(history, history.txn_name(txn)).to_string());
             programs.call(history, txn).ok_or_else(unknown)
         })
         .collect::<Result<Vec<Call>, Trouble>>()?;

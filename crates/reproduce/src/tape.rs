@@ -194,8 +194,11 @@ impl Connection for Canned {
 
     fn execute(&mut self, statement: Statement<'_>) -> Result<Answer, Failure> {
         self.sent = Some((statement.sql.to_owned(), statement.params.to_vec()));
-        let unanswered =
-            || Failure { class: Class::Other, code: None, message: format!("no answer to {}", statement.sql) };
+        let unanswered = || Failure {
+            class: Class::Other,
+            code: None,
+            message: format!("no answer to {}", statement.sql),
+        };
         self.answers.pop_front().ok_or_else(unanswered)
     }
 

@@ -106,12 +106,7 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn new(
-        prediction: &Prediction,
-        engine: Engine,
-        programs: Programs<'_>,
-        parts: &'a [Part],
-    ) -> Writer<'a> {
+    fn new(prediction: &Prediction, engine: Engine, programs: Programs<'_>, parts: &'a [Part]) -> Writer<'a> {
         let tables = programs.application.tables();
         let initial = tables.iter().flat_map(Contents::initials);
         let initial = initial.map(|(key, field)| (key, scalar(&field))).collect();

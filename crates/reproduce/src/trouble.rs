@@ -39,23 +39,38 @@ pub enum Trouble {
 impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Trouble::NoInterleaving => {
-                f.write_str("the prediction has no interleaving; make it for an engine, such as `--engine pg-rr`")
-            }
+            Trouble::NoInterleaving => f.write_str(
+                "the prediction has no interleaving; make it for an engine, such as `--engine pg-rr`",
+            ),
             Trouble::UnknownTransaction(txn) => {
-                write!(f, "transaction {txn} is not named as `isoscope record` names transactions, so its program is unknown")
+                write!(
+                    f,
+                    "transaction {txn} is not named as `isoscope record` names transactions, so its program is unknown"
+                )
             }
             Trouble::Rerun(trouble) => {
-                write!(f, "the programs do not run as in the history: {trouble}; give the parameters and the seed of the recording")
+                write!(
+                    f,
+                    "the programs do not run as in the history: {trouble}; give the parameters and the seed of the recording"
+                )
             }
             Trouble::NoCommit { txn, end } => {
-                write!(f, "on the predicted values, {txn} would not commit: {end:?}; use the value-aware boundary")
+                write!(
+                    f,
+                    "on the predicted values, {txn} would not commit: {end:?}; use the value-aware boundary"
+                )
             }
             Trouble::OtherAccesses { txn, key } => {
-                write!(f, "on the predicted values, {txn} would not access {key}; use the value-aware boundary")
+                write!(
+                    f,
+                    "on the predicted values, {txn} would not access {key}; use the value-aware boundary"
+                )
             }
             Trouble::TooManySessions(count) => {
-                write!(f, "{count} transactions are concurrent with others or after them; a script has at most 64 sessions")
+                write!(
+                    f,
+                    "{count} transactions are concurrent with others or after them; a script has at most 64 sessions"
+                )
             }
             Trouble::Value(value) => write!(f, "the text {value:?} cannot be written into a script"),
             Trouble::Script(error) => write!(f, "the script is not valid: {error}"),

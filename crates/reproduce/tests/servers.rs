@@ -120,7 +120,13 @@ fn scripts(history: &History, engine: Engine, programs: Programs<'_>, is_it: &Is
 fn assert_reproduced(reproduction: &Reproduction, database: &dyn Database) {
     let report = run(reproduction, database);
     let transcript = report.transcript.as_ref().map_or(String::new(), ToString::to_string);
-    assert_eq!(report.outcome, Outcome::Reproduced, "{}\n{}\n{transcript}", report.version, reproduction.text);
+    assert_eq!(
+        report.outcome,
+        Outcome::Reproduced,
+        "{}\n{}\n{transcript}",
+        report.version,
+        reproduction.text
+    );
 }
 
 fn assert_refused(reproduction: &Reproduction, database: &dyn Database) {

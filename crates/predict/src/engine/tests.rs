@@ -117,7 +117,8 @@ impl Database {
         for form in candidate.forms(problem) {
             let txn = problem.txn(form.txn);
             let cut = form.is_boundary && problem.strict;
-            let last = if cut { form.reads.len().checked_sub(1).map(|last| txn.reads[last].at) } else { None };
+            let last =
+                if cut { form.reads.len().checked_sub(1).map(|last| txn.reads[last].at) } else { None };
             let mut steps = Vec::new();
             for (op, at) in history.ops_of(txn.txn).zip(0..) {
                 if last.is_some_and(|last| at > last) {
@@ -135,9 +136,10 @@ impl Database {
                         steps.push((Does::Write { key, row }, what));
                     }
                 } else if op.external {
-                    let read = txn.reads.iter().position(|read| {
-                        read.key == class && (problem.reads_once || read.at == at)
-                    });
+                    let read = txn
+                        .reads
+                        .iter()
+                        .position(|read| read.key == class && (problem.reads_once || read.at == at));
                     let source = form.reads[read.unwrap()].1;
                     steps.push((Does::Read { key, row, source }, what));
                 }
@@ -158,12 +160,12 @@ impl Database {
     /// Whether a step can be next in its transaction: program order, with the snapshot at its time.
     fn is_next(&self, actor: usize, step: usize) -> bool {
         let it = &self.actors[actor];
-        if it.done[step] || it.after.is_some_and(|before| !self.actors[before].done.iter().all(|&done| done)) {
+        if it.done[step] || it.after.is_some_and(|before| !self.actors[before].done.iter().all(|&done| done))
+        {
             return false;
         }
         let is_snapshot = |step: usize| it.steps[step].0 == Does::Snapshot;
-        let first_read =
-            it.steps.iter().position(|(does, _)| matches!(does, Does::Read { .. })).unwrap_or(1);
+        let first_read = it.steps.iter().position(|(does, _)| matches!(does, Does::Read { .. })).unwrap_or(1);
         if is_snapshot(step) {
             return match self.engine {
                 Engine::PgRr => true,
@@ -213,7 +215,8 @@ impl Database {
                     Engine::PgRr | Engine::MariadbSi => it.snapshot.unwrap_or(self.commits.len()),
                     _ => self.commits.len(),
                 };
-                if self.commits[since..].iter().any(|(_, wrote)| wrote.iter().any(|&(_, other)| other == row)) {
+                if self.commits[since..].iter().any(|(_, wrote)| wrote.iter().any(|&(_, other)| other == row))
+                {
                     return false;
                 }
                 self.actors[actor].wrote.push((key, row));

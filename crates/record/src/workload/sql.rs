@@ -66,11 +66,7 @@ pub struct Transaction<'a> {
 
 impl<'a> Transaction<'a> {
     /// A transaction on a connection that has begun. `missed` is what an UPDATE or DELETE that matches no row has seen.
-    pub fn new(
-        connection: &'a mut dyn Connection,
-        record: &'a mut Record,
-        missed: Seen,
-    ) -> Transaction<'a> {
+    pub fn new(connection: &'a mut dyn Connection, record: &'a mut Record, missed: Seen) -> Transaction<'a> {
         Transaction { connection, record, missed, inserted: Vec::new(), brought: 0, failure: None }
     }
 

@@ -80,6 +80,11 @@ impl<'h> Observed<'h> {
         Ok(Observed { history, order, sources, left_out, ambiguous })
     }
 
+    /// The transactions that took effect, in the serial order of the run.
+    pub fn order(&self) -> &[Txn] {
+        &self.order
+    }
+
     /// How many transactions of unknown outcome are left out, because no read shows that they took effect.
     pub fn left_out(&self) -> usize {
         self.left_out

@@ -110,6 +110,12 @@ impl<'p> Executions<'p> {
         &self.history
     }
 
+    /// The other forms of transactions, each with the transaction of the run that it is a form of.
+    pub fn forms(&self) -> impl Iterator<Item = (Txn, Txn)> + '_ {
+        let both = self.order.iter().copied().zip(self.of.iter().copied());
+        both.filter(|(form, of)| form != of)
+    }
+
     /// The run as a prediction needs it.
     pub fn observed(&self) -> Observed<'_> {
         Observed::of_executions(self)

@@ -22,6 +22,7 @@ use isoscope_solve::{Lit, OrderSolver};
 use rustc_hash::FxHashMap;
 
 use crate::candidate::{Boundary, Candidate};
+use crate::engine::Fact;
 use crate::problem::{INITIAL, Problem};
 
 /// The transactions that can be boundary transactions, and how old the writers may be that they read from.
@@ -386,6 +387,20 @@ impl<'p> Encoder<'p> {
         }
         debug_assert!(candidate.check(problem), "an assignment is a candidate");
         candidate
+    }
+
+    /// Forbids all candidates that have these facts.
+    pub(crate) fn forbid_facts(&mut self, facts: &[Fact]) {
+        let lit = |&fact: &Fact| match fact {
+            Fact::Full(number) => self.full(number),
+            Fact::Writes(number, key) => self.writes(number, key),
+            Fact::Reads(number, read, source) => {
+                let read = self.reads_of(number).start + read as usize;
+                self.reads[read].choice(source).unwrap_or(self.no())
+            }
+        };
+        let clause: Vec<Lit> = facts.iter().map(|fact| !lit(fact)).collect();
+        self.solver.add_clause(&clause);
     }
 
     /// Forbids one candidate and no other.

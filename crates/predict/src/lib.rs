@@ -26,7 +26,7 @@
 //! `observed.rs`: the run, its serial order and the writers of its reads. `problem.rs`: what of it can change. `candidate.rs`: a possible
 //! prediction. `encode.rs`: candidates as variables; `eager.rs`, `lazy.rs`, `snapshots.rs`, `parallel.rs`: the level as clauses;
 //! `structure.rs`: what an anomaly must contain. `oracle.rs`, `schedule.rs`, `pco.rs`: does a candidate satisfy the target? `learn.rs`: what is learnt if
-//! it does. `predict.rs`: the loop; `window.rs`: long runs. `minimise.rs`, `signature.rs`, `name.rs`: fewer transactions, what is the same
+//! it does. `engine.rs`: can it happen on a real database? `predict.rs`: the loop; `window.rs`: long runs. `minimise.rs`, `signature.rs`, `name.rs`: fewer transactions, what is the same
 //! anomaly, and what it is called. `predicted.rs`: a candidate as a history. `programs.rs`, `executions.rs`, `feasible.rs`: programs that run again on
 //! other values.
 //!
@@ -35,6 +35,7 @@
 mod candidate;
 mod eager;
 mod encode;
+mod engine;
 mod error;
 mod executions;
 mod feasible;
@@ -57,6 +58,7 @@ mod structure;
 mod watch;
 mod window;
 
+pub use engine::{Action, Engine, Step};
 pub use error::Refusal;
 pub use executions::Executions;
 pub use observed::Observed;

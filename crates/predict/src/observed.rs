@@ -32,6 +32,8 @@ pub struct Observed<'h> {
     pub(crate) left_out: usize,
     /// How many reads return a value that several transactions wrote.
     pub(crate) ambiguous: usize,
+    /// For each operation of the history, the number of its statement in the transaction; empty if unknown.
+    statements: Vec<u32>,
     /// For each transaction of the order, the one of the run that it is a form of: mostly itself.
     pub(crate) of: Vec<Txn>,
     /// What the programs of the run do on other values, if they are known.
@@ -62,7 +64,16 @@ impl<'h> Observed<'h> {
             - order.iter().filter(|&&txn| history.outcome(txn) == Outcome::Unknown).count();
         let ambiguous = count_ambiguous(history, &order, &sources);
         let of = order.clone();
-        Ok(Observed { history, order, sources, left_out, ambiguous, of, executions: None })
+        Ok(Observed {
+            history,
+            order,
+            sources,
+            left_out,
+            ambiguous,
+            of,
+            executions: None,
+            statements: Vec::new(),
+        })
     }
 
     /// The run with the other forms of its transactions.
@@ -71,7 +82,16 @@ impl<'h> Observed<'h> {
         let Executions { left_out, ambiguous, .. } = *executions;
         let (order, of) = (executions.order.clone(), executions.of.clone());
         let sources = sources(history, &order, &of).unwrap_or_default();
-        Observed { history, order, sources, left_out, ambiguous, of, executions: Some(executions) }
+        Observed {
+            history,
+            order,
+            sources,
+            left_out,
+            ambiguous,
+            of,
+            executions: Some(executions),
+            statements: Vec::new(),
+        }
     }
 
     /// Whether a transaction of the order is another form of one of the run.
@@ -103,6 +123,17 @@ impl<'h> Observed<'h> {
     /// the writers that the serial order gives them.
     pub fn ambiguous(&self) -> usize {
         self.ambiguous
+    }
+
+    /// Says which operations of a transaction were one statement: those with the same number. One number for each operation of the
+    /// history. Only engines look at it: at read committed, the reads of one statement have one snapshot.
+    pub fn set_statements(&mut self, statements: Vec<u32>) {
+        self.statements = statements;
+    }
+
+    /// The statement of an operation, if that is known.
+    pub(crate) fn statement(&self, op: Op) -> Option<u32> {
+        self.statements.get(op.0 as usize).copied()
     }
 
     /// Refuses a run whose reads cannot change. Read committed says nothing about sessions, so there even a transaction of the same

@@ -9,6 +9,7 @@
 //! When the solver finds no candidate, there is no further prediction in the window. Every prediction is confirmed twice before it is
 //! returned: the checker decides the level and the target on the predicted history, and the verifier confirms both certificates.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
 use isoscope_certificate::{Judgement, Limit, Verdict};
@@ -21,6 +22,7 @@ use isoscope_verify::verify;
 use crate::candidate::Candidate;
 use crate::eager;
 use crate::encode::{Encoder, Window};
+use crate::engine::{self, Engine, Model, Step};
 use crate::error::Refusal;
 use crate::feasible::{self, infeasible};
 use crate::lazy;
@@ -62,13 +64,21 @@ pub struct Settings {
     pub most: usize,
     /// The most transactions of a window.
     pub window: usize,
+    /// The engine that the predicted execution must be possible on. Predictions then have an interleaving.
+    pub engine: Option<Engine>,
 }
 
 impl Settings {
     /// The default settings for a level: relaxed, against serializable, at most 10 predictions, windows of 400.
     pub fn new(level: Level) -> Settings {
         let target = Level::Serializable;
-        Settings { level, target, boundary: Boundary::Relaxed, approximate: false, most: 10, window: 400 }
+        let boundary = Boundary::Relaxed;
+        Settings { level, target, boundary, approximate: false, most: 10, window: 400, engine: None }
+    }
+
+    /// The default settings for the level of an engine, for executions that are possible on it.
+    pub fn for_engine(engine: Engine) -> Settings {
+        Settings { engine: Some(engine), ..Settings::new(engine.level()) }
     }
 }
 
@@ -101,6 +111,8 @@ pub struct Prediction {
     pub violates: Judgement,
     /// The name of the anomaly.
     pub anomaly: Anomaly,
+    /// The steps of its transactions in an order that the engine permits, if an engine was asked for.
+    pub interleaving: Option<Vec<Step>>,
     signature: Signature,
 }
 
@@ -127,6 +139,8 @@ pub struct Figures {
     pub orders: u64,
     /// Candidates excluded one by one.
     pub excluded: u64,
+    /// Candidates that the engine does not permit, each excluded with all that share the reason.
+    pub impossible: u64,
     /// Candidates excluded because a program does something else on their values.
     pub infeasible: u64,
     /// Time to make variables and clauses.
@@ -135,6 +149,8 @@ pub struct Figures {
     pub solving: Duration,
     /// Time to check orders against the level.
     pub checking: Duration,
+    /// Time to find interleavings.
+    pub interleaving: Duration,
     /// Time of the oracle.
     pub oracle: Duration,
     /// Time to learn.
@@ -253,6 +269,8 @@ struct State<'p> {
     /// For each statement: some read of it is changed.
     statements: Vec<Lit>,
     learnt: Learnt,
+    /// The engine, if one was asked for.
+    model: Option<RefCell<Model<'p>>>,
 }
 
 impl State<'_> {
@@ -311,7 +329,8 @@ impl<'p> Search<'_, 'p> {
         }
         let mut learnt = Learnt::new(&mut encoder);
         learnt.add(&mut encoder, &Order { ranks: None, moved: Vec::new() });
-        let mut state = State { encoder, seen, statements, learnt };
+        let model = self.settings.engine.map(|engine| RefCell::new(Model::new(problem, engine, window.end)));
+        let mut state = State { encoder, seen, statements, learnt, model };
         for one in &self.found {
             state.block(&one.signature);
         }
@@ -319,7 +338,7 @@ impl<'p> Search<'_, 'p> {
         state
     }
 
-    fn solve(&mut self, state: &mut State<'_>) -> Result<(), Ended> {
+    fn solve(&mut self, state: &mut State<'p>) -> Result<(), Ended> {
         let mut last: Option<Candidate> = None;
         loop {
             if self.found.len() >= self.settings.most {
@@ -348,9 +367,15 @@ impl<'p> Search<'_, 'p> {
                 last = None;
                 continue;
             }
+            if !self.is_feasible(state, &candidate)? {
+                last = Some(candidate);
+                continue;
+            }
+            let placed = self.watch.now();
+            self.figures.interleaving += placed.saturating_sub(checked);
             let answer = self.oracle.ask(&candidate, self.watch);
             let asked = self.watch.now();
-            self.figures.oracle += asked.saturating_sub(checked);
+            self.figures.oracle += asked.saturating_sub(placed);
             match answer {
                 Answer::Stopped(limit) => return Err(limit.into()),
                 Answer::Serial(orders) => {
@@ -364,7 +389,7 @@ impl<'p> Search<'_, 'p> {
                 }
                 Answer::Violates if self.exclude_infeasible(state, &candidate)? => {}
                 Answer::Violates => {
-                    let prediction = self.emit(candidate.clone())?;
+                    let prediction = self.emit(candidate.clone(), state.model.as_ref())?;
                     state.block(&prediction.signature);
                     self.found.push(prediction);
                     self.figures.minimising += self.watch.now().saturating_sub(asked);
@@ -376,6 +401,20 @@ impl<'p> Search<'_, 'p> {
             self.progress.orders = self.figures.orders + state.learnt.orders;
             self.progress.found = self.found.len();
             self.watch.progress(&self.progress);
+        }
+    }
+
+    /// Whether the engine permits a candidate. If not, all candidates with the same reason are excluded.
+    fn is_feasible(&mut self, state: &mut State<'_>, candidate: &Candidate) -> Result<bool, Ended> {
+        let Some(model) = &state.model else { return Ok(true) };
+        match model.borrow_mut().ask(candidate, self.watch) {
+            engine::Answer::Feasible(_) => Ok(true),
+            engine::Answer::Infeasible(facts) => {
+                self.figures.impossible += 1;
+                state.encoder.forbid_facts(&facts);
+                Ok(false)
+            }
+            engine::Answer::Stopped(limit) => Err(limit.into()),
         }
     }
 
@@ -403,10 +442,10 @@ impl<'p> Search<'_, 'p> {
     }
 
     /// Minimises a violating candidate, and confirms what it shows.
-    fn emit(&self, candidate: Candidate) -> Result<Prediction, Ended> {
+    fn emit(&self, candidate: Candidate, model: Option<&RefCell<Model<'p>>>) -> Result<Prediction, Ended> {
         let Settings { level, target, .. } = *self.settings;
         let problem = self.problem;
-        let minimiser = Minimiser { problem, oracle: &self.oracle, level, watch: self.watch };
+        let minimiser = Minimiser { problem, oracle: &self.oracle, level, watch: self.watch, model };
         let candidate = minimiser.minimise(candidate)?;
         let predicted = predicted(problem, &candidate);
         let mut checker = Checker::watched(&predicted.history, Options::default(), self.watch);
@@ -425,6 +464,16 @@ impl<'p> Search<'_, 'p> {
             verify(&predicted.history, judgement)
                 .map_err(|error| internal(format!("not verified: {error}")))?;
         }
+        let interleaving = match model.map(|model| model.borrow_mut().ask(&candidate, self.watch)) {
+            None => None,
+            Some(engine::Answer::Feasible(moves)) => {
+                Some(engine::steps(problem.observed.history, &predicted.numbers, &moves))
+            }
+            Some(engine::Answer::Stopped(limit)) => return Err(limit.into()),
+            Some(engine::Answer::Infeasible(_)) => {
+                return Err(internal("fewer transactions have no interleaving".to_owned()));
+            }
+        };
         let anomaly =
             name::anomaly(findings).ok_or_else(|| internal("the violation has no anomaly".to_owned()))?;
         let txn = |number: u32| (number != INITIAL).then(|| problem.txn(number).txn);
@@ -441,6 +490,7 @@ impl<'p> Search<'_, 'p> {
             txns: predicted.numbers.iter().map(|&number| problem.txn(number).txn).collect(),
             ops: predicted.ops,
             history: predicted.history,
+            interleaving,
             holds,
             anomaly,
             signature: self.statements.signature(problem, &candidate),

@@ -51,7 +51,7 @@ struct Forms {
     of: Txn,
     /// The place in the serial order behind which they stand.
     before: usize,
-    forms: Vec<Rerun>,
+    others: Vec<Rerun>,
 }
 
 impl<'p> Executions<'p> {
@@ -86,7 +86,7 @@ impl<'p> Executions<'p> {
                 explorer.compare(txn, &tree.root)?;
                 accesses.insert(txn, tree.root.accesses);
             }
-            forms.push(Forms { of: txn, before: explorer.before(txn), forms: tree.others });
+            forms.push(Forms { of: txn, before: explorer.before(txn), others: tree.others });
         }
         let (extended, names) = extend(run, &forms);
         let history = expand(&extended)?.unwrap_or(extended);
@@ -110,6 +110,12 @@ impl<'p> Executions<'p> {
         &self.history
     }
 
+    /// The other forms of transactions, each with the transaction of the run that it is a form of.
+    pub fn forms(&self) -> impl Iterator<Item = (Txn, Txn)> + '_ {
+        let both = self.order.iter().copied().zip(self.of.iter().copied());
+        both.filter(|(form, of)| form != of)
+    }
+
     /// The run as a prediction needs it.
     pub fn observed(&self) -> Observed<'_> {
         Observed::of_executions(self)
@@ -122,7 +128,7 @@ impl<'p> Executions<'p> {
         let mut after: Vec<Vec<(Txn, Txn)>> = vec![Vec::new(); serial.len() + 1];
         for (forms, names) in forms.into_iter().zip(names) {
             let follows = forms.before + usize::from(place.contains_key(&forms.of));
-            for (&name, form) in names.iter().zip(forms.forms) {
+            for (&name, form) in names.iter().zip(forms.others) {
                 after[follows].push((name, forms.of));
                 self.accesses.insert(name, form.accesses);
             }
@@ -348,9 +354,9 @@ fn extend(run: &History, forms: &[Forms]) -> (History, Vec<Vec<Txn>>) {
     let mut next = run.txn_count() as u32;
     let mut ids = Vec::new();
     for forms in forms {
-        ids.push((next..next + forms.forms.len() as u32).map(Txn).collect());
-        next += forms.forms.len() as u32;
-        for form in &forms.forms {
+        ids.push((next..next + forms.others.len() as u32).map(Txn).collect());
+        next += forms.others.len() as u32;
+        for form in &forms.others {
             copy.form(others, forms.of, form);
         }
     }

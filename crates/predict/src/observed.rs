@@ -109,6 +109,11 @@ impl<'h> Observed<'h> {
         self.history.session_of(self.of[number])
     }
 
+    /// The transactions that took effect, in the serial order of the run.
+    pub fn order(&self) -> &[Txn] {
+        &self.order
+    }
+
     /// How many transactions of unknown outcome are left out, because no read shows that they took effect.
     pub fn left_out(&self) -> usize {
         self.left_out

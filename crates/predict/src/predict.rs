@@ -33,7 +33,7 @@ use crate::observed::Observed;
 use crate::oracle::{Answer, Oracle, Order};
 use crate::predicted::predicted;
 use crate::problem::{INITIAL, Problem};
-use crate::signature::{Signature, Statements, is_within};
+use crate::signature::{Signature, Statement, Statements, is_within};
 use crate::structure;
 use crate::watch::{Progress, Watch};
 use crate::window::windows;
@@ -111,6 +111,10 @@ pub struct Prediction {
     pub violates: Judgement,
     /// The name of the anomaly.
     pub anomaly: Anomaly,
+    /// The statements of its changed reads: what tells it from other anomalies.
+    pub statements: Vec<Statement>,
+    /// The statements of all reads of its transactions that can change, those of the changed ones first.
+    pub reads: Vec<Statement>,
     /// The steps of its transactions in an order that the engine permits, if an engine was asked for.
     pub interleaving: Option<Vec<Step>>,
     signature: Signature,
@@ -171,6 +175,15 @@ pub struct Predictions {
     pub figures: Figures,
 }
 
+/// What predictions may change, and what programs do in addition.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Restriction<'a> {
+    /// Only reads of these statements change.
+    pub(crate) within: Option<&'a [Statement]>,
+    /// Reads of these statements conflict with writes.
+    pub(crate) promoted: &'a [Statement],
+}
+
 /// Predicts executions of a run.
 ///
 /// # Errors
@@ -181,17 +194,32 @@ pub fn predict(
     settings: &Settings,
     watch: &dyn Watch,
 ) -> Result<Predictions, Refusal> {
+    predict_within(observed, settings, Restriction::default(), watch)
+}
+
+/// Predicts within a restriction.
+pub(crate) fn predict_within(
+    observed: &Observed<'_>,
+    settings: &Settings,
+    restriction: Restriction<'_>,
+    watch: &dyn Watch,
+) -> Result<Predictions, Refusal> {
     refuse(settings)?;
     observed.refuse_trivial(settings.level)?;
     if settings.boundary == Boundary::ValueAware && observed.executions.is_none() {
         return Err(Refusal::NoPrograms);
     }
-    let problem =
+    let mut problem =
         Problem::new(observed, settings.level != Level::ReadCommitted, settings.boundary == Boundary::Strict);
     let statements = Statements::new(&problem);
+    if !restriction.promoted.is_empty() {
+        problem.promote(|number, read| statements.is_among(number, read, restriction.promoted));
+    }
+    let problem = problem;
     let windows = windows(problem.len() as u32, settings.window.clamp(2, u32::MAX as usize) as u32);
     let mut search = Search {
         settings,
+        restriction,
         watch,
         oracle: Oracle::new(&problem, settings.target, settings.approximate),
         problem: &problem,
@@ -284,6 +312,7 @@ impl State<'_> {
 
 struct Search<'a, 'p> {
     settings: &'a Settings,
+    restriction: Restriction<'a>,
     watch: &'a dyn Watch,
     problem: &'p Problem<'p>,
     statements: &'a Statements,
@@ -318,10 +347,16 @@ impl<'p> Search<'_, 'p> {
         for read in 0..encoder.reads.len() {
             let vars = &encoder.reads[read];
             let statement = statements[self.statements.of(vars.txn, vars.place) as usize];
+            let within = self.restriction.within;
+            let may_change = within.is_none_or(|some| self.statements.is_among(vars.txn, vars.place, some));
             let changed = vars.choices.iter().filter(|choice| choice.writer != vars.observed);
             let changed: Vec<_> = changed.map(|choice| choice.lit).collect();
             for lit in changed {
-                encoder.solver.add_clause(&[!lit, statement]);
+                if may_change {
+                    encoder.solver.add_clause(&[!lit, statement]);
+                } else {
+                    encoder.solver.add_clause(&[!lit]);
+                }
             }
         }
         if self.settings.target == Level::Serializable {
@@ -484,6 +519,7 @@ impl<'p> Search<'_, 'p> {
             let first = problem.observed.history.op_range(problem.txn(number).txn).start;
             Change { read: Op::at(first + observed.at as usize), from: txn(observed.source), to: txn(to) }
         };
+        let signature = self.statements.signature(problem, &candidate);
         Ok(Prediction {
             changes: candidate.changes(problem).into_iter().map(change).collect(),
             boundary: candidate.boundary.iter().map(|boundary| problem.txn(boundary.txn).txn).collect(),
@@ -493,8 +529,24 @@ impl<'p> Search<'_, 'p> {
             interleaving,
             holds,
             anomaly,
-            signature: self.statements.signature(problem, &candidate),
+            statements: signature.iter().map(|&one| self.statements.name(one).clone()).collect(),
+            reads: self.reads_of(&candidate, &signature),
+            signature,
             violates,
         })
+    }
+
+    /// The statements of the reads of a candidate, those of a signature first.
+    fn reads_of(&self, candidate: &Candidate, signature: &[u32]) -> Vec<Statement> {
+        let mut all = signature.to_vec();
+        for form in candidate.forms(self.problem) {
+            for read in 0..form.reads.len() {
+                let statement = self.statements.of(form.txn, read);
+                if !all.contains(&statement) {
+                    all.push(statement);
+                }
+            }
+        }
+        all.into_iter().map(|statement| self.statements.name(statement).clone()).collect()
     }
 }

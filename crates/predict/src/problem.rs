@@ -46,6 +46,8 @@ pub(crate) struct Transaction {
     pub(crate) place: u32,
     pub(crate) reads: Vec<Read>,
     pub(crate) writes: Vec<Write>,
+    /// The keys of promoted reads, which conflict with writes.
+    pub(crate) locks: Vec<u32>,
     /// Whether it is not of the run: another form of a transaction of its session, with the same place. It can only be a boundary
     /// transaction.
     pub(crate) is_variant: bool,
@@ -54,6 +56,12 @@ pub(crate) struct Transaction {
 impl Transaction {
     pub(crate) fn writes_key(&self, key: u32) -> bool {
         self.writes.iter().any(|write| write.key == key)
+    }
+
+    /// The keys that conflict with writes of other transactions: those that it may write, or locks.
+    pub(crate) fn conflicts(&self) -> impl Iterator<Item = u32> + '_ {
+        let locks = self.locks.iter().copied().filter(|&key| !self.writes_key(key));
+        self.writes.iter().map(|write| write.key).chain(locks)
     }
 }
 
@@ -125,6 +133,17 @@ impl<'o> Problem<'o> {
         }
     }
 
+    /// Makes reads conflict with writes.
+    pub(crate) fn promote(&mut self, is_promoted: impl Fn(u32, usize) -> bool) {
+        for (txn, number) in self.txns.iter_mut().zip(0..) {
+            let reads = txn.reads.iter().enumerate().filter(|&(read, _)| is_promoted(number, read));
+            let mut locks: Vec<u32> = reads.map(|(_, read)| read.key).collect();
+            locks.sort_unstable();
+            locks.dedup();
+            txn.locks = locks;
+        }
+    }
+
     /// The number of transactions.
     pub(crate) fn len(&self) -> usize {
         self.txns.len()
@@ -192,7 +211,8 @@ fn transactions(observed: &Observed<'_>, classes: &[u32], reads_once: bool) -> V
                 writes.push(Write { key, after: reads.len() as u32 });
             }
         }
-        Transaction { txn, session: 0, place: 0, reads, writes, is_variant: observed.is_variant(number) }
+        let (locks, is_variant) = (Vec::new(), observed.is_variant(number));
+        Transaction { txn, session: 0, place: 0, reads, writes, locks, is_variant }
     };
     observed.order.iter().enumerate().map(transaction).collect()
 }

@@ -4,14 +4,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
 
-mod reference;
+#[path = "reference/axioms.rs"]
+mod axioms;
 
+use axioms::LEVELS;
 use isoscope_history::{Builder, History, Outcome, Txn};
 use isoscope_levels::Level;
 use isoscope_predict::{
     Access, Boundary, Executions, Programs, Refusal, Rerun, Settings, Unwatched, predict,
 };
-use reference::LEVELS;
 
 /// A small generator of numbers: splitmix64.
 struct Random(u64);
@@ -172,7 +173,7 @@ impl Run {
         if session == sessions {
             let reads = |txn: usize| serial[txn].accesses.iter().filter(|(writes, ..)| !writes);
             if (1..full.len()).all(|txn| !full[txn] || reads(txn).all(|&(_, _, writer)| full[writer])) {
-                let mut execution: Vec<Option<reference::Txn>> =
+                let mut execution: Vec<Option<axioms::Txn>> =
                     (0..full.len()).map(|txn| full[txn].then(|| self.executed(txn, &serial[txn]))).collect();
                 self.boundaries(serial, full, &mut execution, (sessions, 0), found);
             }
@@ -183,14 +184,16 @@ impl Run {
             own.iter().enumerate().for_each(|(place, &txn)| full[txn] = place < count);
             self.prefixes(serial, full, sessions, session + 1, found);
         }
-        own.iter().for_each(|&txn| full[txn] = false);
+        for &txn in &own {
+            full[txn] = false;
+        }
     }
 
-    fn executed(&self, txn: usize, did: &Did) -> reference::Txn {
+    fn executed(&self, txn: usize, did: &Did) -> axioms::Txn {
         if txn == 0 {
-            return reference::Txn { writes: (0..self.keys).collect(), ..reference::Txn::default() };
+            return axioms::Txn { writes: (0..self.keys).collect(), ..axioms::Txn::default() };
         }
-        let mut made = reference::Txn { session: self.txns[txn - 1].0, ..reference::Txn::default() };
+        let mut made = axioms::Txn { session: self.txns[txn - 1].0, ..axioms::Txn::default() };
         for &(writes, key, writer) in &did.accesses {
             if writes {
                 made.writes.push(key);
@@ -207,12 +210,12 @@ impl Run {
         &self,
         serial: &[Did],
         full: &[bool],
-        execution: &mut Vec<Option<reference::Txn>>,
+        execution: &mut Vec<Option<axioms::Txn>>,
         (sessions, session): (usize, usize),
         found: &mut [bool; 6],
     ) {
         if session == sessions {
-            reference::judge(execution, 6, found);
+            axioms::judge(execution, 6, found);
             return;
         }
         self.boundaries(serial, full, execution, (sessions, session + 1), found);

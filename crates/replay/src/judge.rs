@@ -195,11 +195,13 @@ impl Judge {
     }
 
     /// The external reads of a committed transaction, in program order; what it missed in ranges comes last.
+    #[cfg(test)]
     pub(crate) fn reads(&self, writer: Writer) -> &[(KeyId, Writer)] {
         &self.done[writer as usize].reads
     }
 
     /// The keys that a committed transaction wrote.
+    #[cfg(test)]
     pub(crate) fn writes(&self, writer: Writer) -> &[KeyId] {
         &self.done[writer as usize].writes
     }

@@ -1,11 +1,15 @@
 //! What happened in a store, as a history.
 //!
 //! There are two forms. In the history *by sources*, the value of a version is the number of its writer, so the writer of
-//! every read is known: this is what happened. It has the external reads and the final writes, and ranges are reads of
-//! single keys. In the history *by values*, the operations have the contents, as a recorder of a database sees them.
+//! every read is known: this is what happened. It has the external reads and the final writes, in program order, and ranges
+//! are reads of single keys: those that had a version, and then those that were written only later and were read as absent.
+//! In the history *by values*, the operations have the contents, as a recorder of a database sees them.
+
+use std::sync::Arc;
 
 use isoscope_application::{Contents, Field};
 use isoscope_history::{Builder, Datum, History, Outcome, TxnBuilder};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::content::{Content, Operation, Origin, Source};
 use crate::judge::Writer;
@@ -23,11 +27,11 @@ impl Store<'_> {
             let mut txn = begin(&mut builder, ran);
             if ran.end == End::Committed {
                 number += 1;
-                for &(key, writer) in self.state.judge.reads(number) {
-                    txn = txn.read(&*self.state.names[key as usize], writer);
-                }
-                for &key in self.state.judge.writes(number) {
-                    txn = txn.write(&*self.state.names[key as usize], number);
+                for access in self.accesses(ran) {
+                    txn = match access {
+                        Access::Read(key, source) => txn.read(&*key, self.number(source)),
+                        Access::Write(key) => txn.write(&*key, number),
+                    };
                 }
                 continue;
             }
@@ -59,6 +63,43 @@ impl Store<'_> {
         Ok(builder.finish())
     }
 
+    /// The external reads and final writes of a transaction that committed, in program order.
+    fn accesses(&self, ran: &Ran) -> Vec<Access> {
+        let (mut accesses, mut own) = (Vec::new(), FxHashSet::default());
+        let mut last: FxHashMap<&str, usize> = FxHashMap::default();
+        for (place, operation) in ran.operations.iter().enumerate() {
+            if let Operation::Write { key, .. } = operation {
+                last.insert(&**key, place);
+            }
+        }
+        for (place, operation) in ran.operations.iter().enumerate() {
+            match operation {
+                Operation::Read { key, from: Origin::Store(source), .. } => {
+                    accesses.push(Access::Read(Arc::clone(key), *source));
+                }
+                Operation::Read { .. } => {}
+                Operation::Range { low, high, keys } => {
+                    for (key, from, _) in keys {
+                        if let Origin::Store(source) = from {
+                            accesses.push(Access::Read(Arc::clone(key), *source));
+                        }
+                    }
+                    let known: FxHashSet<&str> = keys.iter().map(|(key, ..)| &**key).collect();
+                    let later = self.state.between(low, high).into_iter();
+                    let later = later.filter(|key| !known.contains(&**key) && !own.contains(&**key));
+                    accesses.extend(later.map(|key| Access::Read(key, Source::Initial)));
+                }
+                Operation::Write { key, .. } => {
+                    own.insert(&**key);
+                    if last.get(&**key) == Some(&place) {
+                        accesses.push(Access::Write(Arc::clone(key)));
+                    }
+                }
+            }
+        }
+        accesses
+    }
+
     fn refuse_empty(&self) -> Result<(), Trouble> {
         let committed = self.ran.iter().any(|ran| ran.end == End::Committed);
         if committed { Ok(()) } else { Err(Trouble::Empty) }
@@ -68,6 +109,12 @@ impl Store<'_> {
         let number = self.state.sources.iter().position(|&known| known == source);
         number.map_or(0, |number| number as Writer)
     }
+}
+
+/// What a history by sources has of a transaction.
+enum Access {
+    Read(Arc<str>, Source),
+    Write(Arc<str>),
 }
 
 impl Ran {

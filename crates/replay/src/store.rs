@@ -275,7 +275,7 @@ impl State {
         missed
     }
 
-    fn between(&self, low: &str, high: &str) -> Vec<Arc<str>> {
+    pub(crate) fn between(&self, low: &str, high: &str) -> Vec<Arc<str>> {
         if low > high {
             return Vec::new();
         }

@@ -13,18 +13,16 @@
 //!
 //! [`reproduce`] runs the script and judges the history of the answers that really came.
 //!
-//! `programs.rs`: the run of an application, and which call each transaction is. `tape.rs`: what a program asks for, as statements.
+//! `tape.rs`: what a program asks for, as statements.
 //! `rerun.rs`: the predicted transactions run again. `text.rs`: the script. `outcome.rs`: running it. `judge.rs`: the history of its answers.
 
 mod judge;
 mod outcome;
-mod programs;
 mod rerun;
 mod tape;
 mod text;
 mod trouble;
 
 pub use outcome::{Outcome, Report, reproduce};
-pub use programs::Programs;
 pub use text::Reproduction;
 pub use trouble::Trouble;

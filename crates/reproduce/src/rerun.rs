@@ -11,9 +11,9 @@ use isoscope_history::{Datum, History, Key, Txn, Value};
 use isoscope_levels::Level;
 use isoscope_predict::{Action, Prediction, Step};
 use isoscope_replay::{End, Source, Store, Told};
+use isoscope_validate::Run;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::programs::{Programs, title};
 use crate::tape::{Sent, Spy};
 use crate::trouble::Trouble;
 
@@ -30,19 +30,17 @@ pub(crate) struct Part {
 pub(crate) fn rerun(
     prediction: &Prediction,
     interleaving: &[Step],
-    programs: Programs<'_>,
+    run: &Run<'_>,
 ) -> Result<Vec<Part>, Trouble> {
     let history = &prediction.history;
-    let spy = Spy::new(programs.application);
-    let mut store = Store::new(&spy, Level::ReadCommitted, programs.seed)?;
-    let calls = history
-        .txns()
-        .map(|txn| {
-            let unknown =
-                || Trouble::UnknownTransaction(ValueText(history, history.txn_name(txn)).to_string());
-            programs.call(history, txn).ok_or_else(unknown)
-        })
-        .collect::<Result<Vec<Call>, Trouble>>()?;
+    let spy = Spy::new(run.application);
+    let mut store = Store::new(&spy, Level::ReadCommitted, run.seed)?;
+    let known: FxHashMap<Txn, Call> = run.calls.iter().copied().collect();
+    let call = |(txn, observed): (Txn, &Txn)| {
+        let name = || ValueText(history, history.txn_name(txn)).to_string();
+        known.get(observed).copied().ok_or_else(|| Trouble::UnknownTransaction(name()))
+    };
+    let calls = history.txns().zip(&prediction.txns).map(call).collect::<Result<Vec<Call>, Trouble>>()?;
     let boundary: FxHashSet<Txn> = prediction.boundary.iter().copied().collect();
     let sources = sources(history, &calls);
     let mut parts: Vec<Option<Part>> = calls.iter().map(|_| None).collect();
@@ -106,4 +104,12 @@ fn key_text(history: &History, key: Key) -> String {
         Datum::Text(text) => text.to_owned(),
         _ => ValueText(history, history.key_name(key)).to_string(),
     }
+}
+
+/// What a transaction is called in messages and scripts: its program and its name.
+fn title(history: &History, txn: Txn, program: &str) -> String {
+    let name = ValueText(history, history.txn_name(txn)).to_string();
+    let is_plain = |c: char| c.is_alphanumeric() || c == '_';
+    let name: String = name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+    format!("{program}{}", name.trim_matches('_'))
 }

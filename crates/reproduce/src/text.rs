@@ -13,8 +13,8 @@ use isoscope_predict::{Action, Engine, Prediction, Step as Place};
 use isoscope_record::script::{Script, parse};
 use isoscope_record::workload::definition;
 use isoscope_record::{Answer, Scalar, Step, Vendor};
+use isoscope_validate::Run;
 
-use crate::programs::Programs;
 use crate::rerun::{Part, rerun};
 use crate::tape::{Asked, Sent, scalar};
 use crate::trouble::Trouble;
@@ -49,15 +49,11 @@ impl Reproduction {
     /// # Errors
     ///
     /// Why the prediction cannot be written as a script.
-    pub fn new(
-        prediction: &Prediction,
-        engine: Engine,
-        programs: Programs<'_>,
-    ) -> Result<Reproduction, Trouble> {
+    pub fn new(prediction: &Prediction, engine: Engine, run: &Run<'_>) -> Result<Reproduction, Trouble> {
         let interleaving = prediction.interleaving.as_deref().ok_or(Trouble::NoInterleaving)?;
-        let parts = rerun(prediction, interleaving, programs)?;
+        let parts = rerun(prediction, interleaving, run)?;
         let first = whole(interleaving);
-        let mut writer = Writer::new(prediction, engine, programs, &parts);
+        let mut writer = Writer::new(prediction, engine, run, &parts);
         writer.set_up(&interleaving[..first])?;
         writer.steps(&interleaving[first..])?;
         let mut reproduction = writer.finish(parts_shown(&interleaving[first..]))?;
@@ -106,13 +102,13 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn new(prediction: &Prediction, engine: Engine, programs: Programs<'_>, parts: &'a [Part]) -> Writer<'a> {
-        let tables = programs.application.tables();
+    fn new(prediction: &Prediction, engine: Engine, run: &Run<'_>, parts: &'a [Part]) -> Writer<'a> {
+        let tables = run.application.tables();
         let initial = tables.iter().flat_map(Contents::initials);
         let initial = initial.map(|(key, field)| (key, scalar(&field))).collect();
         let about = format!(
             "Predicted from a run of {}: {} at {}, as an interleaving for {engine}.",
-            programs.application.name(),
+            run.application.name(),
             prediction.anomaly.name(),
             engine.level(),
         );

@@ -10,7 +10,7 @@ use isoscope_replay::End;
 pub enum Trouble {
     /// The prediction was made without an engine.
     NoInterleaving,
-    /// The name of a transaction or of its session is not one that `isoscope record` gives.
+    /// It is not known which call of the application a transaction is.
     UnknownTransaction(String),
     /// The programs cannot run again as predicted.
     Rerun(isoscope_replay::Trouble),
@@ -42,12 +42,10 @@ impl fmt::Display for Trouble {
             Trouble::NoInterleaving => f.write_str(
                 "the prediction has no interleaving; make it for an engine, such as `--engine pg-rr`",
             ),
-            Trouble::UnknownTransaction(txn) => {
-                write!(
-                    f,
-                    "transaction {txn} is not named as `isoscope record` names transactions, so its program is unknown"
-                )
-            }
+            Trouble::UnknownTransaction(txn) => write!(
+                f,
+                "it is not known which call of the application transaction {txn} is; give the log of the recording"
+            ),
             Trouble::Rerun(trouble) => {
                 write!(
                     f,

@@ -4,17 +4,21 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
-use isoscope_application::{self as application, Bank, BankSpec, SmallBank, SmallBankSpec};
+use isoscope_application::{self as application, Bank, BankSpec, Call, SmallBank, SmallBankSpec};
 use isoscope_formats::{Format, Input, ReadOptions, read};
-use isoscope_history::History;
+use isoscope_history::notation::ValueText;
+use isoscope_history::{History, Txn};
 use isoscope_levels::{Anomaly, Level};
+use isoscope_log::call_of;
 use isoscope_predict::{Engine, Observed, Prediction, Predictions, Settings, Unwatched, predict};
 use isoscope_record::script::{self, Options as RunOptions};
 use isoscope_record::workload::Hosted;
 use isoscope_record::{
     Class, Database, Limits, Monitor, Options, Recording, Server, ServerKind, Subject, Target, Workload,
 };
-use isoscope_reproduce::{Outcome, Programs, Report, Reproduction, Trouble, reproduce};
+use isoscope_reproduce::{Outcome, Report, Reproduction, Trouble, reproduce};
+use isoscope_validate::Run;
+use rustc_hash::FxHashMap;
 
 const SESSIONS: u32 = 3;
 const TXNS: u64 = 12;
@@ -76,6 +80,16 @@ fn bank() -> Bank {
     Bank::new(BankSpec { accounts: 4, ..BankSpec::default() }).unwrap()
 }
 
+/// The calls of the transactions, from their names.
+fn calls(history: &History) -> FxHashMap<Txn, Call> {
+    let call = |txn: Txn| {
+        let name = ValueText(history, history.txn_name(txn)).to_string();
+        let (session, number) = call_of(name.trim_matches('"'), SESSIONS)?;
+        Some((txn, Call { session, number }))
+    };
+    history.txns().filter_map(call).collect()
+}
+
 fn predicted(history: &History, engine: Engine) -> Predictions {
     let observed = Observed::new(history, &Unwatched).unwrap();
     predict(&observed, &Settings::for_engine(engine), &Unwatched).unwrap()
@@ -104,11 +118,11 @@ fn is_write_skew(prediction: &Prediction) -> bool {
 }
 
 /// The scripts of the predictions of an anomaly. A relaxed boundary also predicts what a program would not do.
-fn scripts(history: &History, engine: Engine, programs: Programs<'_>, is_it: &IsIt) -> Vec<Reproduction> {
+fn scripts(history: &History, engine: Engine, run: &Run<'_>, is_it: &IsIt) -> Vec<Reproduction> {
     let predictions = predicted(history, engine);
     let mut scripts = Vec::new();
     for prediction in predictions.found.iter().filter(|one| is_it(one)) {
-        match Reproduction::new(prediction, engine, programs) {
+        match Reproduction::new(prediction, engine, run) {
             Ok(reproduction) => scripts.push(reproduction),
             Err(Trouble::NoCommit { .. } | Trouble::OtherAccesses { .. }) => {}
             Err(trouble) => panic!("{trouble}"),
@@ -144,15 +158,16 @@ fn search<A: application::Application + 'static>(
     make: &dyn Fn() -> A,
     engine: Engine,
     is_it: &IsIt,
-    mut each: impl FnMut(&History, Programs<'_>, &[Reproduction]),
+    mut each: impl FnMut(&History, &Run<'_>, &[Reproduction]),
 ) {
     for seed in 1..=8 {
         let history = record(server, make(), seed);
         let application = make();
-        let programs = Programs { application: &application, seed, sessions: SESSIONS };
-        let found = scripts(&history, engine, programs, is_it);
+        let observed = Observed::new(&history, &Unwatched).unwrap();
+        let run = Run::new(&application, seed, &observed, &calls(&history));
+        let found = scripts(&history, engine, &run, is_it);
         if !found.is_empty() {
-            return each(&history, programs, &found);
+            return each(&history, &run, &found);
         }
     }
     panic!("no such anomaly was predicted for {engine}");
@@ -162,13 +177,13 @@ fn search<A: application::Application + 'static>(
 fn a_lost_update_of_smallbank() {
     let (postgres, mariadb) = (start(ServerKind::Postgres), start(ServerKind::MariaDb));
     let make = || small_bank([1; 6]);
-    search(&postgres, &make, Engine::PgRc, &is_lost_update, |history, programs, found| {
+    search(&postgres, &make, Engine::PgRc, &is_lost_update, |history, run, found| {
         for reproduction in found {
             assert_reproduced(reproduction, &*at(&postgres, "read-committed"));
             assert_refused(reproduction, &*at(&postgres, "repeatable-read"));
         }
         for engine in [Engine::MariadbRc, Engine::MariadbRr] {
-            let found = scripts(history, engine, programs, &is_lost_update);
+            let found = scripts(history, engine, run, &is_lost_update);
             assert!(!found.is_empty(), "{engine}");
             for reproduction in &found {
                 assert_reproduced(reproduction, &*at(&mariadb, engine.isolation()));

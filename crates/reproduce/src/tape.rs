@@ -14,6 +14,7 @@ use isoscope_record::{
     Answer, Class, Connection, ConnectionId, Failure, Record, Scalar, Seen, Stamps, Statement, Step,
 };
 use isoscope_workload::Dice;
+use serde_json::Value;
 
 /// An operation of a program.
 #[derive(Clone, Debug)]
@@ -59,6 +60,10 @@ impl Application for Spy<'_> {
 
     fn tables(&self) -> Vec<Contents> {
         self.application.tables()
+    }
+
+    fn parameters(&self) -> Value {
+        self.application.parameters()
     }
 
     fn programs(&self) -> &'static [&'static str] {

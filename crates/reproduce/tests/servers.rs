@@ -10,14 +10,16 @@ use isoscope_history::notation::ValueText;
 use isoscope_history::{History, Txn};
 use isoscope_levels::{Anomaly, Level};
 use isoscope_log::call_of;
-use isoscope_predict::{Engine, Observed, Prediction, Predictions, Settings, Unwatched, predict};
+use isoscope_predict::{
+    Boundary, Engine, Executions, Observed, Prediction, Predictions, Settings, Unwatched, predict,
+};
 use isoscope_record::script::{self, Options as RunOptions};
 use isoscope_record::workload::Hosted;
 use isoscope_record::{
     Class, Database, Limits, Monitor, Options, Recording, Server, ServerKind, Subject, Target, Workload,
 };
-use isoscope_reproduce::{Outcome, Report, Reproduction, Trouble, reproduce};
-use isoscope_validate::Run;
+use isoscope_reproduce::{Outcome, Report, Reproduction, reproduce};
+use isoscope_validate::{Run, StorePrograms};
 use rustc_hash::FxHashMap;
 
 const SESSIONS: u32 = 3;
@@ -117,18 +119,15 @@ fn is_write_skew(prediction: &Prediction) -> bool {
     prediction.anomaly == Anomaly::WriteSkew && !has_reader(prediction)
 }
 
-/// The scripts of the predictions of an anomaly. A relaxed boundary also predicts what a program would not do.
+/// The scripts of the predictions of an anomaly. With the value-aware boundary, the programs do what is predicted.
 fn scripts(history: &History, engine: Engine, run: &Run<'_>, is_it: &IsIt) -> Vec<Reproduction> {
-    let predictions = predicted(history, engine);
-    let mut scripts = Vec::new();
-    for prediction in predictions.found.iter().filter(|one| is_it(one)) {
-        match Reproduction::new(prediction, engine, run) {
-            Ok(reproduction) => scripts.push(reproduction),
-            Err(Trouble::NoCommit { .. } | Trouble::OtherAccesses { .. }) => {}
-            Err(trouble) => panic!("{trouble}"),
-        }
-    }
-    scripts
+    let programs = StorePrograms::new(run, history).unwrap();
+    let executions = Executions::explore(history, &programs, &Unwatched).unwrap();
+    let run = run.with_forms(&executions);
+    let settings = Settings { boundary: Boundary::ValueAware, ..Settings::for_engine(engine) };
+    let predictions = predict(executions.observed(), &settings, &Unwatched).unwrap();
+    let found = predictions.found.iter().filter(|one| is_it(one));
+    found.map(|one| Reproduction::new(one, engine, &run).unwrap_or_else(|it| panic!("{it}"))).collect()
 }
 
 fn assert_reproduced(reproduction: &Reproduction, database: &dyn Database) {

@@ -1,12 +1,18 @@
 //! The model of engines beside a simulation: all interleavings of small candidates are tried on a database in miniature.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
 
+use isoscope_certificate::Verdict;
+use isoscope_check::{Checker, Options};
 use isoscope_history::{Builder, History, Op, Txn};
+use isoscope_levels::Level;
 use rustc_hash::FxHashMap;
 
 use super::model::{Answer, Fact, Model};
 use super::{Engine, Move, What};
 use crate::candidate::{Boundary, Candidate};
 use crate::observed::Observed;
+use crate::predict::{Settings, predict};
+use crate::predicted::predicted;
 use crate::problem::{INITIAL, Problem};
 use crate::watch::Unwatched;
 
@@ -337,4 +343,83 @@ fn text(history: &History) -> String {
         history.ops_of(txn).map(op).collect::<Vec<_>>().join(" ")
     };
     history.txns().map(|txn| format!("{}: {}\n", history.session_of(txn).0, ops(txn))).collect()
+}
+
+/// All candidates of a problem with a relaxed boundary.
+fn candidates(problem: &Problem<'_>) -> Vec<Candidate> {
+    let mut all = vec![Candidate::default()];
+    for session in &problem.sessions {
+        let prefixes = 0..=session.len() as u32;
+        let longer = |candidate: Candidate| {
+            prefixes.clone().map(move |prefix| {
+                let mut longer = candidate.clone();
+                longer.prefix.push(prefix);
+                longer
+            })
+        };
+        all = all.into_iter().flat_map(longer).collect();
+    }
+    let reads_full = |candidate: &Candidate| {
+        let full = (0..problem.len() as u32).filter(|&number| candidate.is_full(problem, number));
+        let mut sources = full.flat_map(|number| problem.txn(number).reads.iter().map(|read| read.source));
+        sources.all(|source| source == INITIAL || candidate.is_full(problem, source))
+    };
+    all.retain(reads_full);
+    for session in 0..problem.sessions.len() {
+        let mut longer = Vec::new();
+        for candidate in all {
+            if let Some(&txn) = problem.sessions[session].get(candidate.prefix[session] as usize) {
+                let mut sources: Vec<Vec<u32>> = vec![Vec::new()];
+                for read in &problem.txn(txn).reads {
+                    let writers = problem.writers[read.key as usize].iter().copied();
+                    let full: Vec<u32> = writers
+                        .filter(|&writer| candidate.is_full(problem, writer))
+                        .chain([INITIAL])
+                        .collect();
+                    let more = |one: Vec<u32>| {
+                        let with = move |&writer: &u32| one.iter().copied().chain([writer]).collect();
+                        full.iter().map(with).collect::<Vec<Vec<u32>>>()
+                    };
+                    sources = sources.into_iter().flat_map(more).collect();
+                }
+                longer.extend(sources.into_iter().map(|sources| {
+                    let mut longer = candidate.clone();
+                    longer.boundary.push(Boundary { txn, sources });
+                    longer
+                }));
+            }
+            longer.push(candidate);
+        }
+        all = longer;
+    }
+    all
+}
+
+/// Small runs: something is predicted for an engine if and only if some candidate has an interleaving and is not serializable.
+#[test]
+fn none_is_a_proof() {
+    for engine in Engine::ALL {
+        let mut counts = [0; 2];
+        for seed in 0..60 {
+            let history = run(&mut Lot(seed * 104_729 + 17));
+            let Ok(observed) = Observed::new(&history, &Unwatched) else { continue };
+            let problem = Problem::new(&observed, engine.has_snapshot(), false);
+            let all = candidates(&problem);
+            let settings = Settings { most: 1, ..Settings::for_engine(engine) };
+            let Ok(predictions) = predict(&observed, &settings, &Unwatched) else { continue };
+            if all.len() > 300 {
+                continue;
+            }
+            let is_wrong = |candidate: &Candidate| {
+                let history = predicted(&problem, candidate).history;
+                let mut checker = Checker::new(&history, Options::default());
+                matches!(checker.check(Level::Serializable).verdict, Verdict::Violated(_))
+                    && Database::new(&problem, engine, candidate).has_interleaving(&mut FxHashMap::default())
+            };
+            let expected = all.iter().any(is_wrong);
+            assert_eq!(!predictions.found.is_empty(), expected, "{engine} {seed}\n{}", text(&history));
+            counts[usize::from(expected)] += 1;
+        }
+        assert!(counts[0] > 5 && counts[1] > 5, "{engine}: {counts:?}");
+    }
 }

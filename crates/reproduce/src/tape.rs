@@ -110,7 +110,9 @@ impl Operations for Noting<'_> {
         let mut rows = self.ops.select(&whole)?;
         let answer = rows.iter().map(|row| row.0.iter().map(scalar).collect()).collect();
         self.note(Asked::Select(whole), Answer::Rows(answer));
-        rows.iter_mut().for_each(|row| row.0.truncate(select.columns.len()));
+        for row in &mut rows {
+            row.0.truncate(select.columns.len());
+        }
         Ok(rows)
     }
 

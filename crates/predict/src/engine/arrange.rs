@@ -65,10 +65,13 @@ impl Model<'_> {
                 need(pair);
             }
         });
-        self.steps(shapes, plan)
+        plan.moves(shapes)
     }
+}
 
-    fn steps(&self, shapes: &[Shape], mut plan: Plan) -> Vec<Move> {
+impl Plan {
+    /// The moves, in an order with few switches.
+    fn moves(mut self, shapes: &[Shape]) -> Vec<Move> {
         let mut steps = Vec::new();
         let preferred: Vec<usize> = {
             let full = (0..shapes.len()).filter(|&i| !shapes[i].is_boundary);
@@ -76,23 +79,21 @@ impl Model<'_> {
         };
         let mut next = vec![0; shapes.len()];
         loop {
-            let whole = preferred.iter().copied().find(|&i| next[i] < plan.forms[i].len() && plan.can_end(i));
-            let partly = || preferred.iter().rev().copied().find(|&i| plan.can_step(i, next[i]));
+            let whole = preferred.iter().copied().find(|&i| next[i] < self.forms[i].len() && self.can_end(i));
+            let partly = || preferred.iter().rev().copied().find(|&i| self.can_step(i, next[i]));
             let Some(form) = whole.or_else(partly) else { break };
-            while plan.can_step(form, next[form]) {
-                let node = plan.forms[form][next[form]];
+            while self.can_step(form, next[form]) {
+                let node = self.forms[form][next[form]];
                 next[form] += 1;
-                plan.nodes[node].done = true;
+                self.nodes[node].done = true;
                 let number = shapes[form].txn;
-                steps.extend(plan.nodes[node].actions.iter().map(|&what| Move { number, what }));
+                steps.extend(self.nodes[node].actions.iter().map(|&what| Move { number, what }));
             }
         }
-        debug_assert!(plan.nodes.iter().all(|node| node.done), "the constraints have no cycle");
+        debug_assert!(self.nodes.iter().all(|node| node.done), "the constraints have no cycle");
         steps
     }
-}
 
-impl Plan {
     /// Whether all the rest of a form can run at once.
     fn can_end(&self, form: usize) -> bool {
         let own = &self.forms[form];

@@ -8,12 +8,13 @@
 //! observed reads-from between full forms holds whatever is included: what is left out can be last.
 
 use isoscope_certificate::Limit;
-use isoscope_history::{Op, Value};
+use isoscope_history::Op;
 use isoscope_solve::{Budget, Lit, OrderSolver, Outcome};
 use rustc_hash::FxHashMap;
 
 use super::{Engine, Move, key_text};
 use crate::candidate::{Boundary, Candidate};
+use crate::observed::is_external_read;
 use crate::problem::{INITIAL, Problem};
 use crate::watch::Watch;
 
@@ -434,7 +435,7 @@ fn plans(problem: &Problem<'_>, end: u32) -> Vec<Plan> {
         let mut sent = None;
         for (op, at) in history.ops_of(problem.txn(number).txn).zip(0..) {
             let is_write = op.kind.is_write();
-            if !is_write && !(op.kind.is_read() && op.external && op.value != Value::UNKNOWN) {
+            if !is_write && !is_external_read(&op) {
                 continue;
             }
             let statement = problem.observed.statement(op.id);

@@ -400,7 +400,7 @@ fn candidates(problem: &Problem<'_>) -> Vec<Candidate> {
 fn none_is_a_proof() {
     for engine in Engine::ALL {
         let mut counts = [0; 2];
-        for seed in 0..60 {
+        for seed in 0..250 {
             let history = run(&mut Lot(seed * 104_729 + 17));
             let Ok(observed) = Observed::new(&history, &Unwatched) else { continue };
             let problem = Problem::new(&observed, engine.has_snapshot(), false);

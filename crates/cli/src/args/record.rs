@@ -57,7 +57,7 @@ pub(crate) enum WorkloadArg {
 }
 
 impl WorkloadArg {
-    const APPLICATIONS: [WorkloadArg; 5] = [
+    pub(crate) const APPLICATIONS: [WorkloadArg; 5] = [
         WorkloadArg::Bank,
         WorkloadArg::SmallBank,
         WorkloadArg::Voter,

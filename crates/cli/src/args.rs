@@ -19,8 +19,7 @@ use isoscope_workload::{Distribution, Duplication, Injection, SpecError, Store};
 
 pub(crate) use predict::{BoundaryArg, PredictArgs, StrategyArg};
 pub(crate) use record::{
-    DatabaseArgs, HermitageArgs, LoadArgs, ProbeArgs, RecordArgs, ScriptArgs, ServerArg, SizeArg, TestArgs,
-    WorkloadArg,
+    DatabaseArgs, HermitageArgs, LoadArgs, ProbeArgs, RecordArgs, ScriptArgs, SizeArg, TestArgs, WorkloadArg,
 };
 pub(crate) use synth::{CompareArgs, LatticeArgs, LatticeStyle, ScopeArgs, SynthArgs, SynthStyle, TextStyle};
 

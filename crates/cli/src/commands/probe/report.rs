@@ -246,28 +246,36 @@ fn level_json(probed: &Probed, version: &str) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
+
+    #[derive(Parser)]
+    struct DatabaseCommand {
+        #[command(flatten)]
+        args: DatabaseArgs,
+    }
 
     #[test]
     fn words_of_a_command_line() {
         assert_eq!(quoted("scripts/a-1.script"), "scripts/a-1.script");
         assert_eq!(quoted("my scripts/it's"), r"'my scripts/it'\''s'");
         assert_eq!(quoted(""), "''");
-        let words = |url: &str| {
-            let args = DatabaseArgs { url: Some(url.to_owned()), start: None, set: Vec::new() };
-            selection(&args, &Target::parse(url).expect("a URL"))
+        let words = |args: &[&str]| {
+            let DatabaseCommand { args } = DatabaseCommand::parse_from([&["isoscope"], args].concat());
+            let target = Target::parse(args.url.as_deref().unwrap_or("sqlite:")).expect("a URL");
+            selection(&args, &target)
         };
         assert_eq!(
-            words("postgres://me@localhost/x?sslmode=disable"),
+            words(&["postgres://me@localhost/x?sslmode=disable"]),
             "'postgres://me@localhost/x?sslmode=disable'"
         );
-        assert_eq!(words("mysql://me:secret@localhost/x"), "URL");
-        assert_eq!(words("sqlite:my.db"), "sqlite:my.db");
-        let server = crate::args::ServerArg(isoscope_record::ServerKind::MariaDb);
-        let set = vec!["innodb_snapshot_isolation=ON".to_owned()];
-        let args = DatabaseArgs { url: None, start: Some(server), set };
-        let target = Target::parse("sqlite:").expect("a URL");
-        assert_eq!(selection(&args, &target), "--start mariadb --set innodb_snapshot_isolation=ON");
-        assert_eq!(selection(&DatabaseArgs { start: None, set: Vec::new(), ..args }, &target), "");
+        assert_eq!(words(&["mysql://me:secret@localhost/x"]), "URL");
+        assert_eq!(words(&["sqlite:my.db"]), "sqlite:my.db");
+        assert_eq!(
+            words(&["--start", "mariadb", "--set", "innodb_snapshot_isolation=ON"]),
+            "--start mariadb --set innodb_snapshot_isolation=ON"
+        );
+        assert_eq!(words(&[]), "");
     }
 }

@@ -386,14 +386,26 @@ impl<'h> Copy<'h> {
         Copy { run, draft, names, forms: 0 }
     }
 
-    fn begin(&mut self, session: Session, txn: Txn, outcome: Outcome) -> DraftTxn {
+    fn begin(&mut self, session: Session, txn: Txn, name: Value, outcome: Outcome) -> DraftTxn {
         let position = self.run.txn_position(txn).map(|position| position.0);
-        self.draft.txn(session, self.names.apply(self.run.txn_name(txn)), outcome, position)
+        self.draft.txn(session, name, outcome, position)
+    }
+
+    /// The name of another form of a transaction: `T17'` of `T17`.
+    fn name_of_form(&mut self, of: Txn) -> Value {
+        let run = self.run;
+        let name = run.txn_name(of);
+        let name = match run.datum(name) {
+            Datum::Int(n) => format!("T{n}'"),
+            Datum::Nat(n) => format!("T{n}'"),
+            _ => format!("{}'", name_text(run, name)),
+        };
+        self.draft.values.add(Datum::Text(&name))
     }
 
     fn txn(&mut self, session: Session, txn: Txn) {
         let run = self.run;
-        let to = self.begin(session, txn, run.outcome(txn));
+        let to = self.begin(session, txn, self.names.apply(run.txn_name(txn)), run.outcome(txn));
         for op in run.ops_of(txn) {
             let at = run.op_position(op.id).map(|position| position.0);
             if let (OpKind::RangeRead, Some(row)) = (op.kind, run.range(op.id)) {
@@ -415,7 +427,8 @@ impl<'h> Copy<'h> {
     /// Adds a form of a transaction. Its operations have the places of the same operations of the transaction, if there are any.
     fn form(&mut self, session: Session, of: Txn, form: &Rerun) {
         let run = self.run;
-        let to = self.begin(session, of, Outcome::Aborted);
+        let name = self.name_of_form(of);
+        let to = self.begin(session, of, name, Outcome::Aborted);
         self.forms += 1;
         let mut places: FxHashMap<Access, Option<u64>> = FxHashMap::default();
         let begin = run.txn_position(of).map(|position| position.0);

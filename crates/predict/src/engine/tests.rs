@@ -5,7 +5,7 @@ use isoscope_certificate::Verdict;
 use isoscope_check::{Checker, Options};
 use isoscope_history::{Builder, History, Op, Txn};
 use isoscope_levels::Level;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::model::{Answer, Fact, Model};
 use super::{Engine, Move, What};
@@ -32,9 +32,9 @@ const KEYS: [&str; 4] = ["a.x/1", "a.y/1", "b/1", "c/1"];
 fn run(lot: &mut Lot) -> History {
     let mut builder = Builder::new();
     let mut current = [0; KEYS.len()];
-    for number in 1..=3 + lot.below(3) as i64 {
-        let mut txn = builder.session(lot.below(3) as i64).txn();
-        for at in 0..1 + lot.below(4) as i64 {
+    for number in 1..=3 + lot.below(3) as u32 {
+        let mut txn = builder.session(lot.below(3) as u32).txn();
+        for at in 0..=lot.below(4) as u32 {
             let key = lot.below(KEYS.len());
             if lot.below(2) == 0 {
                 txn = txn.read(KEYS[key], current[key]);
@@ -237,13 +237,13 @@ impl Database {
     }
 
     /// Whether some interleaving of the rest gives every read its writer. `seen` has states that were tried.
-    fn has_interleaving(&self, seen: &mut FxHashMap<String, ()>) -> bool {
+    fn has_interleaving(&self, seen: &mut FxHashSet<String>) -> bool {
         if self.actors.iter().all(|actor| actor.done.iter().all(|&done| done)) {
             return true;
         }
         let state: Vec<_> = self.actors.iter().map(|actor| (&actor.done, actor.snapshot)).collect();
         let order: Vec<u32> = self.commits.iter().map(|&(number, _)| number).collect();
-        if seen.insert(format!("{state:?} {order:?}"), ()).is_some() {
+        if !seen.insert(format!("{state:?} {order:?}")) {
             return false;
         }
         for actor in 0..self.actors.len() {
@@ -311,7 +311,7 @@ fn the_model_agrees_with_a_simulation() {
             let (mut answers, mut refusals) = (Vec::new(), Vec::new());
             for candidate in candidates.iter().filter(|candidate| candidate.check(&problem)) {
                 let database = Database::new(&problem, engine, candidate);
-                let expected = database.has_interleaving(&mut FxHashMap::default());
+                let expected = database.has_interleaving(&mut FxHashSet::default());
                 let context = format!("{engine} {seed} {candidate:?}\n{}", text(&history));
                 match model.ask(candidate, &Unwatched) {
                     Answer::Feasible(moves) => {
@@ -342,7 +342,8 @@ fn text(history: &History) -> String {
         let op = |op: isoscope_history::OpView| format!("{:?}({:?})", op.kind, op.key);
         history.ops_of(txn).map(op).collect::<Vec<_>>().join(" ")
     };
-    history.txns().map(|txn| format!("{}: {}\n", history.session_of(txn).0, ops(txn))).collect()
+    let line = |txn: Txn| format!("{}: {}", history.session_of(txn).0, ops(txn));
+    history.txns().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// All candidates of a problem with a relaxed boundary.
@@ -414,7 +415,7 @@ fn none_is_a_proof() {
                 let history = predicted(&problem, candidate).history;
                 let mut checker = Checker::new(&history, Options::default());
                 matches!(checker.check(Level::Serializable).verdict, Verdict::Violated(_))
-                    && Database::new(&problem, engine, candidate).has_interleaving(&mut FxHashMap::default())
+                    && Database::new(&problem, engine, candidate).has_interleaving(&mut FxHashSet::default())
             };
             let expected = all.iter().any(is_wrong);
             assert_eq!(!predictions.found.is_empty(), expected, "{engine} {seed}\n{}", text(&history));

@@ -3,6 +3,8 @@
 use std::fmt;
 
 use isoscope_workload::Dice;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::field::Row;
 use crate::operations::{Operations, Stopped};
@@ -18,6 +20,9 @@ pub trait Application: Send + Sync {
 
     /// The tables with their initial rows.
     fn tables(&self) -> Vec<Contents>;
+
+    /// Its parameters. [`crate::rebuild`] makes the same application from its name and these.
+    fn parameters(&self) -> Value;
 
     /// The names of its programs, such as `NewOrder`. Each transaction runs one of them.
     fn programs(&self) -> &'static [&'static str];
@@ -115,7 +120,8 @@ impl Books {
 
 /// A skewed distribution: a fraction `draws` of the accesses goes to the first fraction `part` of the rows, and the rest
 /// to any row.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Hotspot {
     /// The fraction of rows that are hot, from 0 to 1.
     pub part: f64,

@@ -17,6 +17,8 @@
 //! pair each rely on the balance that the other withdraws. Lost updates violate the second.
 
 use isoscope_workload::Dice;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::application::{
     Application, Books, Call, Hotspot, SpecError, Tables, check_money, check_weights, draw_weighted,
@@ -40,7 +42,8 @@ static ACCOUNT: Table = Table {
 };
 
 /// The parameters of a bank.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct BankSpec {
     /// The number of accounts, a multiple of 4.
     pub accounts: u32,
@@ -174,6 +177,10 @@ impl Application for Bank {
     fn tables(&self) -> Vec<Contents> {
         let row = |id: u32| vec![id.into(), self.spec.initial.into()];
         vec![Contents { table: &ACCOUNT, rows: (0..self.spec.accounts).map(row).collect() }]
+    }
+
+    fn parameters(&self) -> Value {
+        json!(self.spec)
     }
 
     fn programs(&self) -> &'static [&'static str] {

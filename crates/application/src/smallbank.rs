@@ -25,6 +25,8 @@
 //! the committed deposits, checks and penalties.
 
 use isoscope_workload::Dice;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::application::{
     Application, Books, Call, Hotspot, SpecError, Tables, check_money, check_weights, draw_weighted,
@@ -60,7 +62,8 @@ const fn balances(name: &'static str) -> Table {
 }
 
 /// The parameters of a bank.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SmallBankSpec {
     /// The number of customers, at least 2.
     pub customers: u32,
@@ -217,6 +220,10 @@ impl Application for SmallBank {
         };
         let initial = |_| self.spec.initial.into();
         vec![filled(&ACCOUNTS, &name_of), filled(&SAVINGS, &initial), filled(&CHECKING, &initial)]
+    }
+
+    fn parameters(&self) -> Value {
+        json!(self.spec)
     }
 
     fn programs(&self) -> &'static [&'static str] {

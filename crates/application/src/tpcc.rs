@@ -21,13 +21,16 @@ mod rules;
 mod schema;
 
 use isoscope_workload::Dice;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::application::{Application, Books, Call, SpecError, Tables, check_weights, draw_weighted};
 use crate::operations::{Operations, Stopped};
 use crate::schema::Contents;
 
 /// The parameters of a supplier.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TpccSpec {
     /// The number of warehouses.
     pub warehouses: u32,
@@ -110,6 +113,10 @@ impl Application for Tpcc {
 
     fn tables(&self) -> Vec<Contents> {
         load::tables(&self.spec)
+    }
+
+    fn parameters(&self) -> Value {
+        json!(self.spec)
     }
 
     fn programs(&self) -> &'static [&'static str] {

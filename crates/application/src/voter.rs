@@ -7,6 +7,8 @@
 //! violate it; this is write skew on rows that do not exist yet.
 
 use isoscope_workload::Dice;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::application::{Application, Books, Call, SpecError, Tables};
 use crate::field::Field;
@@ -58,7 +60,8 @@ static VOTES: Table = Table {
 };
 
 /// The parameters of a show.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct VoterSpec {
     /// The number of contestants.
     pub contestants: u32,
@@ -140,6 +143,10 @@ impl Application for Voter {
             Contents { table: &AREA_CODES, rows: (0..self.spec.areas).map(area).collect() },
             Contents { table: &VOTES, rows: Vec::new() },
         ]
+    }
+
+    fn parameters(&self) -> Value {
+        json!(self.spec)
     }
 
     fn programs(&self) -> &'static [&'static str] {

@@ -15,6 +15,8 @@
 //! of the log; the revisions of a page are a chain that ends with its newest one. A lost update breaks both.
 
 use isoscope_workload::Dice;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::application::{
     Application, Books, Call, Hotspot, SpecError, Tables, check_weights, draw_weighted,
@@ -128,7 +130,8 @@ static LOGGING: Table = Table {
 };
 
 /// The parameters of an encyclopedia.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct WikipediaSpec {
     /// The number of pages.
     pub pages: u32,
@@ -335,6 +338,10 @@ impl Application for Wikipedia {
             Contents { table: &RECENT_CHANGES, rows: Vec::new() },
             Contents { table: &LOGGING, rows: Vec::new() },
         ]
+    }
+
+    fn parameters(&self) -> Value {
+        json!(self.spec)
     }
 
     fn programs(&self) -> &'static [&'static str] {

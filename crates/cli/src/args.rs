@@ -17,7 +17,7 @@ use isoscope_levels::language::Library;
 use isoscope_levels::{Anomaly, Level, Topic};
 use isoscope_workload::{Distribution, Duplication, Injection, SpecError, Store};
 
-pub(crate) use predict::{BoundaryArg, PredictArgs, StrategyArg};
+pub(crate) use predict::{BoundaryArg, CountArg, PredictArgs, PredictRecordArgs, StrategyArg};
 pub(crate) use record::{
     DatabaseArgs, HermitageArgs, LoadArgs, ProbeArgs, RecordArgs, ScriptArgs, SizeArg, TestArgs, WorkloadArg,
 };

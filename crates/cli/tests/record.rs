@@ -251,7 +251,7 @@ fn unusable_arguments_are_explained() {
         ("record --txns 2000 memory: -o /dev/full", 255, "cannot write the recording"),
         ("record", 254, "--output"),
         ("script nothing.script", 255, "cannot read nothing.script"),
-        ("script - memory:", 254, "does not support SQL"),
+        ("script - memory:", 254, "does not support SQL: choose postgres://"),
     ] {
         let run = isoscope_with_input(d.path(), args, b"steps:\n  T1: BEGIN\n  T1: COMMIT\n");
         assert_eq!(run.code, code, "{args}: {}{}", run.out, run.err);

@@ -86,7 +86,10 @@ fn definitions_of_the_user() {
     let (code, out, error) = run(&["compare", path, "ser", "--txns", "2"]);
     assert_eq!(code, 0);
     assert!(out.starts_with("mine@commit-order is stronger than serializable@commit-order within"), "{out}");
-    assert!(error.contains("warning: mine@commit-order allows no history within 2 transactions"), "{error}");
+    assert!(
+        error.contains("warning: mine@commit-order allows no history within 2 transactions and 2 keys"),
+        "{error}"
+    );
     std::fs::write(&file, "level mine in dependency-graph { true }").unwrap();
     let (_, _, error) = run(&["compare", path, "ser", "--txns", "2"]);
     assert!(error.contains("warning: mine@dependency-graph allows every history"), "{error}");
@@ -184,7 +187,10 @@ fn a_definition_is_explained() {
     level nothing in states { true }";
     std::fs::write(&file, text).unwrap();
     let (code, out, error) = run(&["explain", file.to_str().unwrap()]);
-    assert_eq!((code, error.as_str()), (0, ""));
+    assert_eq!(
+        (code, error.as_str()),
+        (0, "warning: nothing@states allows every history within 4 transactions and 2 keys\n")
+    );
     expect![[r"
         mine@commit-order  definition
 
@@ -203,6 +209,7 @@ fn a_definition_is_explained() {
 
         A smallest history that it forbids
             T1: r(x,1) ; T2: w(x,1)
+          It shows cyclic-causality.
           The strongest common levels that allow it: adya-pl-2.99.
 
         same@dependency-graph  definition
@@ -382,6 +389,42 @@ fn a_history_is_checked_by_a_definition() {
         out.contains("the history has 201 transactions; this definition is checked on at most 200"),
         "{out}"
     );
+}
+
+/// A level without a place in the catalogue has no anomalies of its own; the history is named by those that it shows.
+#[test]
+fn anomalies_at_any_level() {
+    let (_, out, _) = run(&["compare", "no-lost-update", "read-atomic"]);
+    assert!(out.ends_with("  ✗ no-lost-update@visibility: lost-update\n"), "{out}");
+    let (_, out, _) =
+        run(&["synth", "--allow", "psi", "--forbid", "serializable-updates", "--format", "json"]);
+    let report: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(
+        report["histories"][0]["forbidden"][0]["anomalies"],
+        serde_json::json!(["write-skew"]),
+        "{out}"
+    );
+}
+
+#[test]
+fn a_check_warns_of_a_definition_without_effect() {
+    let directory = tempfile::tempdir().unwrap();
+    let (file, history) = (directory.path().join("odd.iso"), directory.path().join("history"));
+    std::fs::write(&history, "T1: r(x,0) w(x,1)\n").unwrap();
+    let text = "level none in states { forall s: Txn. exists t: Txn. ex(s, t) }
+      level all in dependency-graph { true }
+      level some in dependency-graph { acyclic (wr | ww) }";
+    std::fs::write(&file, text).unwrap();
+    let (code, _, error) = run(&["check", "--level", file.to_str().unwrap(), history.to_str().unwrap()]);
+    assert_eq!(code, 1);
+    expect![[r"
+        warning: none@states allows no history within 3 transactions and 2 keys
+        warning: all@dependency-graph allows every history within 3 transactions and 2 keys
+    "]]
+    .assert_eq(&error);
+    let (_, out, error) = run(&["check", "--level", "ser@states", history.to_str().unwrap()]);
+    assert_eq!(error, "");
+    assert!(out.contains("✓ serializable@states\n    checked as serializable\n"), "{out}");
 }
 
 /// By its name, a shipped definition is its level; by its text, a definition of the user forbids what every definition forbids.

@@ -72,6 +72,8 @@ fn errors_point_at_the_text() {
         "level a in commit-order { }",
         "level a in commit-order { empty (co -so) }",
         "level a in commit-order { let acyclic = so empty co }",
+        "level a in commit-order { let ww = co empty ww }",
+        "level a in commit-order { let p = so let p = co empty p }",
     ];
     let found: Vec<String> = cases.into_iter().map(error).collect();
     expect_test::expect![[r"
@@ -102,7 +104,9 @@ fn errors_point_at_the_text() {
         1:37 `t`: `t` is bound twice
         1:7 `a`: the level has no condition (`true` is a condition that always holds)
         1:37 `-`: the operator `-` has spaces around it
-        1:31 `acyclic`: expected the name of a definition, found `acyclic`"]].assert_eq(&found.join("\n"));
+        1:31 `acyclic`: expected the name of a definition, found `acyclic`
+        1:31 `ww`: `ww` is a relation of the language (choose another name)
+        1:42 `p`: `p` is already defined"]].assert_eq(&found.join("\n"));
 }
 
 /// A text is refused before any work that grows with it.
@@ -243,6 +247,9 @@ fn what_is_accepted() {
            forall t: Txn, x: Key, v, w: Value. reads(t, x, v) & same(v, w) => writes(t, x, w) }",
         "level a in commit-order { empty ~~so }",
         "\u{feff}level a in commit-order { empty so }",
+        // The bracket on a new line does not hold arguments of `t` or `so`.
+        "level a in commit-order { let p(s, t: Txn) = so(s, t) & s != t\n (p & co) in p }",
+        "level a in commit-order { let p = so // all\n (p | co) in co }",
     ] {
         assert_eq!(Library::default().add(text).map(<[_]>::len), Ok(1), "{text}");
     }

@@ -79,10 +79,24 @@ pub struct LogHeader {
     pub isolation: String,
     /// The name of the workload.
     pub workload: String,
+    /// The parameters of the workload, if it is an application of isoscope: an object.
+    pub parameters: Option<serde_json::Value>,
+    /// The number of sessions, if it was fixed. With it, the number in the name of a transaction says which one of its session it
+    /// is: see [`call_of`].
+    pub sessions: Option<u32>,
     /// The seed, if there was one.
     pub seed: Option<u64>,
     /// The statements that created the tables.
     pub schema: Vec<String>,
+}
+
+/// The session and the number in it, both from 0, of a transaction with this name in a recording with this many sessions; `None` if it has
+/// none. Attempts at one transaction differ only in what follows the slash: `17`, `17/2`.
+pub fn call_of(name: &str, sessions: u32) -> Option<(u32, u64)> {
+    let number: u64 = name.split('/').next()?.parse().ok()?;
+    let number = number.checked_sub(1)?;
+    let sessions = u64::from(sessions);
+    (sessions > 0).then(|| ((number % sessions) as u32, number / sessions))
 }
 
 /// A statement with its answer, and when it was sent and answered.

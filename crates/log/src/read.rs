@@ -203,6 +203,7 @@ impl<'de> Visitor<'de> for HeaderVisitor {
 
     fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
         let (mut kind, mut version, mut seed) = (None, None, None);
+        let (mut parameters, mut sessions) = (None, None);
         let (mut database, mut vendor, mut isolation, mut workload, mut schema) =
             (None, None, None, None, None);
         let mut unknown = Vec::new();
@@ -214,6 +215,8 @@ impl<'de> Visitor<'de> for HeaderVisitor {
                 "vendor" => vendor = Some(vendor_of(&map.next_value::<String>()?)?),
                 "isolation" => isolation = Some(map.next_value()?),
                 "workload" => workload = Some(map.next_value()?),
+                "parameters" => parameters = Some(map.next_value()?),
+                "sessions" => sessions = map.next_value()?,
                 "seed" => seed = map.next_value()?,
                 "schema" => schema = Some(map.next_value()?),
                 _ => {
@@ -229,6 +232,8 @@ impl<'de> Visitor<'de> for HeaderVisitor {
             vendor: vendor.ok_or_else(|| de::Error::missing_field("vendor"))?,
             isolation: isolation.ok_or_else(|| de::Error::missing_field("isolation"))?,
             workload: workload.ok_or_else(|| de::Error::missing_field("workload"))?,
+            parameters,
+            sessions,
             seed,
             schema: schema.ok_or_else(|| de::Error::missing_field("schema"))?,
         };

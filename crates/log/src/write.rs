@@ -35,6 +35,14 @@ pub fn write_header(out: &mut Vec<u8>, header: &LogHeader) {
     text(out, &header.isolation);
     out.extend_from_slice(b",\"workload\":");
     text(out, &header.workload);
+    if let Some(parameters) = &header.parameters {
+        out.extend_from_slice(b",\"parameters\":");
+        display(out, parameters);
+    }
+    if let Some(sessions) = header.sessions {
+        out.extend_from_slice(b",\"sessions\":");
+        display(out, sessions);
+    }
     out.extend_from_slice(b",\"seed\":");
     or_null(out, header.seed);
     out.extend_from_slice(b",\"schema\":");

@@ -16,6 +16,8 @@ fn header() -> LogHeader {
         vendor: Vendor::Postgres,
         isolation: "repeatable read".to_owned(),
         workload: "bank".to_owned(),
+        parameters: Some(serde_json::json!({ "accounts": 40, "mix": [3, 4, 2, 4, 2] })),
+        sessions: Some(8),
         seed: Some(u64::MAX),
         schema: vec!["CREATE TABLE \"t\" (\n\tid BIGINT)".to_owned()],
     }
@@ -133,14 +135,11 @@ fn entries() -> impl Strategy<Value = Entry> {
 fn headers() -> impl Strategy<Value = LogHeader> {
     let vendors = vec![Vendor::Postgres, Vendor::MySql, Vendor::MariaDb, Vendor::Sqlite, Vendor::Memory];
     let texts = (words(), words(), words());
-    (texts, prop::sample::select(vendors), any::<Option<u64>>(), prop::collection::vec(words(), 0..3))
-        .prop_map(|((database, isolation, workload), vendor, seed, schema)| LogHeader {
-            database,
-            vendor,
-            isolation,
-            workload,
-            seed,
-            schema,
+    let parameters = prop::option::of(words().prop_map(|word| serde_json::json!({ word: [1, 0.5] })));
+    let numbers = (any::<Option<u32>>(), any::<Option<u64>>());
+    (texts, prop::sample::select(vendors), parameters, numbers, prop::collection::vec(words(), 0..3))
+        .prop_map(|((database, isolation, workload), vendor, parameters, (sessions, seed), schema)| {
+            LogHeader { database, vendor, isolation, workload, parameters, sessions, seed, schema }
         })
 }
 
@@ -324,4 +323,11 @@ fn the_documented_example_is_a_log() {
             assert!(document.contains(&format!("| `{field}` |")), "{field} is not described");
         }
     }
+}
+
+#[test]
+fn names_of_transactions_say_which_they_are() {
+    let calls = ["1", "8", "9", "17/2", "0", "x", ""].map(|name| isoscope_log::call_of(name, 8));
+    assert_eq!(calls, [Some((0, 0)), Some((7, 0)), Some((0, 1)), Some((0, 2)), None, None, None]);
+    assert_eq!(isoscope_log::call_of("5", 0), None);
 }

@@ -49,7 +49,7 @@ impl Boundary {
 impl Candidate {
     pub(crate) fn is_full(&self, problem: &Problem<'_>, number: u32) -> bool {
         let txn = problem.txn(number);
-        txn.place < self.prefix[txn.session as usize]
+        !txn.is_variant && txn.place < self.prefix[txn.session as usize]
     }
 
     pub(crate) fn boundary_of(&self, number: u32) -> Option<&Boundary> {

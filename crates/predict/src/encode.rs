@@ -22,6 +22,7 @@ use isoscope_solve::{Lit, OrderSolver};
 use rustc_hash::FxHashMap;
 
 use crate::candidate::{Boundary, Candidate};
+use crate::engine::Fact;
 use crate::problem::{INITIAL, Problem};
 
 /// The transactions that can be boundary transactions, and how old the writers may be that they read from.
@@ -126,7 +127,11 @@ impl<'p> Encoder<'p> {
             both: FxHashMap::default(),
         };
         for number in 0..window.end {
-            let lit = if number < window.start { yes } else { encoder.solver.variable(false) };
+            let lit = match () {
+                () if problem.txn(number).is_variant => !yes,
+                () if number < window.start => yes,
+                () => encoder.solver.variable(false),
+            };
             encoder.full.push(lit);
         }
         for number in 0..window.end {
@@ -214,13 +219,16 @@ impl<'p> Encoder<'p> {
         let txn = self.problem.txn(number);
         let writers: Vec<Vec<(u32, u32)>> =
             txn.reads.iter().map(|read| self.choices(number, read.key, read.source, allows)).collect();
-        if writers.iter().all(|writers| writers.len() <= 1) {
+        // On the values of the run, an attempt that was rolled back has no form there.
+        let must_change = self.problem.observed.took_effect(number as usize);
+        if must_change && writers.iter().all(|writers| writers.len() <= 1) {
             return;
         }
         let bound = self.solver.variable(false);
         self.bound[number as usize] = Some(bound);
         let full = self.full(number);
         self.solver.add_clause(&[!bound, !full]);
+        self.exclude_forms(number, bound);
         if let Some(before) = self.problem.before(number) {
             let before = self.full(before);
             self.solver.add_clause(&[!bound, before]);
@@ -245,7 +253,33 @@ impl<'p> Encoder<'p> {
             last = Some((included, observed));
             self.reads.push(vars);
         }
-        self.solver.add_clause(&changed);
+        if must_change {
+            self.solver.add_clause(&changed);
+        }
+    }
+
+    /// A form and another one at its place in the session are not both included.
+    fn exclude_forms(&mut self, number: u32, bound: Lit) {
+        let txn = self.problem.txn(number);
+        if let Some(other) = self.problem.at(txn.session, txn.place).filter(|&other| other < self.window.end)
+            && other != number
+        {
+            let full = self.full(other);
+            self.solver.add_clause(&[!bound, !full]);
+        }
+        let others: Vec<Lit> = self.forms_at(txn.session, txn.place).filter(|&lit| lit != bound).collect();
+        for other in others {
+            self.solver.add_clause(&[!bound, !other]);
+        }
+    }
+
+    /// The literals of the boundary forms at a place of a session.
+    fn forms_at(&self, session: u32, place: u32) -> impl Iterator<Item = Lit> + '_ {
+        let is_there = move |number: &u32| {
+            let txn = self.problem.txn(*number);
+            txn.session == session && txn.place == place
+        };
+        (self.window.start..self.window.end).filter(is_there).filter_map(|number| self.bound(number))
     }
 
     /// The writers that a read of a boundary transaction can have, each with its index, ascending.
@@ -264,6 +298,9 @@ impl<'p> Encoder<'p> {
         let is_possible = |&(writer, index): &(u32, u32)| {
             if writer == observed {
                 return true;
+            }
+            if writer != INITIAL && problem.txn(writer).is_variant {
+                return false;
             }
             let in_window = index >= oldest && (writer == INITIAL || writer < self.window.end);
             let is_after = writer != INITIAL && (writer == number || problem.hb(number, writer));
@@ -352,19 +389,34 @@ impl<'p> Encoder<'p> {
         candidate
     }
 
+    /// Forbids all candidates that have these facts.
+    pub(crate) fn forbid_facts(&mut self, facts: &[Fact]) {
+        let lit = |&fact: &Fact| match fact {
+            Fact::Full(number) => self.full(number),
+            Fact::Writes(number, key) => self.writes(number, key),
+            Fact::Reads(number, read, source) => {
+                let read = self.reads_of(number).start + read as usize;
+                self.reads[read].choice(source).unwrap_or(self.no())
+            }
+        };
+        let clause: Vec<Lit> = facts.iter().map(|fact| !lit(fact)).collect();
+        self.solver.add_clause(&clause);
+    }
+
     /// Forbids one candidate and no other.
     pub(crate) fn forbid(&mut self, candidate: &Candidate) {
         let problem = self.problem;
         let mut clause = Vec::new();
-        for (session, &prefix) in problem.sessions.iter().zip(&candidate.prefix) {
-            if let Some(&last) = prefix.checked_sub(1).and_then(|last| session.get(last as usize)) {
+        for (session, &prefix) in (0..).zip(&candidate.prefix) {
+            if let Some(last) = prefix.checked_sub(1).and_then(|last| problem.at(session, last)) {
                 clause.push(!self.full(last));
             }
-            if let Some(&next) = session.get(prefix as usize).filter(|&&next| next < self.window.end) {
+            if let Some(next) = problem.at(session, prefix).filter(|&next| next < self.window.end) {
                 clause.push(self.full(next));
-                if candidate.boundary_of(next).is_none() {
-                    clause.extend(self.bound(next));
-                }
+            }
+            let is_in = |boundary: &Boundary| problem.txn(boundary.txn).session == session;
+            if !candidate.boundary.iter().any(is_in) {
+                clause.extend(self.forms_at(session, prefix));
             }
         }
         for boundary in &candidate.boundary {

@@ -33,6 +33,22 @@ pub enum Refusal {
         /// The target.
         target: Level,
     },
+    /// The boundary needs the programs of the run, which are not known.
+    NoPrograms,
+    /// A transaction is not a run of the program that it is said to be.
+    Mismatch {
+        /// The name of the transaction.
+        txn: String,
+        /// What differs.
+        message: String,
+    },
+    /// The history is too large.
+    TooLarge {
+        /// What there is too much of.
+        what: &'static str,
+        /// The most of it.
+        most: u64,
+    },
     /// An engine contradicts itself. This is a bug.
     Internal(String),
 }
@@ -71,6 +87,13 @@ impl fmt::Display for Refusal {
             Refusal::Implied { level, target } => {
                 write!(f, "{level} guarantees {target}: there is nothing to predict")
             }
+            Refusal::NoPrograms => {
+                f.write_str("the value-aware boundary needs the programs of the run")
+            }
+            Refusal::Mismatch { txn, message } => {
+                write!(f, "transaction {txn} is not a run of its program: {message}")
+            }
+            Refusal::TooLarge { what, most } => write!(f, "the history has more than {most} {what}"),
             Refusal::Internal(message) => write!(f, "internal error: {message}"),
         }
     }

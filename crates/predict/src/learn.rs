@@ -213,7 +213,8 @@ impl Learnt {
 /// The literals that a moved boundary form is between a full reader and its source, or that the order of full forms is.
 fn full_readers(encoder: &mut Encoder<'_>, places: &Places<'_>, clause: &mut Vec<Lit>) {
     let (problem, end) = (encoder.problem, encoder.window.end);
-    for number in 0..end {
+    let of_run = |number: &u32| !problem.txn(*number).is_variant;
+    for number in (0..end).filter(of_run) {
         for read in &problem.txn(number).reads {
             let source = (read.source != INITIAL).then(|| places.of_full(read.source));
             let until = places.of_full(number);
@@ -227,7 +228,8 @@ fn full_readers(encoder: &mut Encoder<'_>, places: &Places<'_>, clause: &mut Vec
                     clause.push(encoder.both(full, writes));
                 }
             }
-            if places.ranks.is_none() {
+            // In the observed order, only variants are between a reader and its source.
+            if places.ranks.is_none() && !problem.has_variants {
                 continue;
             }
             if source.is_some_and(|source| source > until) {
@@ -237,7 +239,10 @@ fn full_readers(encoder: &mut Encoder<'_>, places: &Places<'_>, clause: &mut Vec
                 if writer >= end || writer == number || writer == read.source {
                     continue;
                 }
-                if is_between(places.of_full(writer)) {
+                if places.ranks.is_none() && of_run(&writer) {
+                    continue;
+                }
+                if of_run(&writer) && is_between(places.of_full(writer)) {
                     let (one, other) = (encoder.full(number), encoder.full(writer));
                     clause.push(encoder.both(one.min(other), one.max(other)));
                 }

@@ -26,15 +26,20 @@
 //! `observed.rs`: the run, its serial order and the writers of its reads. `problem.rs`: what of it can change. `candidate.rs`: a possible
 //! prediction. `encode.rs`: candidates as variables; `eager.rs`, `lazy.rs`, `snapshots.rs`, `parallel.rs`: the level as clauses;
 //! `structure.rs`: what an anomaly must contain. `oracle.rs`, `schedule.rs`, `pco.rs`: does a candidate satisfy the target? `learn.rs`: what is learnt if
-//! it does. `predict.rs`: the loop; `window.rs`: long runs. `minimise.rs`, `signature.rs`, `name.rs`: fewer transactions, what is the same
-//! anomaly, and what it is called. `predicted.rs`: a candidate as a history.
+//! it does. `engine.rs`: can it happen on a real database? `predict.rs`: the loop; `window.rs`: long runs. `minimise.rs`, `signature.rs`, `name.rs`: fewer transactions, what is the same
+//! anomaly, and what it is called. `predicted.rs`: a candidate as a history. `programs.rs`, `executions.rs`, `feasible.rs`: programs that run again on
+//! other values.
 //!
 //! This crate does no IO, prints nothing and sees no clock.
 
 mod candidate;
 mod eager;
 mod encode;
+mod engine;
 mod error;
+mod executions;
+mod feasible;
+mod fix;
 mod lazy;
 mod learn;
 mod minimise;
@@ -46,6 +51,7 @@ mod pco;
 mod predict;
 mod predicted;
 mod problem;
+mod programs;
 mod schedule;
 mod signature;
 mod snapshots;
@@ -53,7 +59,12 @@ mod structure;
 mod watch;
 mod window;
 
+pub use engine::{Action, Engine, Step};
 pub use error::Refusal;
+pub use executions::Executions;
+pub use fix::{Fix, fix};
 pub use observed::Observed;
 pub use predict::{Boundary, Change, Figures, Prediction, Predictions, Settings, predict};
+pub use programs::{Access, Programs, Rerun};
+pub use signature::Statement;
 pub use watch::{Progress, Unwatched, Watch};

@@ -4,12 +4,16 @@
 //! out as long as the target stays violated: many at once at first, then fewer. Then changed reads get their observed writers back where
 //! the level still holds and the target stays violated; a boundary transaction without changed reads is full.
 
+use std::cell::RefCell;
+
 use isoscope_certificate::{Limit, Verdict};
 use isoscope_check::{Checker, Options};
 use isoscope_levels::Level;
 use rustc_hash::FxHashSet;
 
 use crate::candidate::Candidate;
+use crate::engine::{self, Model};
+use crate::feasible::infeasible;
 use crate::oracle::{Answer, Oracle};
 use crate::predicted::predicted;
 use crate::problem::{INITIAL, Problem};
@@ -21,6 +25,8 @@ pub(crate) struct Minimiser<'a, 'p> {
     pub(crate) oracle: &'a Oracle<'p>,
     pub(crate) level: Level,
     pub(crate) watch: &'a dyn Watch,
+    /// The engine that the candidate must be feasible on. Leaving out transactions keeps that.
+    pub(crate) model: Option<&'a RefCell<Model<'p>>>,
 }
 
 impl Minimiser<'_, '_> {
@@ -114,14 +120,28 @@ impl Minimiser<'_, '_> {
             let Some(boundary) = boundary else { continue };
             boundary.sources[read] = source;
             if fewer.changes(problem).iter().all(|&(other, _)| other != number) {
+                if problem.txn(number).is_variant {
+                    // On the values of the run, the program has another form.
+                    continue;
+                }
                 fewer.boundary.retain(|boundary| boundary.txn != number);
                 fewer.prefix[problem.txn(number).session as usize] += 1;
             }
-            if self.violates(&fewer)? && self.holds(&fewer)? {
+            let is_feasible = matches!(infeasible(problem, &fewer), Ok(None));
+            if is_feasible && self.violates(&fewer)? && self.holds(&fewer)? && self.is_feasible(&fewer)? {
                 return Ok(Some(fewer));
             }
         }
         Ok(None)
+    }
+
+    fn is_feasible(&self, candidate: &Candidate) -> Result<bool, Limit> {
+        let Some(model) = self.model else { return Ok(true) };
+        match model.borrow_mut().ask(candidate, self.watch) {
+            engine::Answer::Feasible(_) => Ok(true),
+            engine::Answer::Infeasible(_) => Ok(false),
+            engine::Answer::Stopped(limit) => Err(limit),
+        }
     }
 
     /// Whether a candidate satisfies the level.

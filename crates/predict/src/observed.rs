@@ -9,12 +9,13 @@
 
 use isoscope_certificate::{Limit, Unknown, Verdict};
 use isoscope_check::{Checker, Options};
-use isoscope_history::{History, Op, OpView, Outcome, Txn, Value};
+use isoscope_history::{History, Op, OpView, Outcome, Session, Txn, Value};
 use isoscope_levels::Level;
 use isoscope_verify::verify;
 use rustc_hash::FxHashMap;
 
 use crate::error::Refusal;
+use crate::executions::Executions;
 use crate::watch::Watch;
 
 /// The source of a read from the initial state.
@@ -31,6 +32,12 @@ pub struct Observed<'h> {
     pub(crate) left_out: usize,
     /// How many reads return a value that several transactions wrote.
     pub(crate) ambiguous: usize,
+    /// For each operation of the history, the number of its statement in the transaction; empty if unknown.
+    statements: Vec<u32>,
+    /// For each transaction of the order, the one of the run that it is a form of: mostly itself.
+    pub(crate) of: Vec<Txn>,
+    /// What the programs of the run do on other values, if they are known.
+    pub(crate) executions: Option<&'h Executions<'h>>,
 }
 
 impl<'h> Observed<'h> {
@@ -51,33 +58,55 @@ impl<'h> Observed<'h> {
         };
         verify(history, &judgement).map_err(|error| Refusal::internal(format!("serializable: {error}")))?;
         let order = order.ok_or_else(|| Refusal::internal("the certificate has no commit order"))?;
-        Observed::in_order(history, order)
-    }
-
-    /// Replays an order to find the sources.
-    fn in_order(history: &'h History, order: Vec<Txn>) -> Result<Observed<'h>, Refusal> {
-        let mut current = vec![INITIAL; history.key_count()];
-        let mut values: Vec<Value> = history.keys().map(|key| history.initial(key)).collect();
-        let mut sources = FxHashMap::default();
-        for (&txn, number) in order.iter().zip(0..) {
-            for op in history.ops_of(txn).filter(is_external_read) {
-                let source = current[op.key.index()];
-                let written = values[op.key.index()];
-                let is_same =
-                    op.value == written || (source == INITIAL && history.is_initial(op.key, op.value));
-                if !is_same {
-                    return Err(Refusal::internal("the commit order does not explain a read"));
-                }
-                sources.insert(op.id, source);
-            }
-            for op in history.ops_of(txn).filter(|op| op.last_write) {
-                (current[op.key.index()], values[op.key.index()]) = (number, op.value);
-            }
-        }
+        let sources = sources(history, &order, &order)
+            .ok_or_else(|| Refusal::internal("the commit order does not explain a read"))?;
         let left_out = history.txns().filter(|&txn| history.outcome(txn) == Outcome::Unknown).count()
             - order.iter().filter(|&&txn| history.outcome(txn) == Outcome::Unknown).count();
         let ambiguous = count_ambiguous(history, &order, &sources);
-        Ok(Observed { history, order, sources, left_out, ambiguous })
+        let of = order.clone();
+        Ok(Observed {
+            history,
+            order,
+            sources,
+            left_out,
+            ambiguous,
+            of,
+            executions: None,
+            statements: Vec::new(),
+        })
+    }
+
+    /// The run with the other forms of its transactions.
+    pub(crate) fn of_executions(executions: &'h Executions<'h>) -> Observed<'h> {
+        let history = executions.history();
+        let Executions { left_out, ambiguous, .. } = *executions;
+        let (order, of) = (executions.order.clone(), executions.of.clone());
+        let sources = sources(history, &order, &of).unwrap_or_default();
+        Observed {
+            history,
+            order,
+            sources,
+            left_out,
+            ambiguous,
+            of,
+            executions: Some(executions),
+            statements: Vec::new(),
+        }
+    }
+
+    /// Whether a transaction of the order is another form of one of the run.
+    pub(crate) fn is_variant(&self, number: usize) -> bool {
+        self.order[number] != self.of[number]
+    }
+
+    /// Whether a transaction of the order, or the one that it is a form of, took effect in the run.
+    pub(crate) fn took_effect(&self, number: usize) -> bool {
+        self.history.outcome(self.of[number]) != Outcome::Aborted
+    }
+
+    /// The session of a transaction of the order.
+    pub(crate) fn session_of(&self, number: usize) -> Session {
+        self.history.session_of(self.of[number])
     }
 
     /// The transactions that took effect, in the serial order of the run.
@@ -96,17 +125,51 @@ impl<'h> Observed<'h> {
         self.ambiguous
     }
 
+    /// Says which operations of a transaction were one statement: those with the same number. One number for each operation of the
+    /// history. Only engines look at it: at read committed, the reads of one statement have one snapshot.
+    pub fn set_statements(&mut self, statements: Vec<u32>) {
+        self.statements = statements;
+    }
+
+    /// The statement of an operation, if that is known.
+    pub(crate) fn statement(&self, op: Op) -> Option<u32> {
+        self.statements.get(op.0 as usize).copied()
+    }
+
     /// Refuses a run whose reads cannot change. Read committed says nothing about sessions, so there even a transaction of the same
     /// session may be missed.
     pub(crate) fn refuse_trivial(&self, level: Level) -> Result<(), Refusal> {
-        let first = self.order.first().map(|&txn| self.history.session_of(txn));
+        let first = self.of.first().map(|&txn| self.history.session_of(txn));
         let is_first = |txn: &Txn| Some(self.history.session_of(*txn)) == first;
-        if level != Level::ReadCommitted && self.order.iter().all(is_first) {
+        if level != Level::ReadCommitted && self.of.iter().all(is_first) {
             return Err(Refusal::SingleSession);
         }
         let writes = |txn: &Txn| self.history.ops_of(*txn).any(|op| op.kind.is_write());
         if self.order.iter().any(writes) { Ok(()) } else { Err(Refusal::NoWrites) }
     }
+}
+
+/// The number of the source of each external read, if an order explains all of them. `of` names the transactions of the run: what
+/// differs from it is another form, which reads what the order has at its place, and which no transaction reads from.
+fn sources(history: &History, order: &[Txn], of: &[Txn]) -> Option<FxHashMap<Op, u32>> {
+    let mut current = vec![INITIAL; history.key_count()];
+    let mut values: Vec<Value> = history.keys().map(|key| history.initial(key)).collect();
+    let mut sources = FxHashMap::default();
+    for ((&txn, &of), number) in order.iter().zip(of).zip(0..) {
+        for op in history.ops_of(txn).filter(is_external_read) {
+            let source = current[op.key.index()];
+            let written = values[op.key.index()];
+            let is_same = op.value == written || (source == INITIAL && history.is_initial(op.key, op.value));
+            if txn == of && !is_same {
+                return None;
+            }
+            sources.insert(op.id, source);
+        }
+        for op in history.ops_of(txn).filter(|op| op.last_write && txn == of) {
+            (current[op.key.index()], values[op.key.index()]) = (number, op.value);
+        }
+    }
+    Some(sources)
 }
 
 /// Whether an operation reads what another transaction wrote, and the value was learned.

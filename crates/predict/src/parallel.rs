@@ -119,9 +119,9 @@ impl Lazy<'_, '_> {
                     steps.push((number[&source], Step::Read(i)));
                 }
             }
-            for write in &problem.txn(form.txn).writes {
-                let before = last.insert(write.key, at);
-                steps.extend(before.map(|before| (before, Step::Overwrite(write.key))));
+            for key in problem.txn(form.txn).conflicts() {
+                let before = last.insert(key, at);
+                steps.extend(before.map(|before| (before, Step::Overwrite(key))));
             }
             for &(from, _) in &steps {
                 for word in 0..width {

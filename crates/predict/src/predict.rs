@@ -9,6 +9,7 @@
 //! When the solver finds no candidate, there is no further prediction in the window. Every prediction is confirmed twice before it is
 //! returned: the checker decides the level and the target on the predicted history, and the verifier confirms both certificates.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
 use isoscope_certificate::{Judgement, Limit, Verdict};
@@ -21,7 +22,9 @@ use isoscope_verify::verify;
 use crate::candidate::Candidate;
 use crate::eager;
 use crate::encode::{Encoder, Window};
+use crate::engine::{self, Engine, Model, Step};
 use crate::error::Refusal;
+use crate::feasible::{self, infeasible};
 use crate::lazy;
 use crate::learn::Learnt;
 use crate::minimise::Minimiser;
@@ -30,7 +33,7 @@ use crate::observed::Observed;
 use crate::oracle::{Answer, Oracle, Order};
 use crate::predicted::predicted;
 use crate::problem::{INITIAL, Problem};
-use crate::signature::{Signature, Statements, is_within};
+use crate::signature::{Signature, Statement, Statements, is_within};
 use crate::structure;
 use crate::watch::{Progress, Watch};
 use crate::window::windows;
@@ -42,6 +45,8 @@ pub enum Boundary {
     Strict,
     /// The transaction keeps all its accesses.
     Relaxed,
+    /// The transaction has the accesses of its program on the values that it reads. Needs [`crate::Executions`].
+    ValueAware,
 }
 
 /// What to predict.
@@ -59,13 +64,21 @@ pub struct Settings {
     pub most: usize,
     /// The most transactions of a window.
     pub window: usize,
+    /// The engine that the predicted execution must be possible on. Predictions then have an interleaving.
+    pub engine: Option<Engine>,
 }
 
 impl Settings {
     /// The default settings for a level: relaxed, against serializable, at most 10 predictions, windows of 400.
     pub fn new(level: Level) -> Settings {
         let target = Level::Serializable;
-        Settings { level, target, boundary: Boundary::Relaxed, approximate: false, most: 10, window: 400 }
+        let boundary = Boundary::Relaxed;
+        Settings { level, target, boundary, approximate: false, most: 10, window: 400, engine: None }
+    }
+
+    /// The default settings for the level of an engine, for executions that are possible on it.
+    pub fn for_engine(engine: Engine) -> Settings {
+        Settings { engine: Some(engine), ..Settings::new(engine.level()) }
     }
 }
 
@@ -98,6 +111,12 @@ pub struct Prediction {
     pub violates: Judgement,
     /// The name of the anomaly.
     pub anomaly: Anomaly,
+    /// The statements of its changed reads: what tells it from other anomalies.
+    pub statements: Vec<Statement>,
+    /// The statements of all reads of its transactions that can change, those of the changed ones first.
+    pub reads: Vec<Statement>,
+    /// The steps of its transactions in an order that the engine permits, if an engine was asked for.
+    pub interleaving: Option<Vec<Step>>,
     signature: Signature,
 }
 
@@ -124,12 +143,18 @@ pub struct Figures {
     pub orders: u64,
     /// Candidates excluded one by one.
     pub excluded: u64,
+    /// Candidates that the engine does not permit, each excluded with all that share the reason.
+    pub impossible: u64,
+    /// Candidates excluded because a program does something else on their values.
+    pub infeasible: u64,
     /// Time to make variables and clauses.
     pub encoding: Duration,
     /// Time of the solver.
     pub solving: Duration,
     /// Time to check orders against the level.
     pub checking: Duration,
+    /// Time to find interleavings.
+    pub interleaving: Duration,
     /// Time of the oracle.
     pub oracle: Duration,
     /// Time to learn.
@@ -150,6 +175,15 @@ pub struct Predictions {
     pub figures: Figures,
 }
 
+/// What predictions may change, and what programs do in addition.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Restriction<'a> {
+    /// Only reads of these statements change.
+    pub(crate) within: Option<&'a [Statement]>,
+    /// Reads of these statements conflict with writes.
+    pub(crate) promoted: &'a [Statement],
+}
+
 /// Predicts executions of a run.
 ///
 /// # Errors
@@ -160,14 +194,32 @@ pub fn predict(
     settings: &Settings,
     watch: &dyn Watch,
 ) -> Result<Predictions, Refusal> {
+    predict_within(observed, settings, Restriction::default(), watch)
+}
+
+/// Predicts within a restriction.
+pub(crate) fn predict_within(
+    observed: &Observed<'_>,
+    settings: &Settings,
+    restriction: Restriction<'_>,
+    watch: &dyn Watch,
+) -> Result<Predictions, Refusal> {
     refuse(settings)?;
     observed.refuse_trivial(settings.level)?;
-    let problem =
+    if settings.boundary == Boundary::ValueAware && observed.executions.is_none() {
+        return Err(Refusal::NoPrograms);
+    }
+    let mut problem =
         Problem::new(observed, settings.level != Level::ReadCommitted, settings.boundary == Boundary::Strict);
     let statements = Statements::new(&problem);
+    if !restriction.promoted.is_empty() {
+        problem.promote(|number, read| statements.is_among(number, read, restriction.promoted));
+    }
+    let problem = problem;
     let windows = windows(problem.len() as u32, settings.window.clamp(2, u32::MAX as usize) as u32);
     let mut search = Search {
         settings,
+        restriction,
         watch,
         oracle: Oracle::new(&problem, settings.target, settings.approximate),
         problem: &problem,
@@ -245,6 +297,8 @@ struct State<'p> {
     /// For each statement: some read of it is changed.
     statements: Vec<Lit>,
     learnt: Learnt,
+    /// The engine, if one was asked for.
+    model: Option<RefCell<Model<'p>>>,
 }
 
 impl State<'_> {
@@ -258,6 +312,7 @@ impl State<'_> {
 
 struct Search<'a, 'p> {
     settings: &'a Settings,
+    restriction: Restriction<'a>,
     watch: &'a dyn Watch,
     problem: &'p Problem<'p>,
     statements: &'a Statements,
@@ -292,10 +347,16 @@ impl<'p> Search<'_, 'p> {
         for read in 0..encoder.reads.len() {
             let vars = &encoder.reads[read];
             let statement = statements[self.statements.of(vars.txn, vars.place) as usize];
+            let within = self.restriction.within;
+            let may_change = within.is_none_or(|some| self.statements.is_among(vars.txn, vars.place, some));
             let changed = vars.choices.iter().filter(|choice| choice.writer != vars.observed);
             let changed: Vec<_> = changed.map(|choice| choice.lit).collect();
             for lit in changed {
-                encoder.solver.add_clause(&[!lit, statement]);
+                if may_change {
+                    encoder.solver.add_clause(&[!lit, statement]);
+                } else {
+                    encoder.solver.add_clause(&[!lit]);
+                }
             }
         }
         if self.settings.target == Level::Serializable {
@@ -303,7 +364,8 @@ impl<'p> Search<'_, 'p> {
         }
         let mut learnt = Learnt::new(&mut encoder);
         learnt.add(&mut encoder, &Order { ranks: None, moved: Vec::new() });
-        let mut state = State { encoder, seen, statements, learnt };
+        let model = self.settings.engine.map(|engine| RefCell::new(Model::new(problem, engine, window.end)));
+        let mut state = State { encoder, seen, statements, learnt, model };
         for one in &self.found {
             state.block(&one.signature);
         }
@@ -311,7 +373,7 @@ impl<'p> Search<'_, 'p> {
         state
     }
 
-    fn solve(&mut self, state: &mut State<'_>) -> Result<(), Ended> {
+    fn solve(&mut self, state: &mut State<'p>) -> Result<(), Ended> {
         let mut last: Option<Candidate> = None;
         loop {
             if self.found.len() >= self.settings.most {
@@ -340,9 +402,15 @@ impl<'p> Search<'_, 'p> {
                 last = None;
                 continue;
             }
+            if !self.is_feasible(state, &candidate)? {
+                last = Some(candidate);
+                continue;
+            }
+            let placed = self.watch.now();
+            self.figures.interleaving += placed.saturating_sub(checked);
             let answer = self.oracle.ask(&candidate, self.watch);
             let asked = self.watch.now();
-            self.figures.oracle += asked.saturating_sub(checked);
+            self.figures.oracle += asked.saturating_sub(placed);
             match answer {
                 Answer::Stopped(limit) => return Err(limit.into()),
                 Answer::Serial(orders) => {
@@ -354,8 +422,9 @@ impl<'p> Search<'_, 'p> {
                     self.figures.excluded += 1;
                     state.encoder.forbid(&candidate);
                 }
+                Answer::Violates if self.exclude_infeasible(state, &candidate)? => {}
                 Answer::Violates => {
-                    let prediction = self.emit(candidate.clone())?;
+                    let prediction = self.emit(candidate.clone(), state.model.as_ref())?;
                     state.block(&prediction.signature);
                     self.found.push(prediction);
                     self.figures.minimising += self.watch.now().saturating_sub(asked);
@@ -368,6 +437,30 @@ impl<'p> Search<'_, 'p> {
             self.progress.found = self.found.len();
             self.watch.progress(&self.progress);
         }
+    }
+
+    /// Whether the engine permits a candidate. If not, all candidates with the same reason are excluded.
+    fn is_feasible(&mut self, state: &mut State<'_>, candidate: &Candidate) -> Result<bool, Ended> {
+        let Some(model) = &state.model else { return Ok(true) };
+        match model.borrow_mut().ask(candidate, self.watch) {
+            engine::Answer::Feasible(_) => Ok(true),
+            engine::Answer::Infeasible(facts) => {
+                self.figures.impossible += 1;
+                state.encoder.forbid_facts(&facts);
+                Ok(false)
+            }
+            engine::Answer::Stopped(limit) => Err(limit.into()),
+        }
+    }
+
+    /// Excludes a candidate whose programs do something else; whether it is one.
+    fn exclude_infeasible(&mut self, state: &mut State<'_>, candidate: &Candidate) -> Result<bool, Ended> {
+        let found = infeasible(self.problem, candidate).map_err(Ended::Internal)?;
+        if let Some(found) = &found {
+            feasible::exclude(&mut state.encoder, candidate, found);
+            self.figures.infeasible += 1;
+        }
+        Ok(found.is_some())
     }
 
     /// Runs the solver within the limits.
@@ -384,10 +477,10 @@ impl<'p> Search<'_, 'p> {
     }
 
     /// Minimises a violating candidate, and confirms what it shows.
-    fn emit(&self, candidate: Candidate) -> Result<Prediction, Ended> {
+    fn emit(&self, candidate: Candidate, model: Option<&RefCell<Model<'p>>>) -> Result<Prediction, Ended> {
         let Settings { level, target, .. } = *self.settings;
         let problem = self.problem;
-        let minimiser = Minimiser { problem, oracle: &self.oracle, level, watch: self.watch };
+        let minimiser = Minimiser { problem, oracle: &self.oracle, level, watch: self.watch, model };
         let candidate = minimiser.minimise(candidate)?;
         let predicted = predicted(problem, &candidate);
         let mut checker = Checker::watched(&predicted.history, Options::default(), self.watch);
@@ -406,6 +499,16 @@ impl<'p> Search<'_, 'p> {
             verify(&predicted.history, judgement)
                 .map_err(|error| internal(format!("not verified: {error}")))?;
         }
+        let interleaving = match model.map(|model| model.borrow_mut().ask(&candidate, self.watch)) {
+            None => None,
+            Some(engine::Answer::Feasible(moves)) => {
+                Some(engine::steps(problem.observed.history, &predicted.numbers, &moves))
+            }
+            Some(engine::Answer::Stopped(limit)) => return Err(limit.into()),
+            Some(engine::Answer::Infeasible(_)) => {
+                return Err(internal("fewer transactions have no interleaving".to_owned()));
+            }
+        };
         let anomaly =
             name::anomaly(findings).ok_or_else(|| internal("the violation has no anomaly".to_owned()))?;
         let txn = |number: u32| (number != INITIAL).then(|| problem.txn(number).txn);
@@ -416,16 +519,34 @@ impl<'p> Search<'_, 'p> {
             let first = problem.observed.history.op_range(problem.txn(number).txn).start;
             Change { read: Op::at(first + observed.at as usize), from: txn(observed.source), to: txn(to) }
         };
+        let signature = self.statements.signature(problem, &candidate);
         Ok(Prediction {
             changes: candidate.changes(problem).into_iter().map(change).collect(),
             boundary: candidate.boundary.iter().map(|boundary| problem.txn(boundary.txn).txn).collect(),
             txns: predicted.numbers.iter().map(|&number| problem.txn(number).txn).collect(),
             ops: predicted.ops,
             history: predicted.history,
+            interleaving,
             holds,
             anomaly,
-            signature: self.statements.signature(problem, &candidate),
+            statements: signature.iter().map(|&one| self.statements.name(one).clone()).collect(),
+            reads: self.reads_of(&candidate, &signature),
+            signature,
             violates,
         })
+    }
+
+    /// The statements of the reads of a candidate, those of a signature first.
+    fn reads_of(&self, candidate: &Candidate, signature: &[u32]) -> Vec<Statement> {
+        let mut all = signature.to_vec();
+        for form in candidate.forms(self.problem) {
+            for read in 0..form.reads.len() {
+                let statement = self.statements.of(form.txn, read);
+                if !all.contains(&statement) {
+                    all.push(statement);
+                }
+            }
+        }
+        all.into_iter().map(|statement| self.statements.name(statement).clone()).collect()
     }
 }

@@ -28,13 +28,13 @@ pub(crate) fn predicted(problem: &Problem<'_>, candidate: &Candidate) -> Predict
     let observed = problem.observed.history;
     let mut writing = Writing::new(problem, candidate);
     let (mut numbers, mut ops) = (Vec::new(), Vec::new());
-    for session in &problem.sessions {
+    for (session, txns) in (0..).zip(&problem.sessions) {
         let mut place = None;
-        for &number in session {
+        let full = txns.iter().copied().filter(|&number| candidate.is_full(problem, number));
+        let boundary = candidate.boundary.iter().map(|boundary| boundary.txn);
+        let boundary = boundary.filter(|&number| problem.txn(number).session == session);
+        for number in full.chain(boundary) {
             let boundary = candidate.boundary_of(number);
-            if boundary.is_none() && !candidate.is_full(problem, number) {
-                break;
-            }
             numbers.push(number);
             let txn = writing.begin(number, &mut place);
             for op in included(problem, number, boundary) {
@@ -113,7 +113,8 @@ impl<'p> Writing<'p> {
     fn begin(&mut self, number: u32, place: &mut Option<Session>) -> DraftTxn {
         let history = self.problem.observed.history;
         let txn: Txn = self.problem.txn(number).txn;
-        let name = self.names.apply(history.session_name(history.session_of(txn)));
+        let session = self.problem.observed.session_of(number as usize);
+        let name = self.names.apply(history.session_name(session));
         let session = *place.get_or_insert_with(|| self.draft.new_session(name));
         let position = history.txn_position(txn).map(|position| position.0);
         self.draft.txn(session, self.names.apply(history.txn_name(txn)), Outcome::Committed, position)

@@ -46,11 +46,22 @@ pub(crate) struct Transaction {
     pub(crate) place: u32,
     pub(crate) reads: Vec<Read>,
     pub(crate) writes: Vec<Write>,
+    /// The keys of promoted reads, which conflict with writes.
+    pub(crate) locks: Vec<u32>,
+    /// Whether it is not of the run: another form of a transaction of its session, with the same place. It can only be a boundary
+    /// transaction.
+    pub(crate) is_variant: bool,
 }
 
 impl Transaction {
     pub(crate) fn writes_key(&self, key: u32) -> bool {
         self.writes.iter().any(|write| write.key == key)
+    }
+
+    /// The keys that conflict with writes of other transactions: those that it may write, or locks.
+    pub(crate) fn conflicts(&self) -> impl Iterator<Item = u32> + '_ {
+        let locks = self.locks.iter().copied().filter(|&key| !self.writes_key(key));
+        self.writes.iter().map(|write| write.key).chain(locks)
     }
 }
 
@@ -59,11 +70,11 @@ pub(crate) struct Problem<'o> {
     pub(crate) observed: &'o Observed<'o>,
     /// In observed order.
     pub(crate) txns: Vec<Transaction>,
-    /// The transactions of each session.
+    /// The transactions of each session, without variants.
     pub(crate) sessions: Vec<Vec<u32>>,
     /// The writers of each class of keys, ascending.
     pub(crate) writers: Vec<Vec<u32>>,
-    /// The same, session by session.
+    /// The same without variants, session by session.
     by_session: Vec<Vec<u32>>,
     /// The class of each key of the history.
     classes: Vec<u32>,
@@ -71,6 +82,8 @@ pub(crate) struct Problem<'o> {
     pub(crate) reads_once: bool,
     /// Whether the boundary is strict.
     pub(crate) strict: bool,
+    /// Whether some transaction is a variant.
+    pub(crate) has_variants: bool,
     clocks: Vec<u32>,
 }
 
@@ -101,9 +114,11 @@ impl<'o> Problem<'o> {
         let clocks = clocks(&txns, &sessions);
         let mut by_session = class_writers.clone();
         for writers in &mut by_session {
+            writers.retain(|&writer| !txns[writer as usize].is_variant);
             writers.sort_unstable_by_key(|&writer| (txns[writer as usize].session, writer));
         }
         let reads_once = merges;
+        let has_variants = txns.iter().any(|txn| txn.is_variant);
         Problem {
             observed,
             txns,
@@ -113,7 +128,19 @@ impl<'o> Problem<'o> {
             classes,
             reads_once,
             strict,
+            has_variants,
             clocks,
+        }
+    }
+
+    /// Makes reads conflict with writes.
+    pub(crate) fn promote(&mut self, is_promoted: impl Fn(u32, usize) -> bool) {
+        for (txn, number) in self.txns.iter_mut().zip(0..) {
+            let reads = txn.reads.iter().enumerate().filter(|&(read, _)| is_promoted(number, read));
+            let mut locks: Vec<u32> = reads.map(|(_, read)| read.key).collect();
+            locks.sort_unstable();
+            locks.dedup();
+            txn.locks = locks;
         }
     }
 
@@ -155,6 +182,11 @@ impl<'o> Problem<'o> {
         from != to && self.clock(to, session) > place
     }
 
+    /// The transaction of the run at a place of a session.
+    pub(crate) fn at(&self, session: u32, place: u32) -> Option<u32> {
+        self.sessions[session as usize].get(place as usize).copied()
+    }
+
     /// The transaction before another in its session.
     pub(crate) fn before(&self, number: u32) -> Option<u32> {
         let Transaction { session, place, .. } = *self.txn(number);
@@ -165,7 +197,7 @@ impl<'o> Problem<'o> {
 /// The transactions in observed order, with the reads and writes of keys that have a class. Sessions are numbered later.
 fn transactions(observed: &Observed<'_>, classes: &[u32], reads_once: bool) -> Vec<Transaction> {
     let history = observed.history;
-    let transaction = |&txn: &Txn| {
+    let transaction = |(number, &txn): (usize, &Txn)| {
         let (mut reads, mut writes): (Vec<Read>, Vec<Write>) = (Vec::new(), Vec::new());
         for (op, at) in history.ops_of(txn).zip(0..) {
             let key = classes[op.key.index()];
@@ -179,9 +211,10 @@ fn transactions(observed: &Observed<'_>, classes: &[u32], reads_once: bool) -> V
                 writes.push(Write { key, after: reads.len() as u32 });
             }
         }
-        Transaction { txn, session: 0, place: 0, reads, writes }
+        let (locks, is_variant) = (Vec::new(), observed.is_variant(number));
+        Transaction { txn, session: 0, place: 0, reads, writes, locks, is_variant }
     };
-    observed.order.iter().map(transaction).collect()
+    observed.order.iter().enumerate().map(transaction).collect()
 }
 
 /// The class of each key: keys with the same writers are one class.
@@ -206,20 +239,25 @@ fn merge(txns: &[Transaction], writers: &[Vec<u32>], strict: bool) -> Vec<u32> {
 
 /// Numbers the sessions with transactions that took effect.
 fn number_sessions(observed: &Observed<'_>, txns: &mut [Transaction]) -> Vec<Vec<u32>> {
-    let history = observed.history;
-    let mut numbers: FxHashMap<u32, u32> = FxHashMap::default();
-    let mut used: Vec<u32> = txns.iter().map(|txn| history.session_of(txn.txn).0).collect();
+    let of_run = |number: &usize| !observed.is_variant(*number);
+    let mut used: Vec<u32> = (0..txns.len()).map(|number| observed.session_of(number).0).collect();
     used.sort_unstable();
     used.dedup();
-    for (&session, number) in used.iter().zip(0..) {
-        numbers.insert(session, number);
-    }
+    let numbers: FxHashMap<u32, u32> = used.iter().copied().zip(0..).collect();
     let mut sessions = vec![Vec::new(); used.len()];
-    for (txn, number) in txns.iter_mut().zip(0..) {
-        txn.session = numbers[&history.session_of(txn.txn).0];
-        let session = &mut sessions[txn.session as usize];
-        txn.place = session.len() as u32;
-        session.push(number);
+    let mut places: FxHashMap<Txn, u32> = FxHashMap::default();
+    for number in 0..txns.len() {
+        let session = numbers[&observed.session_of(number).0];
+        txns[number].session = session;
+        if of_run(&number) {
+            txns[number].place = sessions[session as usize].len() as u32;
+            places.insert(txns[number].txn, txns[number].place);
+            sessions[session as usize].push(number as u32);
+        } else {
+            // A form of an attempt that was rolled back follows what its session had committed.
+            let place = places.get(&observed.of[number]).copied();
+            txns[number].place = place.unwrap_or(sessions[session as usize].len() as u32);
+        }
     }
     sessions
 }

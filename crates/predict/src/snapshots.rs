@@ -94,8 +94,8 @@ impl Lazy<'_, '_> {
         let mut writers: FxHashMap<u32, Vec<(u32, usize)>> = FxHashMap::default();
         for (at, form) in self.forms.iter().enumerate() {
             let commit = self.place[self.commit_of(at) as usize];
-            for write in &problem.txn(form.txn).writes {
-                writers.entry(write.key).or_default().push((commit, at));
+            for key in problem.txn(form.txn).conflicts() {
+                writers.entry(key).or_default().push((commit, at));
             }
         }
         let mut keys: Vec<u32> = writers.keys().copied().collect();

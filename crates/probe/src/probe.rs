@@ -86,7 +86,7 @@ impl Findings {
 
 /// Runs all interleavings of some programs, and checks these levels. `stop` ends a run that waits.
 ///
-/// It fails if the database fails for a reason unrelated to isolation.
+/// It fails if the database fails for a reason unrelated to isolation. A run in which `stop` was set does not count.
 pub fn probe(
     database: &dyn Database,
     programs: &[Program],
@@ -129,7 +129,12 @@ fn run_all(
             if watch.stops() {
                 break 'programs;
             }
-            let run = stage.run(&plan, &mut explorer)?;
+            let run = match stage.run(&plan, &mut explorer) {
+                Ok(run) => run,
+                // The end of a run that was stopped is no failure.
+                Err(_) if stage.is_stopped() => break 'programs,
+                Err(failure) => return Err(failure),
+            };
             judge.add(program, &run);
             findings.interleavings += 1;
             let failed = |result| matches!(result, StepResult::Failed(_));

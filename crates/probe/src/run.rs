@@ -156,6 +156,11 @@ impl Stage {
         Ok(Run { steps, last })
     }
 
+    /// Whether runs were to stop.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
     /// Keys that no run has used.
     fn fresh_keys(&mut self, count: i64) -> Result<i64, Failure> {
         if self.next_key + count > self.end_of_keys {

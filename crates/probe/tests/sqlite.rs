@@ -3,10 +3,11 @@
 mod support;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
 
 use isoscope_levels::Level;
-use isoscope_probe::{Watch, exhaustive, history, probe};
+use isoscope_probe::{Unwatched, Watch, exhaustive, history, probe};
 use isoscope_record::{
     Answer, Connection, ConnectionId, Control, Database, Failure, Isolation, Stamps, Statement, Target,
     Vendor, script,
@@ -131,4 +132,82 @@ fn a_probe_that_is_stopped_says_so() {
     assert_eq!(findings.interleavings, 50);
     assert!(!findings.is_complete() && findings.programs < programs.len());
     assert!(!stop.load(Ordering::Relaxed));
+}
+
+/// SQLite that becomes slow, and sets the flag that stops the probe.
+struct Slow {
+    database: Box<dyn Database>,
+    /// The statements until then.
+    left: Arc<AtomicU32>,
+    stop: Arc<AtomicBool>,
+}
+
+struct SlowConnection {
+    connection: Box<dyn Connection>,
+    left: Arc<AtomicU32>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Database for Slow {
+    fn vendor(&self) -> Vendor {
+        self.database.vendor()
+    }
+
+    fn version(&self) -> &str {
+        self.database.version()
+    }
+
+    fn isolation(&self) -> Option<&'static Isolation> {
+        self.database.isolation()
+    }
+
+    fn connect(&self) -> Result<Box<dyn Connection>, Failure> {
+        let (left, stop) = (Arc::clone(&self.left), Arc::clone(&self.stop));
+        Ok(Box::new(SlowConnection { connection: self.database.connect()?, left, stop }))
+    }
+
+    fn control(&self) -> Result<Option<Box<dyn Control>>, Failure> {
+        self.database.control()
+    }
+}
+
+impl Connection for SlowConnection {
+    fn id(&self) -> Option<ConnectionId> {
+        self.connection.id()
+    }
+
+    fn begin(&mut self) -> Result<(), Failure> {
+        self.connection.begin()
+    }
+
+    fn execute(&mut self, statement: Statement<'_>) -> Result<Answer, Failure> {
+        let one_less = |left: u32| left.checked_sub(1);
+        if self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_err() {
+            self.stop.store(true, Ordering::Relaxed);
+            std::thread::sleep(Duration::from_millis(200));
+        }
+        self.connection.execute(statement)
+    }
+
+    fn commit(&mut self) -> Result<Stamps, Failure> {
+        self.connection.commit()
+    }
+
+    fn rollback(&mut self) -> Result<(), Failure> {
+        self.connection.rollback()
+    }
+}
+
+/// What was found before is not lost.
+#[test]
+fn a_probe_that_is_stopped_within_a_step_says_so() {
+    let stop = Arc::new(AtomicBool::new(false));
+    let left = Arc::new(AtomicU32::new(100));
+    let database = Slow { database: sqlite("sqlite:"), left, stop: Arc::clone(&stop) };
+    let programs = exhaustive(2, 2, 2);
+    let findings = probe(&database, &programs, &[Level::Serializable], &stop, &mut Unwatched);
+    let findings = findings.expect("findings");
+    assert!(stop.load(Ordering::Relaxed));
+    assert!(!findings.is_complete() && findings.interleavings > 5, "{}", findings.interleavings);
+    assert_eq!(findings.strongest_kept(), [Level::Serializable]);
 }

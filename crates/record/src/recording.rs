@@ -328,6 +328,11 @@ impl Recording {
             vendor,
             isolation: self.isolation().to_owned(),
             workload: self.workload_name().to_owned(),
+            parameters: match &self.workload {
+                Workload::KeyValue(_) => None,
+                Workload::Application(application) => Some(application.itself().parameters()),
+            },
+            sessions: Some(self.sessions),
             seed: Some(self.seed),
             schema: match &self.workload {
                 Workload::KeyValue(plan) => vec![Tables::schema(vendor, plan.spec.kind)],

@@ -181,7 +181,9 @@ impl fmt::Display for OpenError {
             OpenError::Target(error) => error.fmt(f),
             OpenError::Isolation(error) => error.fmt(f),
             OpenError::Failure(error) => error.fmt(f),
-            OpenError::Memory => f.write_str("the in-memory store does not support SQL"),
+            OpenError::Memory => f.write_str(
+                "the in-memory store does not support SQL: choose postgres://.., mysql://.., mariadb://.. or sqlite:FILE",
+            ),
         }
     }
 }

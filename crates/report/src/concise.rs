@@ -43,7 +43,7 @@ pub fn verdicts(report: &Report, style: &dyn Style) -> String {
 fn definition(result: &DefinitionResult) -> String {
     let name = &result.name;
     if let Some(same) = &result.same_as {
-        return format!("{name} (says the same as {})", same.definition);
+        return format!("{name} ({})", same.words(name));
     }
     match (&result.core, &result.reason) {
         (Some(core), _) => format!("{name} ({})", core.transactions.join(", ")),

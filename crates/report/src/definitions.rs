@@ -75,6 +75,18 @@ pub struct SameText {
     pub definition: String,
 }
 
+impl SameText {
+    /// What the definition of a name has in common with the level: it may be the shipped definition itself.
+    pub(crate) fn words(&self, name: &str) -> String {
+        let SameText { level, definition } = self;
+        if definition == name {
+            format!("checked as {level}")
+        } else {
+            format!("says the same as {definition}, checked as {level}")
+        }
+    }
+}
+
 /// The witness of a definition that holds.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]

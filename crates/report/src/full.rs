@@ -90,7 +90,7 @@ fn definitions(report: &Report, style: &dyn Style) -> String {
     for result in &report.definitions {
         let name = style.paint(role(result.verdict), &format!("{} {}", mark(result.verdict), result.name));
         let more = match (&result.same_as, &result.witness, &result.reason) {
-            (Some(same), ..) => format!("says the same as {}, checked as {}", same.definition, same.level),
+            (Some(same), ..) => same.words(&result.name),
             (_, Some(witness), _) => witness.words(),
             (.., Some(reason)) => reason.to_string(),
             _ => String::new(),

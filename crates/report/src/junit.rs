@@ -90,7 +90,7 @@ impl Suites {
             Word::Violated => {
                 self.failures += 1;
                 let (message, more) = match (&result.same_as, &result.core) {
-                    (Some(same), _) => (format!("says the same as {}", same.definition), Vec::new()),
+                    (Some(same), _) => (same.words(&result.name), Vec::new()),
                     (None, Some(core)) => (core.words(), core.lines.clone()),
                     (None, None) => {
                         let reads = result.wrong_reads.iter().map(|wrong| wrong.label.clone());

@@ -3,7 +3,7 @@
 use isoscope_application::{Application, Call};
 use isoscope_history::{Datum, History, Txn};
 use isoscope_levels::Level;
-use isoscope_predict::Observed;
+use isoscope_predict::{Executions, Observed};
 use isoscope_replay::{End, Latest, Ran, Store, Trouble};
 use isoscope_workload::Dice;
 use rustc_hash::FxHashMap;
@@ -37,6 +37,13 @@ impl<'a> Run<'a> {
         rest.sort_by_key(|&(txn, call)| (call, txn));
         ordered.extend(rest);
         Run { application, seed, calls: ordered }
+    }
+
+    /// The run with other forms of its transactions, which predictions with a value-aware boundary have.
+    pub fn with_forms(&self, executions: &Executions<'_>) -> Run<'a> {
+        let calls: FxHashMap<Txn, Call> = self.calls.iter().copied().collect();
+        let forms = executions.forms().filter_map(|(form, of)| Some((form, *calls.get(&of)?)));
+        Run { calls: self.calls.iter().copied().chain(forms).collect(), ..*self }
     }
 }
 

@@ -51,6 +51,10 @@ impl Application for Cells {
         vec![Contents { table: &TABLE, rows: (0..4i64).map(|id| vec![id.into(), 0i64.into()]).collect() }]
     }
 
+    fn parameters(&self) -> serde_json::Value {
+        serde_json::Value::Null
+    }
+
     fn programs(&self) -> &'static [&'static str] {
         &["Only"]
     }

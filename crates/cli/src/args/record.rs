@@ -15,7 +15,7 @@ use super::{JudgeArgs, NameParser, Timeout, distribution, duplication, duration,
 /// The database.
 #[derive(clap::Args, Debug)]
 pub(crate) struct DatabaseArgs {
-    /// The database: postgres://.., mysql://.., mariadb://.., sqlite:FILE or memory:LEVEL
+    /// The database: postgres://.., mysql://.., mariadb://.. or sqlite:FILE; for `test` and `record` also memory:LEVEL
     /// [default: a temporary SQLite database]
     #[arg(value_name = "URL")]
     pub(crate) url: Option<String>,
@@ -57,7 +57,7 @@ pub(crate) enum WorkloadArg {
 }
 
 impl WorkloadArg {
-    const APPLICATIONS: [WorkloadArg; 5] = [
+    pub(crate) const APPLICATIONS: [WorkloadArg; 5] = [
         WorkloadArg::Bank,
         WorkloadArg::SmallBank,
         WorkloadArg::Voter,

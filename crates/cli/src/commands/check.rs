@@ -16,8 +16,8 @@ use isoscope_formats::{Failure, Problem, Reading, Severity};
 use isoscope_levels::Level;
 use isoscope_levels::language::{Definition, Library};
 
-use crate::args::{AskedLevel, CheckArgs, CheckStyle, JudgeArgs};
-use crate::commands::definitions::{Definitions, full_name};
+use crate::args::{AskedLevel, CheckArgs, CheckStyle, JudgeArgs, Timeout};
+use crate::commands::definitions::{Definitions, examine, full_name};
 use crate::commands::interrupt;
 use crate::commands::open;
 use crate::exit::Exit;
@@ -32,6 +32,11 @@ pub(crate) fn run(args: &CheckArgs, terminal: &Terminal) -> Exit {
         Err(exit) => return exit,
     };
     warn_of_certificates(args, &definitions, terminal);
+    let limit = match args.judge.timeout {
+        Some(Timeout::After(time)) => Some(time),
+        Some(Timeout::Never) | None => None,
+    };
+    examine(&definitions, limit, terminal);
     let mut exit = Exit::Holds;
     let mut output = Output::new(args.judge.format);
     let directory = args.certificates.as_deref();

@@ -171,8 +171,32 @@ pub(crate) fn report(error: &Error, name: &str, text: &str, terminal: &Terminal)
     terminal.error(&message);
 }
 
+/// The scope and the time in which a definition is examined before a history is checked.
+const EXAMINED: (usize, usize, Duration) = (3, 2, Duration::from_secs(1));
+
+/// Warns of definitions by which a history is checked, and which allow no small history or all of them. Says nothing else, and
+/// nothing if there is no time.
+pub(crate) fn examine(definitions: &[Definition], limit: Option<Duration>, terminal: &Terminal) {
+    struct Silent<'t>(Limited<'t>);
+    impl Watch for Silent<'_> {
+        fn stops(&mut self) -> bool {
+            self.0.stops()
+        }
+    }
+    let (txns, keys, time) = EXAMINED;
+    let mut watch = Silent(Limited::within(limit.map_or(time, |limit| limit.min(time)), terminal));
+    for definition in definitions {
+        warn_of_extremes(definition, Scope::new(txns, keys), &mut watch, terminal);
+    }
+}
+
 /// Warns of a definition of the user that allows no history of a scope, or all of them.
-pub(crate) fn warn_of_extremes(definition: &Definition, scope: Scope, watch: &mut Limited<'_>) {
+pub(crate) fn warn_of_extremes(
+    definition: &Definition,
+    scope: Scope,
+    watch: &mut dyn Watch,
+    terminal: &Terminal,
+) {
     if Library::is_shipped(definition) {
         return;
     }
@@ -182,7 +206,7 @@ pub(crate) fn warn_of_extremes(definition: &Definition, scope: Scope, watch: &mu
         let Smallest { histories, stopped } = smallest(&problem, scope, 1, watch);
         if histories.is_empty() && stopped.is_none() {
             let name = full_name(definition);
-            watch.terminal.warning(&format!("{name} allows {what} within {} transactions", scope.txns));
+            terminal.warning(&format!("{name} allows {what} within {}", words(scope)));
         }
     }
 }
@@ -206,11 +230,16 @@ impl ScopeArgs {
 
     /// The scope in words.
     pub(crate) fn words(&self) -> String {
-        let plural = |n: u8, what: &str| counted(n.into(), what);
-        let mut words = format!("{} and {}", plural(self.txns, "transaction"), plural(self.keys, "key"));
-        words += &self.values.map(|n| format!(", {}", plural(n, "value"))).unwrap_or_default();
-        words + &self.sessions.map(|n| format!(", {}", plural(n, "session"))).unwrap_or_default()
+        words(self.scope())
     }
+}
+
+/// A scope in words.
+fn words(scope: Scope) -> String {
+    let words = format!("{} and {}", counted(scope.txns, "transaction"), counted(scope.keys, "key"));
+    let limit =
+        |limit: Option<usize>, what| limit.map(|n| format!(", {}", counted(n, what))).unwrap_or_default();
+    words + &limit(scope.values, "value") + &limit(scope.sessions, "session")
 }
 
 fn counted(n: usize, what: &str) -> String {
@@ -298,13 +327,21 @@ pub(crate) fn evidence(definition: &Definition, history: &SmallHistory) -> Optio
     Some((evidence, words))
 }
 
-/// The names of the anomalies that a history shows at a level of the catalogue.
+/// The names of the anomalies that a history shows at a level. If the level is not in the catalogue, these are those of the common
+/// levels.
 pub(crate) fn anomalies(definition: &Definition, history: &SmallHistory) -> Vec<String> {
-    let Some((level, _)) = Library::decided_by(definition) else { return Vec::new() };
     let Ok(history) = isoscope::parse(&history.to_string()) else { return Vec::new() };
-    let report = isoscope::Check::new(&history).level(level).run();
-    let mut names: Vec<String> = report.anomalies().map(|finding| finding.anomaly.to_string()).collect();
-    names.dedup();
+    let check = isoscope::Check::new(&history);
+    let report = match Library::decided_by(definition) {
+        Some((level, _)) => check.level(level).run(),
+        None => check.run(),
+    };
+    let mut names: Vec<String> = Vec::new();
+    for name in report.anomalies().map(|finding| finding.anomaly.to_string()) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
     names
 }
 

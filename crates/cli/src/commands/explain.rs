@@ -139,6 +139,7 @@ fn forbidden(definition: &Definition, terminal: &Terminal) -> String {
     let problem = Problem { forbid: vec![definition], ..Problem::default() };
     let watch = &mut Limited::within(EXAMPLE_TIME, terminal);
     let Smallest { histories, stopped } = smallest(&problem, scope, 1, watch);
+    definitions::warn_of_extremes(definition, scope, watch, terminal);
     let Some(history) = histories.first() else {
         let text = match stopped {
             None => format!("There is none within {within}: it allows all of them."),

@@ -22,10 +22,10 @@ pub(crate) fn run(args: &LatticeArgs, terminal: &Terminal) -> Exit {
     };
     let all: Vec<&Definition> = known.library.definitions().iter().collect();
     let watch = &mut Limited::new(&args.scope, terminal);
-    for definition in &all {
-        definitions::warn_of_extremes(definition, args.scope.scope(), watch);
-    }
     let lattice = Lattice::new(&all, args.scope.scope(), watch);
+    for definition in &all {
+        definitions::warn_of_extremes(definition, args.scope.scope(), watch, terminal);
+    }
     terminal.print(&match args.format {
         LatticeStyle::Full => full(&lattice, &all, &args.scope.words()),
         LatticeStyle::Svg => svg(&picture::lattice(&lattice, &all, &args.scope.words())),

@@ -1,93 +1,346 @@
 //! `isoscope predict`: the executions that a weaker level would permit.
 //!
-//! `predict/text.rs` and `predict/json.rs` write the result.
+//! `predict/source.rs`: the run, from files or recorded first. `predict/programs.rs`: its programs, from its log. `predict/text.rs` and
+//! `predict/json.rs` write the result.
 
 mod json;
+mod programs;
+mod source;
 mod text;
 
+use std::borrow::Cow;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 use isoscope_certificate::Limit;
 use isoscope_formats::Reading;
+use isoscope_history::{History, Txn};
 use isoscope_predict::{
-    Boundary, Figures, Observed, Prediction, Predictions, Progress, Refusal, Settings, Watch, predict,
+    Boundary, Executions, Figures, Fix, Observed, Prediction, Predictions, Progress, Refusal, Settings,
+    Watch, fix, predict,
 };
 use isoscope_report::words::counted;
+use isoscope_validate::{Baseline, Class, Counts, Run, StorePrograms, Tally, Validation, baseline, validate};
+use rustc_hash::FxHashMap;
 
+use self::programs::Known;
+use self::source::Source;
+use super::generate::chosen_seed;
 use super::open;
-use crate::args::{BoundaryArg, PredictArgs, StrategyArg, TextStyle, Timeout};
+use crate::args::{BoundaryArg, CountArg, PredictArgs, StrategyArg, TextStyle, Timeout};
 use crate::exit::Exit;
 use crate::terminal::{Terminal, Unit};
 
-/// What was predicted from a file.
+/// What was predicted from a run.
 pub(crate) struct Result<'a> {
     pub(crate) args: &'a PredictArgs,
+    pub(crate) file: &'a Path,
     pub(crate) settings: Settings,
     pub(crate) reading: &'a Reading,
     pub(crate) predictions: &'a Predictions,
+    /// For transactions of the reading that are other forms of transactions of the run: which.
+    pub(crate) forms: FxHashMap<Txn, Txn>,
+    /// The fix of each prediction, as far as one was found.
+    pub(crate) fixes: Vec<Option<Fix>>,
+    /// What the programs showed, if they are known.
+    pub(crate) executed: Option<Executed>,
     pub(crate) seconds: f64,
+}
+
+/// What became of the predictions when they were executed again.
+pub(crate) struct Executed {
+    pub(crate) application: &'static str,
+    pub(crate) validations: Vec<Validation>,
+    pub(crate) counts: Counts,
+    pub(crate) baseline: Option<Baseline>,
+    /// How many transactions have more executions than were tried.
+    pub(crate) incomplete: usize,
 }
 
 impl Result<'_> {
     /// The word for the outcome.
     pub(crate) fn status(&self) -> &'static str {
-        match (self.predictions.found.is_empty(), self.predictions.limit) {
+        match (self.predictions.found.is_empty(), self.is_complete()) {
             (false, _) => "predicted",
-            (true, None) => "none",
-            (true, Some(_)) => "unknown",
+            (true, true) => "none",
+            (true, false) => "unknown",
         }
+    }
+
+    /// Whether no limit was reached, in the search or when the programs were explored.
+    fn is_complete(&self) -> bool {
+        let explored = self.executed.as_ref().is_none_or(|executed| executed.incomplete == 0);
+        self.predictions.limit.is_none() && explored
     }
 
     pub(crate) fn found(&self) -> &[Prediction] {
         &self.predictions.found
     }
+
+    /// The transaction of the run that a transaction of the reading is a form of.
+    pub(crate) fn original(&self, txn: Txn) -> Txn {
+        self.forms.get(&txn).copied().unwrap_or(txn)
+    }
+
+    fn exit(&self) -> Exit {
+        let counts = match (&self.executed, self.args.count) {
+            (Some(executed), CountArg::Validated) => {
+                executed.validations.iter().any(|one| one.class == Class::Validated)
+            }
+            _ => !self.found().is_empty(),
+        };
+        match self.is_complete() {
+            _ if counts => Exit::Violated,
+            true => Exit::Holds,
+            false => Exit::Unknown,
+        }
+    }
 }
 
 pub(crate) fn run(args: &PredictArgs, terminal: &Terminal) -> Exit {
-    let Ok(mut reading) = open::open(&args.history, false, &args.read, None, terminal) else {
-        return Exit::Failed;
-    };
-    match reading.history.expand_ranges() {
-        Ok(Some(expanded)) => reading.history = expanded,
-        Ok(None) => {}
-        Err(limit) => {
-            terminal.error(&format!("the history has more than {} {}", limit.most, limit.what));
-            return Exit::Failed;
-        }
-    }
-    let settings = settings(args);
-    let clock = Clock::new(args, terminal);
-    let outcome = Observed::new(&reading.history, &clock).and_then(|observed| {
-        warn(&observed, terminal);
-        predict(&observed, &settings, &clock)
-    });
-    clock.bar.finish_and_clear();
-    let seconds = clock.start.elapsed().as_secs_f64();
-    let predictions = match outcome {
-        Ok(predictions) => predictions,
-        Err(refusal) => return refuse(&refusal, args, &reading, terminal),
-    };
-    detail(&predictions.figures, seconds, terminal);
-    let result = Result { args, settings, reading: &reading, predictions: &predictions, seconds };
-    terminal.print(&match args.format {
-        TextStyle::Full => text::render(&result),
-        TextStyle::Json => format!("{:#}\n", json::render(&result)),
-    });
-    match result.status() {
-        _ if terminal.lost_output() => Exit::Failed,
-        "predicted" => Exit::Violated,
-        "none" => Exit::Holds,
-        _ => Exit::Unknown,
+    match run_on(args, terminal) {
+        Ok(exit) | Err(exit) => exit,
     }
 }
 
-fn settings(args: &PredictArgs) -> Settings {
-    let (boundary, approximate) = match (args.strategy, args.boundary) {
-        (Some(StrategyArg::ExactStrict), _) | (None, Some(BoundaryArg::Strict)) => (Boundary::Strict, false),
-        (Some(StrategyArg::ApproxStrict), _) => (Boundary::Strict, true),
-        (Some(StrategyArg::ApproxRelaxed), _) => (Boundary::Relaxed, true),
-        (None, _) => (Boundary::Relaxed, false),
+fn run_on(args: &PredictArgs, terminal: &Terminal) -> std::result::Result<Exit, Exit> {
+    if args.log.is_none() && args.history.is_some() {
+        let needs = |flag: &str| {
+            terminal.error(&format!("{flag} needs the programs of the run: give its log with --log"));
+            Err(Exit::Usage)
+        };
+        if args.boundary == Some(BoundaryArg::ValueAware) {
+            return needs("--boundary value-aware");
+        }
+        if args.count == CountArg::Validated {
+            return needs("--count validated");
+        }
+        if args.baseline.is_some() {
+            return needs("--baseline");
+        }
+    }
+    let draws = args.history.is_none() || args.baseline.is_some();
+    let seed = if draws { chosen_seed(args.record.seed, terminal) } else { 0 };
+    let source = Source::new(args, seed, terminal)?;
+    let mut reading =
+        open::open(&source.history, false, &args.read, None, terminal).map_err(|_| Exit::Failed)?;
+    let programs = match source.header(terminal)? {
+        None => None,
+        Some(header) => match programs::known(&header, &reading.history) {
+            Ok(known) => Some(known),
+            Err(why) => {
+                terminal.error(&format!("the log does not tell the programs of the run: {why}"));
+                return Err(Exit::Failed);
+            }
+        },
+    };
+    let command = Command { args, file: &source.history, seed, terminal, clock: Clock::new(args, terminal) };
+    let exit = match programs {
+        Some(known) => command.with_programs(&mut reading, &known),
+        None => command.without_programs(&mut reading),
+    };
+    let (exit, wanted) = match exit {
+        Ok(exit) => (exit, exit == Exit::Violated),
+        Err(exit) => (exit, false),
+    };
+    source.settle(wanted);
+    Ok(if terminal.lost_output() { exit.and(Exit::Failed) } else { exit })
+}
+
+/// The command on a run that has been read.
+struct Command<'a> {
+    args: &'a PredictArgs,
+    file: &'a Path,
+    seed: u64,
+    terminal: &'a Terminal,
+    clock: Clock,
+}
+
+impl Command<'_> {
+    /// Predicts from the history alone.
+    fn without_programs(&self, reading: &mut Reading) -> std::result::Result<Exit, Exit> {
+        if let Cow::Owned(expanded) = self.expanded(&reading.history)? {
+            reading.history = expanded;
+        }
+        let settings = settings(self.args, false);
+        let observed = self.observed(reading)?;
+        let predictions = self.predict(&observed, &settings, reading)?;
+        let fixes = self.fixes(&observed, &settings, &predictions);
+        Ok(self.print(reading, settings, &predictions, FxHashMap::default(), fixes, None))
+    }
+
+    /// Predicts, and executes the predictions again.
+    fn with_programs(&self, reading: &mut Reading, known: &Known) -> std::result::Result<Exit, Exit> {
+        let recorded = reading.history.clone();
+        if let Cow::Owned(expanded) = self.expanded(&recorded)? {
+            reading.history = expanded;
+        }
+        let settings = settings(self.args, true);
+        let application = &*known.application;
+        let observed = self.observed(reading)?;
+        let run = Run::new(application, known.seed, &observed, &known.calls);
+        let programs = StorePrograms::new(&run, &recorded).map_err(|trouble| {
+            self.terminal.error(&format!("the run cannot be repeated: {trouble}"));
+            Exit::Failed
+        })?;
+        let is_value_aware = settings.boundary == Boundary::ValueAware;
+        let executions = if is_value_aware {
+            Some(
+                Executions::explore(&recorded, &programs, &self.clock)
+                    .map_err(|refusal| self.refuse(&refusal, reading))?,
+            )
+        } else {
+            None
+        };
+        let observed = executions.as_ref().map_or(observed, Executions::observed);
+        let run = executions.as_ref().map_or_else(|| run.clone(), |executions| run.with_forms(executions));
+        let predictions = self.predict(&observed, &settings, reading)?;
+        let fixes = self.fixes(&observed, &settings, &predictions);
+        let executed = self.execute(&run, &settings, &predictions)?;
+        let incomplete = executions.as_ref().map_or(0, |executions| executions.incomplete);
+        let executed = Executed { incomplete, ..executed };
+        let forms = executions.iter().flat_map(Executions::forms).collect();
+        if let Some(executions) = &executions {
+            reading.history = executions.history().clone();
+        }
+        Ok(self.print(reading, settings, &predictions, forms, fixes, Some(executed)))
+    }
+
+    fn expanded<'h>(&self, history: &'h History) -> std::result::Result<Cow<'h, History>, Exit> {
+        match history.expand_ranges() {
+            Ok(Some(expanded)) => Ok(Cow::Owned(expanded)),
+            Ok(None) => Ok(Cow::Borrowed(history)),
+            Err(limit) => {
+                self.terminal.error(&format!("the history has more than {} {}", limit.most, limit.what));
+                Err(Exit::Failed)
+            }
+        }
+    }
+
+    fn observed<'h>(&'h self, reading: &'h Reading) -> std::result::Result<Observed<'h>, Exit> {
+        let observed = Observed::new(&reading.history, &self.clock);
+        let observed = observed.map_err(|refusal| self.refuse(&refusal, reading))?;
+        warn(&observed, self.terminal);
+        Ok(observed)
+    }
+
+    fn predict(
+        &self,
+        observed: &Observed<'_>,
+        settings: &Settings,
+        reading: &Reading,
+    ) -> std::result::Result<Predictions, Exit> {
+        predict(observed, settings, &self.clock).map_err(|refusal| self.refuse(&refusal, reading))
+    }
+
+    fn fixes(
+        &self,
+        observed: &Observed<'_>,
+        settings: &Settings,
+        predictions: &Predictions,
+    ) -> Vec<Option<Fix>> {
+        let one = |one: &Prediction| fix(observed, settings, one, &self.clock).ok().flatten();
+        self.clock.bar.set_message("looking for fixes:");
+        predictions.found.iter().map(one).collect()
+    }
+
+    fn execute(
+        &self,
+        run: &Run<'_>,
+        settings: &Settings,
+        predictions: &Predictions,
+    ) -> std::result::Result<Executed, Exit> {
+        self.clock.bar.set_message("executing predictions again:");
+        let mut tally = Tally::new(predictions.found.len());
+        let mut validations = Vec::with_capacity(predictions.found.len());
+        for (place, one) in predictions.found.iter().enumerate() {
+            let validation = validate(one, run, settings, &self.clock);
+            tally.note(place, &validation.class);
+            validations.push(validation);
+        }
+        let counts = tally.counts().map_err(|lost| {
+            self.terminal.error(&lost.to_string());
+            Exit::Failed
+        })?;
+        let random = self.args.baseline.map(|runs| {
+            self.clock.bar.set_message("executing the run at random:");
+            baseline(run, settings.level, settings.target, runs as usize, self.seed, &self.clock)
+        });
+        let application = run.application.name();
+        Ok(Executed { application, validations, counts, baseline: random, incomplete: 0 })
+    }
+
+    fn print(
+        &self,
+        reading: &Reading,
+        settings: Settings,
+        predictions: &Predictions,
+        forms: FxHashMap<Txn, Txn>,
+        fixes: Vec<Option<Fix>>,
+        executed: Option<Executed>,
+    ) -> Exit {
+        self.clock.bar.finish_and_clear();
+        let seconds = self.clock.start.elapsed().as_secs_f64();
+        detail(&predictions.figures, seconds, self.terminal);
+        let (args, file) = (self.args, self.file);
+        let result = Result { args, file, settings, reading, predictions, forms, fixes, executed, seconds };
+        self.terminal.print(&match self.args.format {
+            TextStyle::Full => text::render(&result),
+            TextStyle::Json => format!("{:#}\n", json::render(&result)),
+        });
+        result.exit()
+    }
+
+    /// Says why nothing can be predicted.
+    fn refuse(&self, refusal: &Refusal, reading: &Reading) -> Exit {
+        self.clock.bar.finish_and_clear();
+        let (args, terminal) = (self.args, self.terminal);
+        match refusal {
+            Refusal::NotSerializable(judgement) => {
+                terminal.print(&match args.format {
+                    TextStyle::Full => text::not_serializable(reading, judgement),
+                    TextStyle::Json => format!("{:#}\n", json::not_serializable(args, self.file, judgement)),
+                });
+                if args.violates.implies(judgement.level) { Exit::Violated } else { Exit::Unknown }
+            }
+            Refusal::Level(_) | Refusal::Target(_) | Refusal::Implied { .. } => {
+                terminal.error(&refusal.to_string());
+                Exit::Usage
+            }
+            Refusal::Mismatch { .. } => {
+                terminal.error(&format!("the log does not match the history: {refusal}"));
+                Exit::Failed
+            }
+            Refusal::Internal(_) => {
+                terminal.error(&refusal.to_string());
+                terminal.error("this is a bug; please report it with the command line and the input");
+                Exit::Failed
+            }
+            _ => {
+                if args.format == TextStyle::Json {
+                    terminal.print(&format!("{:#}\n", json::nothing(args, self.file, refusal)));
+                }
+                terminal.error(&format!("nothing can be predicted: {refusal}"));
+                Exit::Unknown
+            }
+        }
+    }
+}
+
+fn settings(args: &PredictArgs, has_programs: bool) -> Settings {
+    let chosen = match args.boundary.unwrap_or(BoundaryArg::Auto) {
+        BoundaryArg::Strict => Boundary::Strict,
+        BoundaryArg::Relaxed => Boundary::Relaxed,
+        BoundaryArg::ValueAware => Boundary::ValueAware,
+        BoundaryArg::Auto if has_programs => Boundary::ValueAware,
+        BoundaryArg::Auto => Boundary::Relaxed,
+    };
+    let (boundary, approximate) = match args.strategy {
+        Some(StrategyArg::ExactStrict) => (Boundary::Strict, false),
+        Some(StrategyArg::ApproxStrict) => (Boundary::Strict, true),
+        Some(StrategyArg::ApproxRelaxed) => (Boundary::Relaxed, true),
+        None => (chosen, false),
     };
     let (most, window) = (args.most as usize, args.window as usize);
     Settings { target: args.violates, boundary, approximate, most, window, ..Settings::new(args.level) }
@@ -104,35 +357,6 @@ fn warn(observed: &Observed<'_>, terminal: &Terminal) {
         terminal.warning(&format!(
             "{count} returned a value with several possible writers: the one in the serial order of the run is assumed"
         ));
-    }
-}
-
-/// Says why nothing can be predicted.
-fn refuse(refusal: &Refusal, args: &PredictArgs, reading: &Reading, terminal: &Terminal) -> Exit {
-    match refusal {
-        Refusal::NotSerializable(judgement) => {
-            terminal.print(&match args.format {
-                TextStyle::Full => text::not_serializable(reading, judgement),
-                TextStyle::Json => format!("{:#}\n", json::not_serializable(args, judgement)),
-            });
-            if args.violates.implies(judgement.level) { Exit::Violated } else { Exit::Unknown }
-        }
-        Refusal::Level(_) | Refusal::Target(_) | Refusal::Implied { .. } => {
-            terminal.error(&refusal.to_string());
-            Exit::Usage
-        }
-        Refusal::Internal(_) => {
-            terminal.error(&refusal.to_string());
-            terminal.error("this is a bug; please report it with the command line and the input");
-            Exit::Failed
-        }
-        _ => {
-            if args.format == TextStyle::Json {
-                terminal.print(&format!("{:#}\n", json::nothing(args, refusal)));
-            }
-            terminal.error(&format!("nothing can be predicted: {refusal}"));
-            Exit::Unknown
-        }
     }
 }
 

@@ -73,6 +73,7 @@ fn run_all(args: &ProbeArgs, terminal: &Terminal) -> Result<Exit, Exit> {
     let limits = Options { timestamps: false, ..scripts::connection_limits(vendor) };
     let (_phase, stop) = interrupt::flagged("stopping after the current interleaving", terminal);
     let mut clock = Clock::new(args.timeout);
+    let selection = report::selection(&args.database, &chosen.target);
     let (mut all, mut version) = (Vec::new(), String::new());
     for (place, name) in names.iter().enumerate() {
         let database = chosen.open(Some(name), &limits, terminal)?;
@@ -89,7 +90,7 @@ fn run_all(args: &ProbeArgs, terminal: &Terminal) -> Result<Exit, Exit> {
         })?;
         let probed = Probed { isolation: row, required, is_promise: args.level.is_empty(), findings };
         if args.format == TextStyle::Full {
-            terminal.print(&report::full(&probed, &version, args.out.as_deref()));
+            terminal.print(&report::full(&probed, &version, &selection, args.out.as_deref()));
         }
         if let Some(directory) = &args.out {
             write_scripts(directory, &probed, &version, terminal)?;

@@ -47,10 +47,10 @@ pub(crate) fn run(args: &SynthArgs, terminal: &Terminal) -> Exit {
     let problem = Problem { allow: allow.iter().collect(), forbid: forbid.iter().collect(), conditions };
     let most = if args.all { MOST } else { 1 };
     let mut watch = Limited::new(&args.scope, terminal);
-    for definition in allow.iter().chain(&forbid) {
-        definitions::warn_of_extremes(definition, args.scope.scope(), &mut watch);
-    }
     let found = smallest(&problem, args.scope.scope(), most, &mut watch);
+    for definition in allow.iter().chain(&forbid) {
+        definitions::warn_of_extremes(definition, args.scope.scope(), &mut watch, terminal);
+    }
     if found.histories.is_empty() && found.stopped.is_none() && !problem.conditions.is_empty() {
         warn_of_conditions(&problem, args, terminal, &mut watch);
     }
@@ -214,10 +214,10 @@ pub(crate) fn compare(args: &CompareArgs, terminal: &Terminal) -> Exit {
         (Err(exit), _) | (_, Err(exit)) => return exit,
     };
     let watch = &mut Limited::new(&args.scope, terminal);
-    for definition in [&first, &second] {
-        definitions::warn_of_extremes(definition, args.scope.scope(), watch);
-    }
     let comparison = compare_levels(&first, &second, args.scope.scope(), watch);
+    for definition in [&first, &second] {
+        definitions::warn_of_extremes(definition, args.scope.scope(), watch, terminal);
+    }
     let order = comparison.order();
     let is_complete = comparison.only_first.stopped.is_none() && comparison.only_second.stopped.is_none();
     let names = [full_name(&first), full_name(&second)];

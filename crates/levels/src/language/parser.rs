@@ -43,6 +43,7 @@ pub(super) fn formula(text: &str) -> Result<Expr, Error> {
 }
 
 struct Parser<'t> {
+    text: &'t str,
     tokens: Vec<(Token<'t>, Range<usize>)>,
     at: usize,
     depth: usize,
@@ -50,7 +51,7 @@ struct Parser<'t> {
 
 impl<'t> Parser<'t> {
     fn new(text: &'t str) -> Result<Self, Error> {
-        Ok(Parser { tokens: lexer::tokens(text)?, at: 0, depth: 0 })
+        Ok(Parser { text, tokens: lexer::tokens(text)?, at: 0, depth: 0 })
     }
 
     /// The comments at this place, joined by spaces.
@@ -273,7 +274,10 @@ impl<'t> Parser<'t> {
     fn postfixed(&mut self) -> Result<Expr, Error> {
         let mut expr = self.primary()?;
         loop {
-            let start = expr.span.start;
+            let Range { start, end } = expr.span;
+            // Arguments begin on the same line. On the next one, a bracket begins the condition after a definition.
+            let has_arguments =
+                self.peek() == Token::Sign("(") && !self.text[end..self.span().start].contains('\n');
             let postfix = match self.peek() {
                 Token::Sign("?") => Some(Postfix::Optional),
                 Token::Sign("+") => Some(Postfix::Plus),
@@ -287,7 +291,8 @@ impl<'t> Parser<'t> {
                 let index = self.expr(0)?;
                 self.sign("]")?;
                 Kind::Index(Box::new(expr), Box::new(index))
-            } else if self.accept(Token::Sign("(")) {
+            } else if has_arguments {
+                self.next();
                 let mut args = vec![self.expr(0)?];
                 while self.accept(Token::Sign(",")) {
                     args.push(self.expr(0)?);

@@ -168,7 +168,11 @@ impl<'a> Resolver<'a> {
     fn define(&mut self, name: &'a ast::Name, params: &'a [Binder], body: &'a Expr) -> Result<(), Error> {
         let is_known =
             RELATIONS.iter().map(|(known, _)| *known).chain(PREDICATES).any(|known| known == name.text);
-        if is_known || self.lets.iter().any(|one| one.name == name.text) {
+        if is_known {
+            let message = format!("`{}` is a relation of the language", name.text);
+            return Err(Error::new(name.span.clone(), message).help("choose another name"));
+        }
+        if self.lets.iter().any(|one| one.name == name.text) {
             return Err(Error::new(name.span.clone(), format!("`{}` is already defined", name.text)));
         }
         // It is checked where it is defined, even if it is never used.

@@ -193,6 +193,8 @@ pub(crate) fn log(
         vendor: database.vendor(),
         isolation: database.isolation().map_or("none", |isolation| isolation.name).to_owned(),
         workload: application.name().to_owned(),
+        parameters: Some(application.itself().parameters()),
+        sessions: None,
         seed: Some(seed),
         schema: application.schema(database.vendor()),
     };

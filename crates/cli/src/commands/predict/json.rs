@@ -1,10 +1,13 @@
 //! Predictions as JSON; docs/predict.md describes the fields.
 
+use std::path::Path;
+
 use isoscope_certificate::{Edge, Evidence, Judgement, Limit, Node, Verdict};
 use isoscope_explain::Teller;
 use isoscope_history::{Txn, notation};
-use isoscope_predict::{Boundary, Change, Prediction, Refusal};
+use isoscope_predict::{Boundary, Change, Fix, Prediction, Refusal};
 use isoscope_report::Value as Shown;
+use isoscope_validate::{Class, Counts};
 use serde_json::{Value, json};
 
 use super::Result;
@@ -15,10 +18,10 @@ pub(crate) fn render(result: &Result<'_>) -> Value {
     let figures = &result.predictions.figures;
     let seconds = |time: std::time::Duration| time.as_secs_f64();
     json!({
-        "file": result.args.history.display().to_string(),
+        "file": result.file.display().to_string(),
         "level": result.settings.level.name(),
         "violates": result.settings.target.name(),
-        "boundary": if result.settings.boundary == Boundary::Strict { "strict" } else { "relaxed" },
+        "boundary": boundary(result.settings.boundary),
         "approximate": result.settings.approximate,
         "status": result.status(),
         "limit": result.predictions.limit.map(|limit| match limit {
@@ -31,7 +34,26 @@ pub(crate) fn render(result: &Result<'_>) -> Value {
         "seconds": result.seconds,
         "transactions": figures.transactions,
         "windows": figures.windows,
-        "predictions": result.found().iter().map(|one| prediction(one, result)).collect::<Vec<_>>(),
+        "predictions": result.found().iter().enumerate().map(|(i, one)| prediction(i, one, result)).collect::<Vec<_>>(),
+        "application": result.executed.as_ref().map(|executed| executed.application),
+        "classes": result.executed.as_ref().map(|executed| {
+            let Counts { validated, still_violating, harmless, failed } = executed.counts;
+            json!({
+                "validated": validated,
+                "diverged, still violating": still_violating,
+                "diverged, harmless": harmless,
+                "failed": failed,
+            })
+        }),
+        "incomplete": result.executed.as_ref().map(|executed| executed.incomplete),
+        "baseline": result.executed.as_ref().and_then(|executed| executed.baseline.as_ref()).map(|baseline| json!({
+            "runs": baseline.runs,
+            "violating": baseline.violating,
+            "satisfying": baseline.satisfying,
+            "failed": baseline.failures.len(),
+            "breaking_rules": baseline.breaking,
+            "rules": baseline.rules.iter().map(|(rule, runs)| json!({ "rule": rule, "runs": runs })).collect::<Vec<_>>(),
+        })),
         "figures": {
             "reads": figures.reads,
             "variables": figures.variables,
@@ -41,6 +63,7 @@ pub(crate) fn render(result: &Result<'_>) -> Value {
             "candidates": figures.candidates,
             "orders": figures.orders,
             "excluded": figures.excluded,
+            "infeasible": figures.infeasible,
             "seconds": {
                 "encoding": seconds(figures.encoding),
                 "solver": seconds(figures.solving),
@@ -53,7 +76,17 @@ pub(crate) fn render(result: &Result<'_>) -> Value {
     })
 }
 
-fn prediction(one: &Prediction, result: &Result<'_>) -> Value {
+/// The name of a boundary.
+pub(super) fn boundary(boundary: Boundary) -> &'static str {
+    match boundary {
+        Boundary::Strict => "strict",
+        Boundary::Relaxed => "relaxed",
+        Boundary::ValueAware => "value-aware",
+    }
+}
+
+fn prediction(place: usize, one: &Prediction, result: &Result<'_>) -> Value {
+    let validation = result.executed.as_ref().map(|executed| &executed.validations[place]);
     let teller = Teller::new(&result.reading.history);
     let story = story(one);
     let told = Teller::new(&one.history);
@@ -80,12 +113,30 @@ fn prediction(one: &Prediction, result: &Result<'_>) -> Value {
         "cycle": cycle.iter().map(|edge| json!({ "from": node(edge.from), "to": node(edge.to), "kind": kind(edge) })).collect::<Vec<_>>(),
         "order": witness.iter().map(|&txn| told.full_txn(txn)).collect::<Vec<_>>(),
         "history": notation::print(&one.history),
+        "statements": one.statements.iter().map(|statement| json!({
+            "program": statement.program, "keys": statement.keys, "place": statement.place,
+        })).collect::<Vec<_>>(),
+        "fix": result.fixes[place].as_ref().map(|fix| match fix {
+            Fix::Promote(statement) => json!({
+                "promote": { "program": statement.program, "keys": statement.keys, "place": statement.place },
+            }),
+            Fix::Level(level) => json!({ "level": level.name() }),
+        }),
+        "class": validation.map(|validation| validation.class.name()),
+        "reason": validation.and_then(|validation| match &validation.class {
+            Class::Failed(failure) => Some(failure.to_string()),
+            _ => None,
+        }),
+        "differences": validation.map(|validation| {
+            validation.differences.iter().map(ToString::to_string).collect::<Vec<_>>()
+        }),
+        "broken_rules": validation.map(|validation| validation.broken_rules.clone()),
     })
 }
 
 fn change(change: &Change, one: &Prediction, result: &Result<'_>, teller: &Teller<'_>) -> Value {
     let history = &result.reading.history;
-    let txn = history.txn_of(change.read);
+    let txn = result.original(history.txn_of(change.read));
     let writer = |writer: Option<Txn>| writer.map(|txn| teller.full_txn(txn));
     let place = places(result.reading, std::iter::once(change.read)).pop().flatten();
     let predicted = one.ops.iter().position(|&op| op == change.read);
@@ -115,10 +166,10 @@ fn kind(edge: &Edge) -> &'static str {
 }
 
 /// The run itself has the anomaly.
-pub(crate) fn not_serializable(args: &PredictArgs, judgement: &Judgement) -> Value {
+pub(crate) fn not_serializable(args: &PredictArgs, file: &Path, judgement: &Judgement) -> Value {
     let Verdict::Violated(findings) = &judgement.verdict else { return Value::Null };
     json!({
-        "file": args.history.display().to_string(),
+        "file": file.display().to_string(),
         "level": args.level.name(),
         "violates": args.violates.name(),
         "status": "observed",
@@ -128,9 +179,9 @@ pub(crate) fn not_serializable(args: &PredictArgs, judgement: &Judgement) -> Val
 }
 
 /// Nothing can be predicted.
-pub(crate) fn nothing(args: &PredictArgs, refusal: &Refusal) -> Value {
+pub(crate) fn nothing(args: &PredictArgs, file: &Path, refusal: &Refusal) -> Value {
     json!({
-        "file": args.history.display().to_string(),
+        "file": file.display().to_string(),
         "level": args.level.name(),
         "violates": args.violates.name(),
         "status": "unknown",

@@ -11,36 +11,44 @@ use isoscope_certificate::{Instance, Judgement, Limit, Verdict};
 use isoscope_explain::{Story, Teller};
 use isoscope_formats::{Place, Reading};
 use isoscope_history::notation::ValueText;
-use isoscope_history::{History, Op, Txn};
+use isoscope_history::{Op, Txn};
 use isoscope_levels::Level;
-use isoscope_predict::{Boundary, Change, Prediction};
+use isoscope_predict::{Boundary, Change, Fix, Prediction};
 use isoscope_report::words::counted;
 use isoscope_report::{Mark, snippet};
+use isoscope_validate::{Class, Counts, Validation};
 
-use super::Result;
+use super::{Executed, Result};
 use crate::terminal::{Ansi, BOLD, DIM, ERROR, GOOD, WARNING, styled};
 
 pub(crate) fn render(result: &Result<'_>) -> String {
     let mut text = String::new();
-    for (number, one) in (1..).zip(result.found()) {
-        text += &prediction(number, one, result);
+    for (place, one) in result.found().iter().enumerate() {
+        text += &prediction(place, one, result);
         text.push('\n');
     }
     text + &summary(result)
 }
 
-fn prediction(number: usize, one: &Prediction, result: &Result<'_>) -> String {
-    let title = format!("{number}. {} at {}", one.anomaly, result.settings.level);
+fn prediction(place: usize, one: &Prediction, result: &Result<'_>) -> String {
+    let validation = result.executed.as_ref().map(|executed| &executed.validations[place]);
+    let title = format!("{}. {} at {}", place + 1, one.anomaly, result.settings.level);
+    let class = validation.map_or(String::new(), |validation| format!(", {}", validation.class.name()));
     let size = format!(
-        "{}, {}",
+        "{}, {}{class}",
         counted(one.txns.len() as u64, "transaction"),
         counted(one.changes.len() as u64, "changed read")
     );
     let mut text = format!("{}  {}\n\n", styled(BOLD, title), styled(DIM, size));
     let teller = Teller::new(&result.reading.history);
     let changes: Vec<String> =
-        one.changes.iter().map(|change| self::change(&teller, &result.reading.history, change)).collect();
-    text += &wrap(&format!("  Had {}, then:", changes.join(", and ")), 2);
+        one.changes.iter().map(|change| self::change(&teller, result, change)).collect();
+    if changes.is_empty() {
+        // An attempt that was rolled back in the run commits on the values that it would have read then.
+        text += &wrap(&format!("  Had {} committed, then:", boundary(one, result)), 2);
+    } else {
+        text += &wrap(&format!("  Had {}, then:", changes.join(", and ")), 2);
+    }
     if let Some((story, _)) = story(one) {
         text += &wrap(&format!("  {}", story.headline), 2);
         for clause in &story.clauses {
@@ -49,7 +57,46 @@ fn prediction(number: usize, one: &Prediction, result: &Result<'_>) -> String {
             text += &wrap(&format!("{:depth$}  {sign} {}", "", clause.text), 4 + depth);
         }
     }
-    text + &snippet::render(&marks(one, result), "   ", &Ansi)
+    text += &snippet::render(&marks(one, result), "   ", &Ansi);
+    if let Some(validation) = validation {
+        text += &outcome(validation);
+    }
+    text + &result.fixes[place].as_ref().map_or(String::new(), fix)
+}
+
+/// What became of a prediction that was executed again: nothing more to say if it happened as predicted.
+fn outcome(validation: &Validation) -> String {
+    let mut text = String::new();
+    if let Class::Failed(failure) = &validation.class {
+        text += &wrap(&format!("  not executed again: {failure}"), 4);
+    }
+    for difference in validation.differences.iter().take(MOST_DIFFERENCES) {
+        text += &wrap(&format!("  executed again: {difference}"), 4);
+    }
+    for rule in &validation.broken_rules {
+        text += &wrap(&format!("  executed again: {rule}"), 4);
+    }
+    text
+}
+
+/// The most differences that are shown of a prediction that diverged.
+const MOST_DIFFERENCES: usize = 3;
+
+fn fix(fix: &Fix) -> String {
+    match fix {
+        Fix::Promote(statement) => wrap(
+            &format!("  fix: lock the rows of {statement} (SELECT .. FOR UPDATE), or write them back"),
+            4,
+        ),
+        Fix::Level(level) => wrap(&format!("  fix: run these programs at {level}"), 4),
+    }
+}
+
+/// The boundary transactions of a prediction.
+fn boundary(one: &Prediction, result: &Result<'_>) -> String {
+    let teller = Teller::new(&result.reading.history);
+    let names: Vec<String> = one.boundary.iter().map(|&txn| teller.txn(result.original(txn))).collect();
+    names.join(" and ")
 }
 
 /// The story of the violation, told of the predicted history.
@@ -61,8 +108,9 @@ pub(crate) fn story(one: &Prediction) -> Option<(Story, &Instance)> {
 }
 
 /// `T2 (session 1) read x from T1 instead of the initial state`.
-fn change(teller: &Teller<'_>, history: &History, change: &Change) -> String {
-    let txn = history.txn_of(change.read);
+fn change(teller: &Teller<'_>, result: &Result<'_>, change: &Change) -> String {
+    let history = &result.reading.history;
+    let txn = result.original(history.txn_of(change.read));
     let session = ValueText(history, history.session_name(history.session_of(txn)));
     let from = |writer: Option<Txn>| writer.map_or("the initial state".to_owned(), |txn| teller.txn(txn));
     format!(
@@ -110,17 +158,15 @@ pub(crate) fn places(reading: &Reading, ops: impl Iterator<Item = Op>) -> Vec<Op
 fn summary(result: &Result<'_>) -> String {
     let settings = &result.settings;
     let figures = &result.predictions.figures;
-    let boundary = if settings.boundary == Boundary::Strict { "strict" } else { "relaxed" };
+    let boundary = super::json::boundary(settings.boundary);
     let within = if figures.windows > 1 {
         format!(" inside a window of {} transactions", settings.window)
     } else {
         String::new()
     };
-    let scope = format!(
-        "{} with a {boundary} boundary, {}",
-        settings.level,
-        counted(figures.transactions, "transaction")
-    );
+    let transactions = figures.transactions - result.forms.len() as u64;
+    let scope =
+        format!("{} with a {boundary} boundary, {}", settings.level, counted(transactions, "transaction"));
     let count = result.found().len() as u64;
     let head = match result.status() {
         "predicted" => {
@@ -148,11 +194,57 @@ fn summary(result: &Result<'_>) -> String {
     } else if result.predictions.more {
         text += &styled(DIM, format!("  there may be more than {} (--most)\n", settings.most));
     }
-    if count > 0 && settings.boundary == Boundary::Relaxed {
-        text +=
-            &styled(DIM, "  assumed: the accesses of a transaction do not depend on the values it reads\n");
-    } else if count > 0 {
-        text += &styled(DIM, "  assumed: the transactions that were cut commit\n");
+    if let Some(executed) = &result.executed {
+        text += &self::executed(executed, result);
+    }
+    let assumed = match settings.boundary {
+        Boundary::Relaxed => "the accesses of a transaction do not depend on the values it reads",
+        Boundary::Strict => "the transactions that were cut commit",
+        Boundary::ValueAware => return text,
+    };
+    if count > 0 {
+        text += &styled(DIM, format!("  assumed: {assumed}\n"));
+    }
+    text
+}
+
+/// What executing the programs again showed.
+fn executed(executed: &Executed, result: &Result<'_>) -> String {
+    let Counts { validated, still_violating, harmless, failed } = executed.counts;
+    let mut text = String::new();
+    if !result.found().is_empty() {
+        let parts = [
+            (validated, "validated"),
+            (still_violating, "diverged, still violating"),
+            (harmless, "diverged, harmless"),
+            (failed, "failed"),
+        ];
+        let parts: Vec<String> = parts.iter().map(|(count, name)| format!("{count} {name}")).collect();
+        text += &format!("  executed again in the in-memory store: {}\n", parts.join("; "));
+    }
+    if executed.incomplete > 0 {
+        let count = counted(executed.incomplete as u64, "transaction");
+        let not_all = format!("  not all executions of {count} were tried: there may be more predictions\n");
+        text += &styled(WARNING, not_all);
+    }
+    if let Some(baseline) = &executed.baseline {
+        text += &format!(
+            "  at random: {} of {} violate {}, {} break a rule of {}\n",
+            baseline.violating,
+            counted(baseline.runs as u64, "execution"),
+            result.settings.target,
+            baseline.breaking,
+            executed.application
+        );
+        for (rule, runs) in &baseline.rules {
+            text += &wrap(&format!("    {} times: {rule}", runs), 6);
+        }
+        if !baseline.failures.is_empty() {
+            text += &format!("    {} failed, the first: {}\n", baseline.failures.len(), baseline.failures[0]);
+        }
+        if baseline.limit.is_some() {
+            text += &styled(WARNING, "    a limit ended the random executions\n");
+        }
     }
     text
 }

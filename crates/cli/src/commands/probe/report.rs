@@ -2,13 +2,15 @@
 
 use std::path::Path;
 
+use clap::ValueEnum;
 use isoscope::report::full as names;
 use isoscope_levels::Level;
 use isoscope_probe::{LevelTally, Violation, history, script};
-use isoscope_record::Isolation;
+use isoscope_record::{Isolation, Target};
 use serde_json::{Map, Value, json};
 
 use super::{Probed, file_name, seconds};
+use crate::args::DatabaseArgs;
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, ERROR, GOOD, WARNING, styled};
 use crate::words::{count, counted, wrap};
@@ -16,8 +18,8 @@ use crate::words::{count, counted, wrap};
 /// The maximum width of a line.
 const WIDTH: usize = 98;
 
-/// The report on one isolation level.
-pub(super) fn full(probed: &Probed, version: &str, scripts: Option<&Path>) -> String {
+/// The report on one isolation level. `database` is how a command line selects the database.
+pub(super) fn full(probed: &Probed, version: &str, database: &str, scripts: Option<&Path>) -> String {
     let findings = &probed.findings;
     let mut text = format!("{}\n", verdict(probed, version));
     text += &styled(DIM, wrap(&figures(probed), 2, WIDTH));
@@ -33,13 +35,41 @@ pub(super) fn full(probed: &Probed, version: &str, scripts: Option<&Path>) -> St
         text += &match scripts {
             Some(directory) => {
                 let path = directory.join(file_name(version, probed.isolation.name, smallest.level));
-                let levels = probed.isolation.name;
-                styled(DIM, format!("\n  isoscope script {} --isolation {levels}\n", path.display()))
+                let words = ["isoscope script", &quoted(&path.display().to_string()), database];
+                let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+                let isolation = probed.isolation.name;
+                styled(DIM, format!("\n  {} --isolation {isolation}\n", words.join(" ")))
             }
             None => smallest.smallest.as_ref().map(|one| indented(one, probed, version)).unwrap_or_default(),
         };
     }
     text + "\n"
+}
+
+/// How a command line selects the database again. A URL with a password is not repeated.
+pub(super) fn selection(args: &DatabaseArgs, target: &Target) -> String {
+    let has_password =
+        matches!(target, Target::Postgres(address) | Target::MySql(address) if address.password.is_some());
+    match (&args.url, args.start) {
+        (Some(_), _) if has_password => "URL".to_owned(),
+        (Some(url), _) => quoted(url),
+        (None, None) => String::new(),
+        (None, Some(server)) => {
+            let name =
+                server.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+            let settings = args.set.iter().map(|setting| format!(" --set {}", quoted(setting)));
+            format!("--start {name}{}", settings.collect::<String>())
+        }
+    }
+}
+
+/// A word of a command line, in quotes if a shell needs them.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// The verdict in one line.
@@ -212,4 +242,40 @@ fn level_json(probed: &Probed, version: &str) -> Value {
         "stronger_than_promised": names(&beyond(probed)),
         "violated": violated.collect::<Vec<_>>(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct DatabaseCommand {
+        #[command(flatten)]
+        args: DatabaseArgs,
+    }
+
+    #[test]
+    fn words_of_a_command_line() {
+        assert_eq!(quoted("scripts/a-1.script"), "scripts/a-1.script");
+        assert_eq!(quoted("my scripts/it's"), r"'my scripts/it'\''s'");
+        assert_eq!(quoted(""), "''");
+        let words = |args: &[&str]| {
+            let DatabaseCommand { args } = DatabaseCommand::parse_from([&["isoscope"], args].concat());
+            let target = Target::parse(args.url.as_deref().unwrap_or("sqlite:")).expect("a URL");
+            selection(&args, &target)
+        };
+        assert_eq!(
+            words(&["postgres://me@localhost/x?sslmode=disable"]),
+            "'postgres://me@localhost/x?sslmode=disable'"
+        );
+        assert_eq!(words(&["mysql://me:secret@localhost/x"]), "URL");
+        assert_eq!(words(&["sqlite:my.db"]), "sqlite:my.db");
+        assert_eq!(
+            words(&["--start", "mariadb", "--set", "innodb_snapshot_isolation=ON"]),
+            "--start mariadb --set innodb_snapshot_isolation=ON"
+        );
+        assert_eq!(words(&[]), "");
+    }
 }

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use isoscope_application::Call;
-use isoscope_certificate::{Limit, Verdict};
+use isoscope_certificate::{Limit, Unknown, Verdict};
 use isoscope_check::Watch;
 use isoscope_levels::Level;
 use isoscope_replay::{RandomLegal, Store};
@@ -21,12 +21,14 @@ use crate::verdict::judge;
 /// What random executions show.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Baseline {
-    /// How many executions ended: `violating + satisfying + failures.len()`.
+    /// How many executions ended: `violating + satisfying + nothing + failures.len()`.
     pub runs: usize,
     /// How many violate the target.
     pub violating: usize,
     /// How many satisfy the target.
     pub satisfying: usize,
+    /// In how many no read can be related to a write, because nobody wrote: there is nothing to violate.
+    pub nothing: usize,
     /// How many violate the target and broke rules of the application.
     pub breaking: usize,
     /// The broken rules, each with the number of executions. Numbers in a rule are those of its first execution.
@@ -79,6 +81,7 @@ pub fn baseline(
                 baseline.limit = Some(limit);
                 break;
             }
+            Err(Failure::Unknown { why: Unknown::NothingToCheck, .. }) => baseline.nothing += 1,
             Err(failure) => baseline.failures.push(failure),
         }
         baseline.runs += 1;

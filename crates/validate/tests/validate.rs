@@ -363,6 +363,10 @@ fn random_executions_are_counted() {
     assert_ne!(at(Level::Causal, 2).violating, 0);
     assert_eq!(at(Level::Snapshot, 1).violating, 0);
     assert_eq!(at(Level::Serializable, 1).satisfying, 40);
+    let reads = Cells(|_, ops| get(ops, 0).map(|_| true));
+    let idle = recorded.run(&reads, 0);
+    let idle = baseline(&idle, Level::Causal, Level::Serializable, 3, 1, &Unwatched);
+    assert_eq!((idle.runs, idle.nothing, idle.failures.len()), (3, 3, 0));
     let unsupported = at(Level::AdyaPl1, 1);
     assert_eq!((unsupported.runs, unsupported.failures.len()), (40, 40));
     assert!(unsupported.share().abs() < 1e-9);

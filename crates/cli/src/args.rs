@@ -19,7 +19,8 @@ use isoscope_workload::{Distribution, Duplication, Injection, SpecError, Store};
 
 pub(crate) use predict::{BoundaryArg, CountArg, PredictArgs, PredictRecordArgs, StrategyArg};
 pub(crate) use record::{
-    DatabaseArgs, HermitageArgs, LoadArgs, ProbeArgs, RecordArgs, ScriptArgs, SizeArg, TestArgs, WorkloadArg,
+    DatabaseArgs, HermitageArgs, LoadArgs, ProbeArgs, RecordArgs, ScriptArgs, ServerArg, SizeArg, TestArgs,
+    WorkloadArg,
 };
 pub(crate) use synth::{CompareArgs, LatticeArgs, LatticeStyle, ScopeArgs, SynthArgs, SynthStyle, TextStyle};
 

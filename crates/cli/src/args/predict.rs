@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use clap::{ValueEnum, ValueHint};
 use isoscope_levels::Level;
+use isoscope_predict::Engine;
 
-use super::{ReadArgs, SizeArg, TextStyle, Timeout, WorkloadArg, timeout};
+use super::{NameParser, ReadArgs, ServerArg, SizeArg, TextStyle, Timeout, WorkloadArg, timeout};
 
 /// What is kept of a transaction whose reads change.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +39,8 @@ pub(crate) enum CountArg {
     All,
     /// Those that happened when they were executed again in the in-memory store; needs --log or --record
     Validated,
+    /// Those that happened on the real database; needs --validate or --start
+    Reproduced,
 }
 
 /// Arguments of `predict`.
@@ -51,6 +54,10 @@ writers. docs/predict.md has the definitions.
 Without HISTORY, isoscope records a run first: of the application --record, in a temporary SQLite
 database. With --log (a log of `isoscope record --log`) or --record, the programs are known: each
 prediction is executed again in an in-memory store, and the report says what became of it.
+With --engine, predictions are interleavings of statements, and can run on a real database.
+
+Engines: pg-rc, pg-rr (PostgreSQL at read committed and repeatable read); mariadb-rc, mariadb-rr,
+mariadb-si (the last at repeatable read with innodb_snapshot_isolation=ON).
 
 Levels: read-committed, read-atomic, causal, prefix, parallel-snapshot-isolation, snapshot-isolation.
 Targets: prefix, snapshot-isolation, serializable.
@@ -63,6 +70,7 @@ Examples:
   isoscope predict
   isoscope predict --record voter --size paper --level causal
   isoscope predict run.jsonl --log run.log --level si
+  isoscope predict run.jsonl --log run.log --engine pg-rc --start postgres --out scripts
   isoscope predict run.jsonl --level si --most 1 --format json
   isoscope predict trace.txt --level causal --strategy approx-strict"
 )]
@@ -73,9 +81,9 @@ pub(crate) struct PredictArgs {
     /// The log of the same run, as `isoscope record --log` writes it: it tells the programs
     #[arg(long, value_name = "FILE", requires = "history", value_hint = ValueHint::FilePath)]
     pub(crate) log: Option<PathBuf>,
-    /// The level that the predicted executions satisfy
-    #[arg(short, long, value_name = "LEVEL", default_value = "read-committed", value_parser = level)]
-    pub(crate) level: Level,
+    /// The level that the predicted executions satisfy [default: read-committed, or the level of --engine]
+    #[arg(short, long, value_name = "LEVEL", value_parser = level)]
+    pub(crate) level: Option<Level>,
     /// The level that they violate
     #[arg(long, value_name = "LEVEL", default_value = "serializable", value_parser = level)]
     pub(crate) violates: Level,
@@ -101,12 +109,34 @@ pub(crate) struct PredictArgs {
     #[arg(long, value_name = "RUNS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) baseline: Option<u32>,
     #[command(flatten)]
+    pub(crate) stage: StageArgs,
+    #[command(flatten)]
     pub(crate) record: PredictRecordArgs,
     #[command(flatten)]
     pub(crate) read: ReadArgs,
     /// The output format
     #[arg(long, value_name = "STYLE", default_value = "full")]
     pub(crate) format: TextStyle,
+}
+
+/// A real database.
+#[derive(clap::Args, Debug)]
+pub(crate) struct StageArgs {
+    /// Predict executions that are possible on this database, statement by statement, with its snapshots and row locks
+    #[arg(long, value_name = "ENGINE", value_parser = engine(), hide_possible_values = true, conflicts_with_all = ["level", "strategy"])]
+    #[arg(help_heading = "Real databases")]
+    pub(crate) engine: Option<Engine>,
+    /// Run the predictions on this database: postgres://.. or mariadb://..
+    #[arg(long, value_name = "URL", requires = "engine", help_heading = "Real databases")]
+    pub(crate) validate: Option<String>,
+    /// Run the predictions on a private temporary server
+    #[arg(long, value_name = "SERVER", requires = "engine", conflicts_with = "validate")]
+    #[arg(help_heading = "Real databases")]
+    pub(crate) start: Option<ServerArg>,
+    /// Write the script of each prediction to this directory, for `isoscope script`
+    #[arg(long, value_name = "DIR", requires = "engine", value_hint = ValueHint::DirPath)]
+    #[arg(help_heading = "Real databases")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 /// How to record a run first.
@@ -137,6 +167,17 @@ pub(crate) struct PredictRecordArgs {
 
 fn level(text: &str) -> Result<Level, String> {
     Level::parse(text).map_err(|unknown| format!("{unknown}\n  `isoscope levels` lists the levels"))
+}
+
+/// Parses the name of an engine.
+fn engine() -> NameParser<Engine> {
+    let parse = |text: &str| {
+        Engine::parse(text).ok_or_else(|| {
+            let names: Vec<&str> = Engine::ALL.into_iter().map(Engine::name).collect();
+            format!("expected an engine: {}", names.join(", "))
+        })
+    };
+    NameParser { parse, names: || Engine::ALL.map(Engine::name).into() }
 }
 
 fn application(name: &str) -> Result<WorkloadArg, String> {

@@ -1,8 +1,9 @@
 //! `isoscope predict`: the executions that a weaker level would permit.
 //!
-//! `predict/source.rs`: the run, from files or recorded first. `predict/programs.rs`: its programs, from its log. `predict/text.rs` and
-//! `predict/json.rs` write the result.
+//! `predict/source.rs`: the run, from files or recorded first. `predict/programs.rs`: its programs, from its log. `predict/engine.rs`: predictions
+//! on a real database. `predict/text.rs` and `predict/json.rs` write the result.
 
+mod engine;
 mod json;
 mod programs;
 mod source;
@@ -16,14 +17,18 @@ use indicatif::ProgressBar;
 use isoscope_certificate::Limit;
 use isoscope_formats::Reading;
 use isoscope_history::{History, Txn};
+use isoscope_levels::Level;
 use isoscope_predict::{
-    Boundary, Executions, Figures, Fix, Observed, Prediction, Predictions, Progress, Refusal, Settings,
-    Watch, fix, predict,
+    Boundary, Engine, Executions, Figures, Fix, Observed, Prediction, Predictions, Progress, Refusal,
+    Settings, Watch, fix, predict,
 };
 use isoscope_report::words::counted;
+use isoscope_reproduce::Outcome;
 use isoscope_validate::{Baseline, Class, Counts, Run, StorePrograms, Tally, Validation, baseline, validate};
 use rustc_hash::FxHashMap;
 
+pub(crate) use self::engine::Played;
+use self::engine::{Stage, play};
 use self::programs::Known;
 use self::source::Source;
 use super::generate::chosen_seed;
@@ -54,6 +59,8 @@ pub(crate) struct Executed {
     pub(crate) validations: Vec<Validation>,
     pub(crate) counts: Counts,
     pub(crate) baseline: Option<Baseline>,
+    /// The script of each prediction and what became of it on a real database, if an engine was asked for.
+    pub(crate) played: Vec<Played>,
     /// How many transactions have more executions than were tried.
     pub(crate) incomplete: usize,
 }
@@ -88,6 +95,9 @@ impl Result<'_> {
             (Some(executed), CountArg::Validated) => {
                 executed.validations.iter().any(|one| one.class == Class::Validated)
             }
+            (Some(executed), CountArg::Reproduced) => {
+                executed.played.iter().any(|one| one.outcome == Some(Outcome::Reproduced))
+            }
             _ => !self.found().is_empty(),
         };
         match self.is_complete() {
@@ -119,7 +129,25 @@ fn run_on(args: &PredictArgs, terminal: &Terminal) -> std::result::Result<Exit, 
         if args.baseline.is_some() {
             return needs("--baseline");
         }
+        if args.stage.validate.is_some() || args.stage.start.is_some() || args.stage.out.is_some() {
+            return needs("a script");
+        }
     }
+    if args.count == CountArg::Reproduced && args.stage.validate.is_none() && args.stage.start.is_none() {
+        terminal.error("--count reproduced needs a database: give it with --validate or --start");
+        return Err(Exit::Usage);
+    }
+    if let Some(directory) = &args.stage.out {
+        std::fs::create_dir_all(directory).map_err(|error| {
+            terminal.error(&format!("cannot create {}: {error}", directory.display()));
+            Exit::Failed
+        })?;
+    }
+    // Before anything is recorded: a database that cannot be opened is an error at once.
+    let stage = match args.stage.engine {
+        Some(engine) => Stage::new(args, engine, terminal)?,
+        None => None,
+    };
     let draws = args.history.is_none() || args.baseline.is_some();
     let seed = if draws { chosen_seed(args.record.seed, terminal) } else { 0 };
     let source = Source::new(args, seed, terminal)?;
@@ -135,7 +163,8 @@ fn run_on(args: &PredictArgs, terminal: &Terminal) -> std::result::Result<Exit, 
             }
         },
     };
-    let command = Command { args, file: &source.history, seed, terminal, clock: Clock::new(args, terminal) };
+    let clock = Clock::new(args, terminal);
+    let command = Command { args, file: &source.history, seed, terminal, clock, stage };
     let exit = match programs {
         Some(known) => command.with_programs(&mut reading, &known),
         None => command.without_programs(&mut reading),
@@ -155,6 +184,8 @@ struct Command<'a> {
     seed: u64,
     terminal: &'a Terminal,
     clock: Clock,
+    /// The real database.
+    stage: Option<Stage>,
 }
 
 impl Command<'_> {
@@ -267,8 +298,16 @@ impl Command<'_> {
             self.clock.bar.set_message("executing the run at random:");
             baseline(run, settings.level, settings.target, runs as usize, self.seed, &self.clock)
         });
+        let mut played = Vec::new();
+        if let Some(engine) = settings.engine {
+            self.clock.bar.set_message(format!("running predictions on {engine}:"));
+            for (number, one) in (1..).zip(&predictions.found) {
+                let places = (self.args.stage.out.as_deref(), self.stage.as_ref());
+                played.push(play(one, number, (engine, settings), run, places, self.terminal)?);
+            }
+        }
         let application = run.application.name();
-        Ok(Executed { application, validations, counts, baseline: random, incomplete: 0 })
+        Ok(Executed { application, validations, counts, baseline: random, played, incomplete: 0 })
     }
 
     fn print(
@@ -343,7 +382,9 @@ fn settings(args: &PredictArgs, has_programs: bool) -> Settings {
         None => (chosen, false),
     };
     let (most, window) = (args.most as usize, args.window as usize);
-    Settings { target: args.violates, boundary, approximate, most, window, ..Settings::new(args.level) }
+    let engine = args.stage.engine;
+    let level = engine.map(Engine::level).or(args.level).unwrap_or(Level::ReadCommitted);
+    Settings { target: args.violates, boundary, approximate, most, window, engine, ..Settings::new(level) }
 }
 
 /// What the prediction assumes about the run.

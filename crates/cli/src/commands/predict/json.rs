@@ -35,6 +35,7 @@ pub(crate) fn render(result: &Result<'_>) -> Value {
         "transactions": figures.transactions,
         "windows": figures.windows,
         "predictions": result.found().iter().enumerate().map(|(i, one)| prediction(i, one, result)).collect::<Vec<_>>(),
+        "engine": result.settings.engine.map(isoscope_predict::Engine::name),
         "application": result.executed.as_ref().map(|executed| executed.application),
         "classes": result.executed.as_ref().map(|executed| {
             let Counts { validated, still_violating, harmless, failed } = executed.counts;
@@ -87,6 +88,7 @@ pub(super) fn boundary(boundary: Boundary) -> &'static str {
 
 fn prediction(place: usize, one: &Prediction, result: &Result<'_>) -> Value {
     let validation = result.executed.as_ref().map(|executed| &executed.validations[place]);
+    let played = result.executed.as_ref().and_then(|executed| executed.played.get(place));
     let teller = Teller::new(&result.reading.history);
     let story = story(one);
     let told = Teller::new(&one.history);
@@ -130,6 +132,11 @@ fn prediction(place: usize, one: &Prediction, result: &Result<'_>) -> Value {
         "differences": validation.map(|validation| {
             validation.differences.iter().map(ToString::to_string).collect::<Vec<_>>()
         }),
+        "script": played.and_then(|played| played.script.as_ref().ok()).map(|script| script.text.clone()),
+        "no_script": played.and_then(|played| played.script.as_ref().err().cloned()),
+        "outcome": played.and_then(|played| played.outcome.as_ref()).map(isoscope_reproduce::Outcome::name),
+        "outcome_text": played.and_then(|played| played.outcome.as_ref()).map(ToString::to_string),
+        "database": played.and_then(|played| played.version.clone()),
         "broken_rules": validation.map(|validation| validation.broken_rules.clone()),
     })
 }
@@ -170,7 +177,7 @@ pub(crate) fn not_serializable(args: &PredictArgs, file: &Path, judgement: &Judg
     let Verdict::Violated(findings) = &judgement.verdict else { return Value::Null };
     json!({
         "file": file.display().to_string(),
-        "level": args.level.name(),
+        "level": super::settings(args, false).level.name(),
         "violates": args.violates.name(),
         "status": "observed",
         "anomalies": findings.iter().map(|finding| finding.anomaly.name()).collect::<Vec<_>>(),
@@ -182,7 +189,7 @@ pub(crate) fn not_serializable(args: &PredictArgs, file: &Path, judgement: &Judg
 pub(crate) fn nothing(args: &PredictArgs, file: &Path, refusal: &Refusal) -> Value {
     json!({
         "file": file.display().to_string(),
-        "level": args.level.name(),
+        "level": super::settings(args, false).level.name(),
         "violates": args.violates.name(),
         "status": "unknown",
         "reason": refusal.to_string(),

@@ -16,9 +16,10 @@ use isoscope_levels::Level;
 use isoscope_predict::{Boundary, Change, Fix, Prediction};
 use isoscope_report::words::counted;
 use isoscope_report::{Mark, snippet};
+use isoscope_reproduce::Outcome;
 use isoscope_validate::{Class, Counts, Validation};
 
-use super::{Executed, Result};
+use super::{Executed, Played, Result};
 use crate::terminal::{Ansi, BOLD, DIM, ERROR, GOOD, WARNING, styled};
 
 pub(crate) fn render(result: &Result<'_>) -> String {
@@ -32,7 +33,8 @@ pub(crate) fn render(result: &Result<'_>) -> String {
 
 fn prediction(place: usize, one: &Prediction, result: &Result<'_>) -> String {
     let validation = result.executed.as_ref().map(|executed| &executed.validations[place]);
-    let title = format!("{}. {} at {}", place + 1, one.anomaly, result.settings.level);
+    let played = result.executed.as_ref().and_then(|executed| executed.played.get(place));
+    let title = format!("{}. {} at {}", place + 1, one.anomaly, at(result));
     let class = validation.map_or(String::new(), |validation| format!(", {}", validation.class.name()));
     let size = format!(
         "{}, {}{class}",
@@ -61,6 +63,7 @@ fn prediction(place: usize, one: &Prediction, result: &Result<'_>) -> String {
     if let Some(validation) = validation {
         text += &outcome(validation);
     }
+    text += &played.map_or(String::new(), self::played);
     text + &result.fixes[place].as_ref().map_or(String::new(), fix)
 }
 
@@ -75,6 +78,28 @@ fn outcome(validation: &Validation) -> String {
     }
     for rule in &validation.broken_rules {
         text += &wrap(&format!("  executed again: {rule}"), 4);
+    }
+    text
+}
+
+/// The level, or the engine.
+fn at(result: &Result<'_>) -> String {
+    let settings = &result.settings;
+    settings.engine.map_or(settings.level.to_string(), |engine| engine.to_string())
+}
+
+/// What became of a prediction on a real database, and where its script is.
+fn played(played: &Played) -> String {
+    let mut text = String::new();
+    if let Err(trouble) = &played.script {
+        text += &wrap(&format!("  no script: {trouble}"), 4);
+    }
+    if let (Some(outcome), Some(version)) = (&played.outcome, &played.version) {
+        let style = if *outcome == Outcome::Reproduced { ERROR } else { DIM };
+        text += &wrap(&format!("  on {version}: {}", styled(style, outcome)), 4);
+    }
+    if let Some(file) = &played.file {
+        text += &format!("  script: {}\n", file.display());
     }
     text
 }
@@ -221,6 +246,17 @@ fn executed(executed: &Executed, result: &Result<'_>) -> String {
         ];
         let parts: Vec<String> = parts.iter().map(|(count, name)| format!("{count} {name}")).collect();
         text += &format!("  executed again in the in-memory store: {}\n", parts.join("; "));
+    }
+    if !executed.played.is_empty() && executed.played.iter().any(|played| played.outcome.is_some()) {
+        let mut counts: Vec<(&str, usize)> = Vec::new();
+        for outcome in executed.played.iter().filter_map(|played| played.outcome.as_ref()) {
+            match counts.iter_mut().find(|(name, _)| *name == outcome.name()) {
+                Some(known) => known.1 += 1,
+                None => counts.push((outcome.name(), 1)),
+            }
+        }
+        let parts: Vec<String> = counts.iter().map(|(name, count)| format!("{count} {name}")).collect();
+        text += &format!("  run on the database: {}\n", parts.join("; "));
     }
     if executed.incomplete > 0 {
         let count = counted(executed.incomplete as u64, "transaction");

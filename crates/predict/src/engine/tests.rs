@@ -396,7 +396,8 @@ fn candidates(problem: &Problem<'_>) -> Vec<Candidate> {
     all
 }
 
-/// Small runs: something is predicted for an engine if and only if some candidate has an interleaving and is not serializable.
+/// Small runs: something is predicted for an engine if and only if some candidate of its level has an interleaving and is not
+/// serializable.
 #[test]
 fn none_is_a_proof() {
     for engine in Engine::ALL {
@@ -414,7 +415,9 @@ fn none_is_a_proof() {
             let is_wrong = |candidate: &Candidate| {
                 let history = predicted(&problem, candidate).history;
                 let mut checker = Checker::new(&history, Options::default());
+                // MariaDB shows more than prefix where a transaction reads another column of a row that it has written.
                 matches!(checker.check(Level::Serializable).verdict, Verdict::Violated(_))
+                    && matches!(checker.check(engine.level()).verdict, Verdict::Holds(_))
                     && Database::new(&problem, engine, candidate).has_interleaving(&mut FxHashSet::default())
             };
             let expected = all.iter().any(is_wrong);

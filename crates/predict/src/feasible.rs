@@ -13,8 +13,9 @@ use crate::encode::Encoder;
 use crate::error::Refusal;
 use crate::executions::key_text;
 use crate::observed::is_external_read;
+use crate::predicted::Written;
 use crate::problem::{INITIAL, Problem};
-use crate::programs::Access;
+use crate::programs::{Access, Rerun};
 
 /// A boundary transaction whose program has another form on the values of its writers.
 pub(crate) struct Infeasible {
@@ -47,22 +48,43 @@ pub(crate) fn exclude(encoder: &mut Encoder<'_>, candidate: &Candidate, found: &
     encoder.solver.add_clause(&clause);
 }
 
-/// How many reads of a boundary transaction are before the first difference between its form and its program, if there is one.
-fn differs(problem: &Problem<'_>, boundary: &Boundary) -> Result<Option<usize>, Refusal> {
+/// Runs the program of a boundary transaction on the values of its writers; `None` if it is not known.
+fn rerun(problem: &Problem<'_>, boundary: &Boundary) -> Result<Option<Rerun>, Refusal> {
     let observed = problem.observed;
     let Some(executions) = observed.executions else { return Ok(None) };
-    let txn = problem.txn(boundary.txn).txn;
-    let Some(form) = executions.accesses.get(&txn) else { return Ok(None) };
-    let written = Sources::new(problem, boundary);
+    let of = observed.of[boundary.txn as usize];
+    if executions.programs.program(of).is_none() {
+        return Ok(None);
+    }
+    let sources = Sources::new(problem, boundary);
     let mut asked: FxHashMap<String, usize> = FxHashMap::default();
     let mut choose = |key: &str| {
         let times = asked.entry(key.to_owned()).or_default();
         *times += 1;
-        written.of(key, *times - 1)
+        sources.of(key, *times - 1)
     };
-    let of = observed.of[boundary.txn as usize];
     let ran = executions.programs.rerun(of, &mut choose);
-    let ran = ran.map_err(|message| Refusal::internal(format!("a program did not run again: {message}")))?;
+    ran.map(Some).map_err(|message| Refusal::internal(format!("a program did not run again: {message}")))
+}
+
+/// What the boundary transactions of a feasible candidate write.
+pub(crate) fn written(problem: &Problem<'_>, candidate: &Candidate) -> Result<Written, Refusal> {
+    let mut written = Written::default();
+    for boundary in &candidate.boundary {
+        if let Some(ran) = rerun(problem, boundary)? {
+            written.insert(boundary.txn, ran.written);
+        }
+    }
+    Ok(written)
+}
+
+/// How many reads of a boundary transaction are before the first difference between its form and its program, if there is one.
+fn differs(problem: &Problem<'_>, boundary: &Boundary) -> Result<Option<usize>, Refusal> {
+    let Some(ran) = rerun(problem, boundary)? else { return Ok(None) };
+    let accesses = problem.observed.executions.map(|executions| &executions.accesses);
+    let Some(form) = accesses.and_then(|all| all.get(&problem.txn(boundary.txn).txn)) else {
+        return Ok(None);
+    };
     let common = form.iter().zip(&ran.accesses).take_while(|(one, other)| one == other).count();
     if ran.commits && common == form.len() && common == ran.accesses.len() {
         return Ok(None);

@@ -31,7 +31,7 @@ use crate::minimise::Minimiser;
 use crate::name;
 use crate::observed::Observed;
 use crate::oracle::{Answer, Oracle, Order};
-use crate::predicted::predicted;
+use crate::predicted::predicted_with;
 use crate::problem::{INITIAL, Problem};
 use crate::signature::{Signature, Statement, Statements, is_within};
 use crate::structure;
@@ -482,7 +482,8 @@ impl<'p> Search<'_, 'p> {
         let problem = self.problem;
         let minimiser = Minimiser { problem, oracle: &self.oracle, level, watch: self.watch, model };
         let candidate = minimiser.minimise(candidate)?;
-        let predicted = predicted(problem, &candidate);
+        let written = feasible::written(problem, &candidate).map_err(Ended::Internal)?;
+        let predicted = predicted_with(problem, &candidate, &written);
         let mut checker = Checker::watched(&predicted.history, Options::default(), self.watch);
         let (holds, violates) = (checker.check(level), checker.check(target));
         if let Some(limit) = self.watch.limit() {

@@ -11,6 +11,7 @@ use isoscope_history::{
 use rustc_hash::FxHashMap;
 
 use crate::candidate::{Boundary, Candidate};
+use crate::executions::key_text;
 use crate::observed::is_external_read;
 use crate::problem::{INITIAL, Problem};
 
@@ -23,10 +24,18 @@ pub(crate) struct Predicted {
     pub(crate) ops: Vec<Op>,
 }
 
+/// What boundary transactions write on the values that they read, by number and name of the key.
+pub(crate) type Written = FxHashMap<u32, Vec<(String, String)>>;
+
 /// Writes a candidate as a history.
 pub(crate) fn predicted(problem: &Problem<'_>, candidate: &Candidate) -> Predicted {
+    predicted_with(problem, candidate, &Written::default())
+}
+
+/// Writes a candidate as a history in which some contents are known.
+pub(crate) fn predicted_with(problem: &Problem<'_>, candidate: &Candidate, written: &Written) -> Predicted {
     let observed = problem.observed.history;
-    let mut writing = Writing::new(problem, candidate);
+    let mut writing = Writing::new(problem, candidate, written);
     let (mut numbers, mut ops) = (Vec::new(), Vec::new());
     for (session, txns) in (0..).zip(&problem.sessions) {
         let mut place = None;
@@ -80,12 +89,14 @@ struct Writing<'p> {
     problem: &'p Problem<'p>,
     draft: Draft,
     names: Remap,
-    /// By key and value, how many included transactions wrote it, and one more if it is the initial value.
+    /// By key and value of the draft, how many included transactions wrote it, and one more if it is the initial value.
     shared: FxHashMap<(Key, Value), u32>,
+    /// What a transaction writes instead of what is recorded, as a value of the draft.
+    instead: FxHashMap<(u32, Key), Value>,
 }
 
 impl<'p> Writing<'p> {
-    fn new(problem: &'p Problem<'p>, candidate: &Candidate) -> Writing<'p> {
+    fn new(problem: &'p Problem<'p>, candidate: &Candidate, written: &Written) -> Writing<'p> {
         let history = problem.observed.history;
         let mut draft = Draft::new();
         let names = draft.values.absorb(history.table());
@@ -96,17 +107,31 @@ impl<'p> Writing<'p> {
             if history.initial(key) != history.default_initial() {
                 draft.set_initial_of(names.apply(history.key_name(key)), names.apply(history.initial(key)));
             }
-            shared.insert((key, history.initial(key)), 1);
+            shared.insert((key, names.apply(history.initial(key))), 1);
         }
+        let mut instead = FxHashMap::default();
         for number in 0..problem.len() as u32 {
             let boundary = candidate.boundary_of(number);
             if boundary.is_some() || candidate.is_full(problem, number) {
                 for op in included(problem, number, boundary).iter().filter(|op| op.last_write) {
-                    *shared.entry((op.key, op.value)).or_default() += 1;
+                    let known = written.get(&number).filter(|known| !known.is_empty());
+                    let known = known.and_then(|known| {
+                        let name = key_text(history, op);
+                        known.iter().find(|(key, _)| *key == name).map(|(_, content)| content)
+                    });
+                    let value = match known {
+                        Some(content) => {
+                            let value = draft.values.add(datum(content));
+                            instead.insert((number, op.key), value);
+                            value
+                        }
+                        None => names.apply(op.value),
+                    };
+                    *shared.entry((op.key, value)).or_default() += 1;
                 }
             }
         }
-        Writing { problem, draft, names, shared }
+        Writing { problem, draft, names, shared, instead }
     }
 
     /// Begins a transaction, and its session if it is the first. Sessions of one name stay apart.
@@ -128,18 +153,29 @@ impl<'p> Writing<'p> {
         }
         let txn = self.problem.txn(writer).txn;
         let write = history.ops_of(txn).find(|op| op.key == key && op.last_write);
-        let value = write.expect("a source writes the key").value;
+        let recorded = write.expect("a source writes the key").value;
+        let known = self.instead.get(&(writer, key)).copied();
+        let value = known.unwrap_or_else(|| self.names.apply(recorded));
         let is_shared = self.shared.get(&(key, value)).is_some_and(|&count| count > 1);
-        if !is_shared && value != Value::UNKNOWN {
-            return self.names.apply(value);
+        if !is_shared && (known.is_some() || recorded != Value::UNKNOWN) {
+            return value;
         }
-        let session = history.session_of(txn);
-        let name = format!(
-            "{} of {}/{}",
-            ValueText(history, value),
-            ValueText(history, history.session_name(session)),
-            txn.0 - history.txn_range(session).start
+        let session = self.problem.observed.session_of(writer as usize);
+        let place = self.problem.txn(writer).place;
+        let content = known.map_or_else(
+            || ValueText(history, recorded).to_string(),
+            |value| match self.draft.values.datum(value) {
+                Datum::Int(n) => n.to_string(),
+                Datum::Text(text) => text.to_owned(),
+                other => format!("{other:?}"),
+            },
         );
+        let name = format!("{content} of {}/{place}", ValueText(history, history.session_name(session)));
         self.draft.values.add(Datum::Text(&name))
     }
+}
+
+/// A content as a value: a number if it is one.
+fn datum(content: &str) -> Datum<'_> {
+    content.parse().map_or(Datum::Text(content), Datum::Int)
 }

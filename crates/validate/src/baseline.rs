@@ -60,8 +60,10 @@ pub fn baseline(
     for &(_, call) in &run.calls {
         sessions.entry(call.session).or_default().push(call);
     }
+    // Several attempts at a transaction are one call.
     for calls in sessions.values_mut() {
         calls.sort_unstable();
+        calls.dedup();
     }
     let sessions: Vec<Vec<Call>> = sessions.into_values().collect();
     let mut dice = Dice::new(seed, "baseline");

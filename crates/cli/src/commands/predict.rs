@@ -370,10 +370,9 @@ impl Command<'_> {
 fn settings(args: &PredictArgs, has_programs: bool) -> Settings {
     let chosen = match args.boundary.unwrap_or(BoundaryArg::Auto) {
         BoundaryArg::Strict => Boundary::Strict,
-        BoundaryArg::Relaxed => Boundary::Relaxed,
         BoundaryArg::ValueAware => Boundary::ValueAware,
         BoundaryArg::Auto if has_programs => Boundary::ValueAware,
-        BoundaryArg::Auto => Boundary::Relaxed,
+        BoundaryArg::Relaxed | BoundaryArg::Auto => Boundary::Relaxed,
     };
     let (boundary, approximate) = match args.strategy {
         Some(StrategyArg::ExactStrict) => (Boundary::Strict, false),

@@ -11,7 +11,7 @@ use isoscope_validate::{Class, Counts};
 use serde_json::{Value, json};
 
 use super::Result;
-use super::text::{places, story};
+use super::text::{observed_value, places, story};
 use crate::args::PredictArgs;
 
 pub(crate) fn render(result: &Result<'_>) -> Value {
@@ -155,7 +155,7 @@ fn change(change: &Change, one: &Prediction, result: &Result<'_>, teller: &Telle
         "key": Shown::of(history, history.key_name(history.key_of(change.read))),
         "from": writer(change.from),
         "to": writer(change.to),
-        "observed_value": Shown::of(history, history.op(change.read).value),
+        "observed_value": Shown::of(history, observed_value(history, change)),
         "predicted_value": value,
         "file": place.as_ref().map(|place| place.file.clone()),
         "line": place.as_ref().map(|place| place.line),

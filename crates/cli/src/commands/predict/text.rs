@@ -11,7 +11,7 @@ use isoscope_certificate::{Instance, Judgement, Limit, Verdict};
 use isoscope_explain::{Story, Teller};
 use isoscope_formats::{Place, Reading};
 use isoscope_history::notation::ValueText;
-use isoscope_history::{Op, Txn};
+use isoscope_history::{History, Op, Txn, Value};
 use isoscope_levels::Level;
 use isoscope_predict::{Boundary, Change, Fix, Prediction};
 use isoscope_report::words::counted;
@@ -113,8 +113,12 @@ fn fix(fix: &Fix) -> String {
             &format!("  fix: lock the rows of {statement} (SELECT .. FOR UPDATE), or write them back"),
             4,
         ),
-        Fix::Level(level) => wrap(&format!("  fix: run these programs at {level}"), 4),
+        Fix::Level(level) => wrap(&format!("  fix: run these programs at {level}{}", or_stronger(*level)), 4),
     }
+}
+
+fn or_stronger(level: Level) -> &'static str {
+    if level == Level::Serializable { "" } else { " or a stronger level" }
 }
 
 /// The boundary transactions of a prediction.
@@ -147,6 +151,13 @@ fn change(teller: &Teller<'_>, result: &Result<'_>, change: &Change) -> String {
     )
 }
 
+/// What a changed read returned in the run, or would have returned there.
+pub(crate) fn observed_value(history: &History, change: &Change) -> Value {
+    let key = history.key_of(change.read);
+    let wrote = |txn: Txn| history.ops_of(txn).find(|op| op.key == key && op.last_write).map(|op| op.value);
+    change.from.and_then(wrote).unwrap_or_else(|| history.initial(key))
+}
+
 /// The operations of the story where they are in the run, and first the changed reads.
 fn marks(one: &Prediction, result: &Result<'_>) -> Vec<Mark> {
     let history = &result.reading.history;
@@ -155,7 +166,7 @@ fn marks(one: &Prediction, result: &Result<'_>) -> Vec<Mark> {
     for change in &one.changes {
         let predicted = one.ops.iter().position(|&op| op == change.read).map(Op::at);
         let label = predicted.map(|op| told.label(op)).unwrap_or_default();
-        let was = ValueText(history, history.op(change.read).value).to_string();
+        let was = ValueText(history, observed_value(history, change)).to_string();
         wanted.push((change.read, format!("{label} instead of {was}"), true));
     }
     if let Some((story, _)) = story(one) {
@@ -273,7 +284,7 @@ fn executed(executed: &Executed, result: &Result<'_>) -> String {
             executed.application
         );
         for (rule, runs) in &baseline.rules {
-            text += &wrap(&format!("    {} times: {rule}", runs), 6);
+            text += &wrap(&format!("    {runs} times: {rule}"), 6);
         }
         if !baseline.failures.is_empty() {
             text += &format!("    {} failed, the first: {}\n", baseline.failures.len(), baseline.failures[0]);

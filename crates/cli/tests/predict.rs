@@ -18,7 +18,7 @@ fn with(history: &str) -> TempDir {
 fn a_write_skew_is_told_with_its_changed_reads_and_places() {
     let directory = with("T1: r(x,0) r(y,0) w(x,1)\nT2: r(x,1) r(y,0) w(y,2)\n");
     let run = isoscope(directory.path(), "predict run --level si");
-    expect![[r"
+    expect![[r#"
         1. write-skew at snapshot-isolation  2 transactions, 1 changed read
 
           Had T2 (session 2) read x from the initial state instead of T1, then:
@@ -33,10 +33,11 @@ fn a_write_skew_is_told_with_its_changed_reads_and_places() {
            2 | T2: r(x,1) r(y,0) w(y,2)
              |     ^ T2 reads x=0 instead of 1
              |                   - T2 writes y=2
+          fix: lock the rows of the read of x in transactions like r(x) r(y) w(y) (SELECT .. FOR UPDATE), or write them back
 
         1 prediction of an execution that is not serializable: snapshot-isolation with a relaxed boundary, 2 transactions
           assumed: the accesses of a transaction do not depend on the values it reads
-    "]].assert_eq(&run.out);
+    "#]].assert_eq(&run.out);
     assert_eq!(run.code, 1, "{}", run.err);
 }
 
@@ -138,4 +139,108 @@ fn what_cannot_be_predicted_is_refused() {
         let run = isoscope(directory.path(), &format!("predict run {arguments}"));
         assert_eq!(run.code, 254, "{arguments}: {}", run.err);
     }
+}
+
+/// A recorded run of SmallBank, with its log.
+fn recorded() -> TempDir {
+    let directory = TempDir::new().unwrap();
+    let record =
+        "-q record sqlite:bank.db -w smallbank --keys 4 --sessions 3 --txns 8 --retries 1000 --seed 3";
+    let run = isoscope(directory.path(), &format!("{record} -o run.jsonl --log run.log"));
+    assert_eq!(run.code, 0, "{}", run.err);
+    directory
+}
+
+#[test]
+fn with_its_log_a_run_is_executed_again() {
+    let directory = recorded();
+    let predict = "predict run.jsonl --log run.log --level read-committed --baseline 20 --seed 1";
+    let run = isoscope(directory.path(), &format!("{predict} --format json"));
+    assert_eq!(run.code, 1, "{}", run.err);
+    let json: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!((&json["status"], &json["boundary"]), (&"predicted".into(), &"value-aware".into()));
+    let predictions = json["predictions"].as_array().unwrap();
+    assert_eq!(json["classes"]["validated"], predictions.len(), "value-aware predictions happen");
+    for one in predictions {
+        assert_eq!((&one["class"], &one["differences"]), (&"validated".into(), &serde_json::json!([])));
+        assert!(one["fix"]["level"].is_string() || one["fix"]["promote"].is_object(), "{one}");
+        assert!(one["statements"][0]["program"].is_string(), "{one}");
+    }
+    let baseline = &json["baseline"];
+    assert_eq!((&baseline["runs"], &baseline["failed"]), (&20.into(), &0.into()), "{baseline}");
+    let run = isoscope(directory.path(), &format!("{predict} --count validated"));
+    assert_eq!(run.code, 1, "{}", run.err);
+    assert!(
+        run.out.contains(" 0 failed\n") && run.out.contains("  fix: run these programs at "),
+        "{}",
+        run.out
+    );
+    let run = isoscope(directory.path(), "predict run.jsonl --log run.log --level si --boundary strict");
+    assert!(run.out.contains("snapshot-isolation with a strict boundary"), "{} {}", run.out, run.err);
+}
+
+#[test]
+fn a_log_of_another_run_is_refused() {
+    let directory = recorded();
+    let path = directory.path().join("run.log");
+    let log = std::fs::read_to_string(&path).unwrap();
+    let predict = "predict run.jsonl --log run.log";
+    for (what, with, message) in [
+        ("\"seed\":3", "\"seed\":4", "the log does not match the history: transaction "),
+        ("\"workload\":\"smallbank\"", "\"workload\":\"x\"", "`x` is not an application of isoscope"),
+        ("\"customers\":4", "\"customers\":true", "invalid parameters of the application"),
+        ("\"sessions\":3,", "", "it does not say the number of sessions and the seed"),
+    ] {
+        assert!(log.contains(what), "{log}");
+        std::fs::write(&path, log.replacen(what, with, 1)).unwrap();
+        let run = isoscope(directory.path(), predict);
+        assert_eq!(run.code, 255, "{what}: {}", run.out);
+        assert!(run.err.contains(message), "{what}: {}", run.err);
+    }
+    let run = isoscope(directory.path(), "predict run.jsonl --log run.jsonl");
+    assert_eq!(run.code, 255);
+    assert!(run.err.contains("this is not a log"), "{}", run.err);
+}
+
+#[test]
+fn what_needs_programs_says_so() {
+    let directory = with("T1: r(x,0) w(x,1)\nT2: r(x,1) w(x,2)\n");
+    for (flags, message) in [
+        (
+            "--boundary value-aware",
+            "--boundary value-aware needs the programs of the run: give its log with --log",
+        ),
+        ("--count validated", "--count validated needs the programs of the run"),
+        ("--baseline 5", "--baseline needs the programs of the run"),
+        ("--engine pg-rc --out scripts", "a script needs the programs of the run"),
+        ("--count reproduced", "--count reproduced needs a database"),
+        ("--engine pg-rc --level si", "cannot be used with"),
+        ("--start postgres", "--engine"),
+    ] {
+        let run = isoscope(directory.path(), &format!("predict run {flags}"));
+        assert_eq!(run.code, 254, "{flags}: {}", run.out);
+        assert!(run.err.contains(message), "{flags}: {}", run.err);
+    }
+    // An engine alone restricts what is predicted.
+    let run = isoscope(directory.path(), "predict run --engine pg-rc");
+    assert_eq!(run.code, 1, "{}", run.err);
+    assert!(run.out.starts_with("1. lost-update at pg-rc"), "{}", run.out);
+    let run = isoscope(directory.path(), "predict run --engine pg-rr");
+    assert_eq!(run.code, 0, "{}", run.err);
+}
+
+/// Whatever the run: some session did not vote because another one had, and does so if it misses that.
+#[test]
+fn a_run_is_recorded_if_none_is_given() {
+    let directory = TempDir::new().unwrap();
+    let predict = "predict --record voter --size paper --level causal --seed 3 --format json";
+    let run = isoscope(directory.path(), predict);
+    assert_eq!(run.code, 1, "{}", run.err);
+    let json: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    let rules = &json["predictions"][0]["broken_rules"];
+    assert!(rules[0].as_str().unwrap().ends_with("but only 1 are allowed"), "{json}");
+    // The report points into the run, so it is kept.
+    let kept = json["file"].as_str().unwrap();
+    assert!(run.err.contains(&format!("the run is in {kept}")), "{}", run.err);
+    std::fs::remove_dir_all(std::path::Path::new(kept).parent().unwrap()).unwrap();
 }

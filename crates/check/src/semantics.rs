@@ -184,9 +184,7 @@ impl Semantics {
                 settled_by: Some(Level::ConsistentView),
                 ..adya
             },
-            Level::AdyaPl299 => {
-                Semantics { spares_ranges: true, stronger: &[Level::Serializable], ..adya }
-            }
+            Level::AdyaPl299 => Semantics { spares_ranges: true, stronger: &[Level::Serializable], ..adya },
             Level::ConsistentView => Semantics { method: events(false, true, false), ..adya },
             Level::UpdateSerializable => {
                 Semantics { sight: Sight::Updates, stronger: &[Level::Serializable], ..adya }

@@ -78,6 +78,9 @@ impl Checker<'_> {
             Some(_) => return Tried::Violated(Violation::default()),
             None => {}
         }
+        if let Some(violation) = self.tried.get(&level) {
+            return Tried::Violated(violation.clone());
+        }
         let (patience, trust) = (Patience::of(self.watch, patience), self.options.trust_timestamps);
         let attempt = Attempt::begin(self.history, &self.resolved, level, trust, &patience);
         match attempt.map_or_else(Answer::Stopped, |attempt| attempt.finish(None, false)) {
@@ -85,7 +88,10 @@ impl Checker<'_> {
                 self.answers.keep(judged(level, Verdict::Holds(witness.clone())));
                 Tried::Holds(witness)
             }
-            Answer::Violated(violation) => Tried::Violated(violation),
+            Answer::Violated(violation) => {
+                self.tried.insert(level, violation.clone());
+                Tried::Violated(violation)
+            }
             Answer::Stopped(_) => Tried::Stopped,
         }
     }

@@ -86,8 +86,7 @@ impl Reach {
                     *word |= 1 << (before % BITS);
                 }
             };
-            let swept =
-                |block| sweep(&reversed, &order, block * width, width, watch, |a, b| a | b, &bits);
+            let swept = |block| sweep(&reversed, &order, block * width, width, watch, |a, b| a | b, &bits);
             Rows::Bits(blocks.map(swept).collect())
         };
         Some(Reach { place, width, rows, split: events.rules.split })
@@ -222,4 +221,69 @@ fn sweep<T: Copy + Default>(
         rows[node as usize * width..][..width].copy_from_slice(&row);
     }
     rows
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
+mod tests {
+    use std::fmt::Write;
+
+    use isoscope_history::notation;
+    use isoscope_levels::Level;
+
+    use super::*;
+    use crate::events::Rules;
+    use crate::resolve::Resolved;
+    use crate::watch::NoLimits;
+
+    /// Bits say the same as clocks over sessions of one transaction each, also across words and blocks.
+    #[test]
+    fn bits_agree_with_clocks() {
+        let txns = 300;
+        let mut text = String::new();
+        for txn in 0..txns {
+            // Every transaction has a session of its own.
+            write!(text, "S{txn}: w(x,{}) ", txn + 1).unwrap();
+        }
+        let history = notation::parse(&text).unwrap();
+        assert_eq!(history.session_count(), txns as usize);
+        let resolved = Resolved::new(&history);
+        let mut random = 1u32;
+        for level in [Level::Serializable, Level::Snapshot] {
+            let rules = Rules::of(level, false).unwrap();
+            let mut edges = Vec::new();
+            let clocks = Events::new(&history, &resolved, rules, &mut edges, &NoLimits).unwrap();
+            let apart = Rules { sessions: false, ..rules };
+            let bits = Events::new(&history, &resolved, apart, &mut Vec::new(), &NoLimits).unwrap();
+            for _ in 0..400 {
+                random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                let (one, other) = ((random >> 16) % txns, (random >> 4) % txns);
+                if one != other {
+                    edges.push((rules.commit(one.max(other)), rules.begin(one.min(other))));
+                }
+            }
+            let clocked = Reach::new(&history, &clocks, &edges, &NoLimits).unwrap();
+            let marked = Reach::new(&history, &bits, &edges, &NoLimits).unwrap();
+            let mut any = 0;
+            for (node, txn) in (0..bits.nodes).flat_map(|node| (0..txns).map(move |txn| (node, txn))) {
+                let bound = clocked.bound(node, txn);
+                assert_eq!(marked.bound(node, txn), bound, "{txn} before {node}");
+                let commit = rules.commit(txn);
+                assert_eq!(marked.precedes(commit, txn, node), commit < bound, "{txn} before {node}");
+                any += usize::from(bound > 0);
+            }
+            assert!(any > 1_000, "{any}");
+
+            let nodes: Vec<u32> = (0..bits.nodes).step_by(3).collect();
+            let precedes = |node: u32, other: u32| marked.precedes(node, rules.txn(node), other);
+            let (latest, before) = marked.latest(nodes.clone());
+            for node in nodes.iter().copied() {
+                let is_latest = !nodes.iter().any(|&other| precedes(node, other));
+                assert_eq!(latest.contains(&node), is_latest, "{node}");
+            }
+            for node in 0..bits.nodes {
+                assert_eq!(before.has(node), nodes.iter().any(|&other| precedes(node, other)), "{node}");
+            }
+        }
+    }
 }

@@ -308,9 +308,7 @@ impl<'a> Round<'a> {
         let (last, overwritten) = self.reach.latest(self.before(self.index.writers(key), begin));
         let is_excluded = |source: Source| match source.txn() {
             None => !last.is_empty(),
-            Some(txn) => {
-                overwritten.has(rules.overwrite(txn)) || self.precedes(begin, rules.commit(txn))
-            }
+            Some(txn) => overwritten.has(rules.overwrite(txn)) || self.precedes(begin, rules.commit(txn)),
         };
         for part in open.sources.parts() {
             let mut sources = part.clone().zip(open.sources.listed(part));

@@ -379,7 +379,9 @@ impl<'a> Run<'a> {
     }
 
     fn offer_all(&mut self, nodes: Vec<u32>) {
-        nodes.into_iter().for_each(|node| self.offer(node));
+        for node in nodes {
+            self.offer(node);
+        }
     }
 }
 

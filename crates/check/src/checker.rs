@@ -23,6 +23,7 @@ use std::borrow::Cow;
 
 use isoscope_history::{History, Op, OpView, Value};
 use isoscope_levels::Level;
+use rustc_hash::FxHashMap;
 
 use crate::analysis::Analysis;
 use crate::certificate::{Judgement, Limit, Unknown, Verdict};
@@ -31,7 +32,7 @@ use crate::options::Options;
 use crate::plain::Plain;
 use crate::resolve::{Resolved, Tally};
 use crate::semantics::{Method, Semantics};
-use crate::strong::Answer;
+use crate::strong::{Answer, Violation};
 use crate::watch::{NoLimits, Watch};
 use crate::worlds;
 use answers::Answers;
@@ -52,6 +53,8 @@ pub struct Checker<'h> {
     /// Whether to look for further violations that are independent of the first.
     every_scenario: bool,
     answers: Answers,
+    /// Violations of levels that were tried for the sake of weaker ones.
+    tried: FxHashMap<Level, Violation>,
     /// The anomalies of the weak levels, computed when one of them is violated.
     analysis: Option<Analysis>,
 }
@@ -91,6 +94,7 @@ impl<'h> Checker<'h> {
             ignores_open: true,
             every_scenario: true,
             answers: Answers::default(),
+            tried: FxHashMap::default(),
             analysis: None,
         }
     }

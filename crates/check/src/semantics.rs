@@ -30,8 +30,8 @@ pub(crate) struct Semantics {
     pub(crate) repeats: Repeats,
     /// Range reads may change: what a range read misses is no anti-dependency.
     pub(crate) spares_ranges: bool,
-    /// A stronger level that is often decided sooner. The two are tried in turns.
-    pub(crate) stronger: Option<Level>,
+    /// Stronger levels that are often decided sooner. They and the level are tried in turns.
+    pub(crate) stronger: &'static [Level],
     /// A stronger level that saturation decides, while it says little about this one. It is asked first.
     pub(crate) settled_by: Option<Level>,
 }
@@ -117,14 +117,14 @@ impl Semantics {
             knows_reads: false,
             repeats: Repeats::Nothing,
             spares_ranges: false,
-            stronger: None,
+            stronger: &[],
             settled_by: None,
         };
         let pl1 = Semantics { method: Method::Cycles(Relations::Versions), ..weak };
         let pl2 = Semantics {
             method: Method::Cycles(Relations::Dependencies),
             knows_reads: true,
-            stronger: Some(Level::Serializable),
+            stronger: &[Level::Serializable, Level::Prefix],
             ..weak
         };
         let by_axiom = |axiom, sight| Semantics {
@@ -156,7 +156,7 @@ impl Semantics {
                 method: certain,
                 sessions: true,
                 real_time: true,
-                stronger: Some(Level::StrictSerializable),
+                stronger: &[Level::StrictSerializable],
                 ..pl2
             },
             Level::MonotonicAtomicView => Semantics {
@@ -184,12 +184,10 @@ impl Semantics {
                 settled_by: Some(Level::ConsistentView),
                 ..adya
             },
-            Level::AdyaPl299 => {
-                Semantics { spares_ranges: true, stronger: Some(Level::Serializable), ..adya }
-            }
+            Level::AdyaPl299 => Semantics { spares_ranges: true, stronger: &[Level::Serializable], ..adya },
             Level::ConsistentView => Semantics { method: events(false, true, false), ..adya },
             Level::UpdateSerializable => {
-                Semantics { sight: Sight::Updates, stronger: Some(Level::Serializable), ..adya }
+                Semantics { sight: Sight::Updates, stronger: &[Level::Serializable], ..adya }
             }
             Level::AdyaPlSi => Semantics { method: events(true, true, true), ..adya },
             Level::AdyaPl3 => adya,
@@ -201,7 +199,7 @@ impl Semantics {
             },
             Level::Prefix => Semantics { method: events(true, false, true), ..ser },
             Level::ParallelSnapshot => {
-                Semantics { method: events(false, true, false), stronger: Some(Level::Snapshot), ..ser }
+                Semantics { method: events(false, true, false), stronger: &[Level::Snapshot], ..ser }
             }
             Level::Snapshot => Semantics { method: events(true, true, true), ..ser },
             Level::StrictSnapshot => Semantics { method: events(true, true, true), real_time: true, ..ser },
@@ -236,7 +234,7 @@ mod tests {
             assert_eq!(row.repeats >= Repeats::Keys, level.implies(Level::CutIsolation), "{level}");
             assert_eq!(row.repeats == Repeats::Ranges, level.implies(Level::ReadAtomic), "{level}");
             assert_eq!(row.is_strong(), level.engine() == Engine::Solver, "{level}");
-            let stronger = row.stronger.into_iter().chain(row.settled_by);
+            let stronger = row.stronger.iter().copied().chain(row.settled_by);
             assert!(stronger.into_iter().all(|other| other != level && other.implies(level)), "{level}");
         }
     }

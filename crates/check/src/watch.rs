@@ -56,6 +56,11 @@ impl<'w> Turnstile<'w> {
         self.reached.get().is_none()
     }
 
+    /// The steps so far, as long as there are not too many to count.
+    pub(crate) fn steps(&self) -> u32 {
+        self.steps.get()
+    }
+
     /// Counts a step; fails once a limit has been reached.
     #[inline]
     pub(crate) fn pass(&self) -> Result<(), Limit> {

@@ -2,9 +2,12 @@
 //!
 //! One hard level must not use up the time of ten easy ones. Levels that polynomial time decides therefore come first. They have no
 //! slice: only the limit of the whole check ends them. The levels that may need a search follow. With a time limit, they are checked
-//! in rounds. In each round, every undecided level gets an equal slice of the round's time; later levels get what earlier ones leave.
-//! The first round has an eighth of the time that is left, the second half of the rest, the last all that remains. The checker shares
-//! what it learns between levels, so a level that ran out of time may be cheap in the next round.
+//! in rounds: the first has an eighth of the time that is left, the second half of the rest, the last all that remains. The checker
+//! shares what it learns between levels, so a level that ran out of time may be cheap in the next round.
+//!
+//! In the first round, every undecided level gets an equal slice; later levels get what earlier ones leave. A level that needs more
+//! than that begins anew in the next round. So there a level may take [`SHARES`] equal slices, and first comes the level whose answer
+//! settles most of the others, whatever it is: each stronger level if it is violated, each weaker one if it holds.
 
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,6 +19,8 @@ use isoscope_levels::Level;
 
 /// The divisor of the remaining time for each round.
 const ROUNDS: [u32; 3] = [8, 2, 1];
+/// How many equal slices a level may take after the first round.
+const SHARES: u32 = 3;
 
 /// A watch that also ends when the slice of a level is used up.
 pub(crate) struct Slices<'w> {
@@ -109,11 +114,14 @@ pub(crate) fn ask(
         Asked { level, judgement, seconds }
     };
     let mut all: Vec<Asked> = easy.into_iter().map(|level| ask_one(level, None)).collect();
-    for part in ROUNDS {
+    for (round, part) in ROUNDS.into_iter().enumerate() {
         let end = slices.left().map(|left| slices.elapsed() + left / part);
-        let asked = std::mem::take(&mut open);
-        for (level, waiting) in asked.iter().copied().zip((1..=asked.len() as u32).rev()) {
-            let slice = end.map(|end| end.saturating_sub(slices.elapsed()) / waiting);
+        let mut waiting = std::mem::take(&mut open);
+        while !waiting.is_empty() {
+            let (next, shares) = if round == 0 { (0, 1) } else { (most_telling(&waiting, &open), SHARES) };
+            let equal = waiting.len() as u32;
+            let slice = end.map(|end| end.saturating_sub(slices.elapsed()) / equal * shares.min(equal));
+            let level = waiting.remove(next);
             let now = ask_one(level, slice);
             if slices.total.is_some() && is_out_of_time(&now.judgement) {
                 open.push(level);
@@ -128,6 +136,18 @@ pub(crate) fn ask(
         }
     }
     all
+}
+
+/// The place of the level whose answer settles most of the undecided levels, whatever it is; the first of several. `open` are
+/// undecided too.
+fn most_telling(waiting: &[Level], open: &[Level]) -> usize {
+    let settled = |level: Level| {
+        let all = || waiting.iter().chain(open).copied();
+        let (weaker, stronger) = (|other| level.implies(other), |other: Level| other.implies(level));
+        all().filter(|&other| weaker(other)).count().min(all().filter(|&other| stronger(other)).count())
+    };
+    let places = 0..waiting.len();
+    places.max_by_key(|&place| (settled(waiting[place]), Reverse(place))).unwrap_or(0)
 }
 
 fn is_out_of_time(judgement: &Judgement) -> bool {
@@ -179,6 +199,20 @@ mod tests {
         let mut questions = 0;
         ask(&mut checker, &slices, &[Level::Serializable], &|_| {}, &mut |_| questions += 1);
         assert!((1..=ROUNDS.len()).contains(&questions), "{questions}");
+    }
+
+    #[test]
+    fn the_level_that_settles_most_comes_first() {
+        let mut levels = Level::COMMON;
+        levels.sort_by_key(|&level| Reverse(level));
+        // If it holds, five weaker levels do; if it is violated, six stronger ones are.
+        assert_eq!(levels[most_telling(&levels, &[])], Level::Causal);
+        let strong = [Level::StrictSerializable, Level::Serializable, Level::ParallelSnapshot];
+        assert_eq!(strong[most_telling(&strong, &[])], Level::Serializable);
+        // Those that wait for the next round count, too.
+        let open = [Level::Causal, Level::ReadAtomic];
+        assert_eq!(strong[most_telling(&strong, &open)], Level::ParallelSnapshot);
+        assert_eq!(most_telling(&[Level::Snapshot], &[]), 0);
     }
 
     /// A clock that advances by a microsecond at every question for a limit.

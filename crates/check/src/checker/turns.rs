@@ -1,7 +1,7 @@
-//! A level and a stronger one, decided side by side.
+//! A level and stronger ones, decided side by side.
 //!
-//! Where a stronger level is often decided sooner, the checker alternates between the two. Each turn may ask `NEXT_TURN` times as
-//! many questions whether to stop as the turn before, so that neither level delays the other for long.
+//! Where stronger levels are often decided sooner, the checker alternates between them and the level. Each turn may ask `NEXT_TURN` times as
+//! many questions whether to stop as the turn before, so that no level delays the others for long.
 
 use isoscope_levels::Level;
 
@@ -26,19 +26,21 @@ enum Tried {
 }
 
 impl Checker<'_> {
-    /// Decides a level, in turns with a stronger one if its row names one.
+    /// Decides a level, in turns with the stronger ones that its row names.
     pub(super) fn in_turns(&mut self, level: Level) -> Answer {
-        let Semantics { stronger, .. } = Semantics::of(level);
+        let mut stronger = Semantics::of(level).stronger.to_vec();
         let (watch, mut served) = (self.watch, None);
         let mut patience = FIRST_TURN + PER_OPERATION * self.history.op_count() as u64;
-        while let Some(stronger) = stronger {
-            match self.tried(stronger, patience) {
-                Tried::Holds(witness) => return Answer::Holds(self.weakened(&witness, level)),
-                Tried::Violated(violation) => {
-                    served = self.served(level, violation);
-                    break;
+        while !stronger.is_empty() {
+            for other in std::mem::take(&mut stronger) {
+                match self.tried(other, patience) {
+                    Tried::Holds(witness) => return Answer::Holds(self.weakened(&witness, level)),
+                    Tried::Violated(violation) => served = served.or_else(|| self.served(level, violation)),
+                    Tried::Stopped => stronger.push(other),
                 }
-                Tried::Stopped => {}
+            }
+            if stronger.is_empty() || served.is_some() {
+                break;
             }
             let answer = self.turn(level, &Patience::forwarding(watch, patience), None);
             if !matches!(answer, Answer::Stopped(Limit::Time)) || watch.limit().is_some() {
@@ -76,6 +78,9 @@ impl Checker<'_> {
             Some(_) => return Tried::Violated(Violation::default()),
             None => {}
         }
+        if let Some(violation) = self.tried.get(&level) {
+            return Tried::Violated(violation.clone());
+        }
         let (patience, trust) = (Patience::of(self.watch, patience), self.options.trust_timestamps);
         let attempt = Attempt::begin(self.history, &self.resolved, level, trust, &patience);
         match attempt.map_or_else(Answer::Stopped, |attempt| attempt.finish(None, false)) {
@@ -83,7 +88,10 @@ impl Checker<'_> {
                 self.answers.keep(judged(level, Verdict::Holds(witness.clone())));
                 Tried::Holds(witness)
             }
-            Answer::Violated(violation) => Tried::Violated(violation),
+            Answer::Violated(violation) => {
+                self.tried.insert(level, violation.clone());
+                Tried::Violated(violation)
+            }
             Answer::Stopped(_) => Tried::Stopped,
         }
     }

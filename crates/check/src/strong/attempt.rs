@@ -158,7 +158,8 @@ fn early<'a>(original: &Problem<'a>, level: Level, rules: Rules, watch: &dyn Wat
         return Early::Answered(proved(&prover, Violation::one(prover.orphan(read))));
     }
     // Histories of read-modify-writes leave no choice: one schedule decides them.
-    let (order, good) = match linearise::linearise(original, &events, &known.edges, watch) {
+    let (order, good) = match linearise::linearise(original, &events, &known.edges, rules.saturates(), watch)
+    {
         Ok(run) => run,
         Err(limit) => return Early::Answered(Answer::Stopped(limit)),
     };
@@ -209,7 +210,7 @@ fn early<'a>(original: &Problem<'a>, level: Level, rules: Rules, watch: &dyn Wat
         stage("prove", vec![("proofs", proofs as u64)]);
         return Early::Answered(answer);
     }
-    let (order, good) = match linearise::linearise(&problem, &events, &known.edges, watch) {
+    let (order, good) = match linearise::linearise(&problem, &events, &known.edges, false, watch) {
         Ok(run) => run,
         Err(limit) => return Early::Answered(Answer::Stopped(limit)),
     };

@@ -31,24 +31,36 @@ enum Moment {
     Good,
     /// It can be done when nothing else can.
     Poor,
-    /// Something about this key must change first.
-    Blocked(Key),
+    /// Something must change first.
+    Blocked(Obstacle),
+}
+
+/// What must change before something can run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Obstacle {
+    /// The version of a key, its readers or who is about to write it.
+    Key(Key),
+    /// The version must become this one: its slot.
+    Version(usize),
+    /// The version must become one with this value.
+    Value(Key, Value),
 }
 
 /// A topological order of all events, unless a limit is reached, and how many of them ran before the schedule first got stuck and something had to
 /// run that should not have. When all did, the order explains every read. Where the edges have a cycle, the order ends before
-/// it.
+/// it. Where the schedule is only `tried`, it ends where it first gets stuck.
 pub(crate) fn linearise(
     problem: &Problem<'_>,
     events: &Events,
     edges: &[(u32, u32)],
+    tried: bool,
     watch: &dyn Watch,
 ) -> Result<(Vec<u32>, usize), Limit> {
     let turnstile = Turnstile::new(watch);
     let mut run = Run::new(problem, events, edges);
     run.go(&turnstile);
     let good = run.order.len();
-    while run.go_on() {
+    while !tried && run.go_on() {
         run.go(&turnstile);
     }
     turnstile.reached().map_or(Ok((run.order, good)), Err)
@@ -61,6 +73,8 @@ struct Wanted {
     readers: u32,
     /// Writers of the value that have not committed.
     writers: u32,
+    /// Those that can only begin when the key holds the value.
+    blocked: Vec<u32>,
 }
 
 struct Run<'a> {
@@ -85,6 +99,8 @@ struct Run<'a> {
     poor: BinaryHeap<Reverse<(u64, u32)>>,
     /// By key, nodes that are blocked by it.
     blocked: Vec<Vec<u32>>,
+    /// By version, as for `needed`, nodes that can only begin when the key has it.
+    blocked_until: FxHashMap<usize, Vec<u32>>,
     /// All blocked nodes, by rank, and some that no longer are.
     stuck: BinaryHeap<Reverse<(u64, u32)>>,
     done: Vec<bool>,
@@ -114,6 +130,7 @@ impl<'a> Run<'a> {
             ready: BinaryHeap::new(),
             poor: BinaryHeap::new(),
             blocked: vec![Vec::new(); history.key_count()],
+            blocked_until: FxHashMap::default(),
             order: Vec::with_capacity(events.nodes as usize),
             stuck: BinaryHeap::new(),
             done: vec![false; events.nodes as usize],
@@ -167,12 +184,12 @@ impl<'a> Run<'a> {
                 match self.moment(node) {
                     Moment::Good => self.run(node),
                     Moment::Poor => self.poor.push(Reverse((rank, node))),
-                    Moment::Blocked(key) => self.block(key, rank, node),
+                    Moment::Blocked(by) => self.block(by, rank, node),
                 }
             } else if let Some(Reverse((rank, node))) = self.poor.pop() {
                 match self.moment(node) {
                     Moment::Good | Moment::Poor => self.run(node),
-                    Moment::Blocked(key) => self.block(key, rank, node),
+                    Moment::Blocked(by) => self.block(by, rank, node),
                 }
             } else {
                 return;
@@ -180,8 +197,14 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn block(&mut self, key: Key, rank: u64, node: u32) {
-        self.blocked[key.index()].push(node);
+    fn block(&mut self, by: Obstacle, rank: u64, node: u32) {
+        match by {
+            Obstacle::Key(key) => self.blocked[key.index()].push(node),
+            Obstacle::Version(slot) => self.blocked_until.entry(slot).or_default().push(node),
+            Obstacle::Value(key, value) => {
+                self.wanted.entry((key, value)).or_default().blocked.push(node);
+            }
+        }
         self.stuck.push(Reverse((rank, node)));
     }
 
@@ -201,7 +224,7 @@ impl<'a> Run<'a> {
         let rules = self.events.rules;
         if !rules.split {
             return match self.may_begin(txn) {
-                Moment::Blocked(key) => Moment::Blocked(key),
+                Moment::Blocked(by) => Moment::Blocked(by),
                 _ => self.may_commit(txn, true),
             };
         }
@@ -226,13 +249,16 @@ impl<'a> Run<'a> {
                 source => current == source,
             };
             if !found {
-                return Moment::Blocked(read.key);
+                return Moment::Blocked(match read.source {
+                    Source::OPEN => Obstacle::Value(read.key, self.problem.history.op(read.op).value),
+                    source => Obstacle::Version(self.slot(read.key, source)),
+                });
             }
         }
         if self.events.rules.split && self.events.rules.conflicts {
             for (key, _) in self.problem.writes_of(txn) {
                 if self.active[key.index()] != NO_WRITER {
-                    return Moment::Blocked(key);
+                    return Moment::Blocked(Obstacle::Key(key));
                 }
             }
         }
@@ -253,7 +279,7 @@ impl<'a> Run<'a> {
             };
             let needed = self.needed[self.slot(key, current)];
             if needed > 0 && needed > own(&|source| source == current) {
-                return Moment::Blocked(key);
+                return Moment::Blocked(Obstacle::Key(key));
             }
             if self.wanted.is_empty() {
                 continue;
@@ -267,7 +293,7 @@ impl<'a> Run<'a> {
                 && wanted.readers > own(&|source| source == Source::OPEN)
             {
                 if wanted.writers == 0 {
-                    return Moment::Blocked(key);
+                    return Moment::Blocked(Obstacle::Key(key));
                 }
                 moment = Moment::Poor;
             }
@@ -332,17 +358,28 @@ impl<'a> Run<'a> {
 
     fn commit(&mut self, txn: u32) {
         for (key, value) in self.problem.writes_of(txn) {
-            self.current[key.index()] = Source::of(txn);
+            let version = Source::of(txn);
+            self.current[key.index()] = version;
             self.active[key.index()] = NO_WRITER;
             if let Some(wanted) = self.wanted.get_mut(&(key, value)) {
                 wanted.writers -= 1;
+                let blocked = std::mem::take(&mut wanted.blocked);
+                self.offer_all(blocked);
             }
+            let slot = self.slot(key, version);
+            let blocked = self.blocked_until.remove(&slot);
+            self.offer_all(blocked.unwrap_or_default());
             self.wake(key);
         }
     }
 
     fn wake(&mut self, key: Key) {
-        for node in std::mem::take(&mut self.blocked[key.index()]) {
+        let blocked = std::mem::take(&mut self.blocked[key.index()]);
+        self.offer_all(blocked);
+    }
+
+    fn offer_all(&mut self, nodes: Vec<u32>) {
+        for node in nodes {
             self.offer(node);
         }
     }

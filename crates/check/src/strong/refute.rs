@@ -72,7 +72,7 @@ pub(super) struct Prover<'a> {
     pub(super) turnstile: Turnstile<'a>,
 }
 
-/// What reached what, by round: see [`Prover::excluded_by`].
+/// What reached what, by round: see [`Prover::reach_in`].
 #[derive(Default)]
 struct Rounds {
     index: Option<Index>,
@@ -238,7 +238,7 @@ impl<'a> Prover<'a> {
         let Problem { reads, .. } = self.problem;
         let (key, reader) = (reads[read as usize].key, reads[read as usize].txn);
         let begin = rules.begin(reader);
-        let path = |from, to| self.path(from, to, round, &|_| true).unwrap_or_default();
+        let path = |from, to| self.far_path(from, to, round);
         let (writer, source) = match (by, source.txn()) {
             (Some(writer), source) => (writer, source),
             (None, Some(source)) => {
@@ -268,7 +268,53 @@ impl<'a> Prover<'a> {
         before_round: u32,
         within: &dyn Fn(u32) -> bool,
     ) -> Option<Vec<Hop>> {
-        self.path_with(from, to, before_round, within, &FxHashMap::default())
+        let reach = self.guide(before_round);
+        let leads_there = |node: u32| {
+            let chain = || self.events.chain_of(self.problem.history, node);
+            node == to || reach.as_ref().is_none_or(|reach| reach.precedes(node, chain(), to))
+        };
+        let within = |node: u32| within(node) && leads_there(node);
+        self.path_with(from, to, before_round, &within, &FxHashMap::default())
+    }
+
+    /// A path between two events that may lie far apart: along the session of the first one as far as it leads there, and
+    /// lightest from then on.
+    fn far_path(&self, from: u32, to: u32, before_round: u32) -> Vec<Hop> {
+        let chain = self.events.chain_of(self.problem.history, from);
+        let last = self.reach_in(before_round).map_or(from, |reach| reach.bound(to, chain).saturating_sub(1));
+        let last = if last > from && self.events.rules.sessions { last } else { from };
+        let along = (last > from).then_some(Hop { from, to: last, by: By::Given });
+        let rest = self.path(last, to, before_round, &|_| true).unwrap_or_default();
+        along.into_iter().chain(rest).collect()
+    }
+
+    /// Reachability along edges of earlier rounds, to look only at events that lead to the end of a path. It costs as much as a
+    /// pass over the graph, so it is made once paths have cost more than that, and only if that of all rounds can be kept.
+    fn guide(&self, before_round: u32) -> Option<Rc<Reach>> {
+        let known = self.known;
+        let rounds = u64::from(known.rounds) + 1;
+        let fits = Reach::fits(self.events) && rounds * Reach::bytes(self.events) <= MOST_BYTES;
+        let pays = self.turnstile.steps() as usize > known.edges.len();
+        if fits && pays && before_round <= known.rounds { self.reach_in(before_round) } else { None }
+    }
+
+    /// Reachability along edges of earlier rounds, if these have no cycle.
+    fn reach_in(&self, before_round: u32) -> Option<Rc<Reach>> {
+        let Prover { problem, events, known, watch, .. } = *self;
+        let reaches = &mut self.rounds.borrow_mut().reaches;
+        if reaches.len() as u64 * Reach::bytes(events) > MOST_BYTES {
+            reaches.clear();
+        }
+        let reach = reaches.entry(before_round).or_insert_with(|| {
+            let given = known.edges[..known.given].iter().copied();
+            let steps = known.steps.iter().filter(|step| step.round < before_round);
+            let edges: Vec<(u32, u32)> = given.chain(steps.map(|step| (step.from, step.to))).collect();
+            let reach = Reach::new(problem.history, events, &edges, watch).map(Rc::new);
+            // It may have been interrupted.
+            self.turnstile.ask();
+            reach
+        });
+        reach.clone()
     }
 
     /// The same, with more edges.
@@ -322,23 +368,10 @@ impl<'a> Prover<'a> {
 
     /// Why a source of a read was excluded in a round; see [`Round::excluded_by`].
     fn excluded_by(&self, read: u32, source: Source, round: u32) -> Option<u32> {
-        let Prover { problem, events, known, watch, .. } = *self;
+        let Prover { problem, events, watch, .. } = *self;
+        let reach = self.reach_in(round)?;
         let mut rounds = self.rounds.borrow_mut();
-        let Rounds { index, reaches } = &mut *rounds;
-        let index = index.get_or_insert_with(|| Index::new(problem, events));
-        if reaches.len() as u64 * Reach::bytes(events) > MOST_BYTES {
-            reaches.clear();
-        }
-        let reach = reaches.entry(round).or_insert_with(|| {
-            let given = known.edges[..known.given].iter().copied();
-            let steps = known.steps.iter().filter(|step| step.round < round);
-            let edges: Vec<(u32, u32)> = given.chain(steps.map(|step| (step.from, step.to))).collect();
-            let reach = Reach::new(problem.history, events, &edges, watch).map(Rc::new);
-            // It may have been interrupted.
-            self.turnstile.ask();
-            reach
-        });
-        let reach = reach.clone()?;
+        let index = rounds.index.get_or_insert_with(|| Index::new(problem, events));
         Round::new(problem, events, index, &reach, round, watch).excluded_by(read, source)
     }
 

@@ -11,7 +11,7 @@
 //!   left is known.
 //!
 //! Writers of a session are in order, so of those that reach t only the last of each session matters, and of those that
-//! w reaches only the first. All keys are looked at in parallel against the clocks of the round before; then the clocks
+//! w reaches only the first. Where sessions do not count, it is those that reach no other of them. All keys are looked at in parallel against the clocks of the round before; then the clocks
 //! are made anew, until nothing is forced any more.
 //!
 //! Limits are asked for inside a round too; one that was not finished is not used.
@@ -287,12 +287,43 @@ impl<'a> Round<'a> {
             .with_min_len(16)
             .fold(Vec::new, |mut found, open| {
                 if counts(open) && self.goes_on() {
-                    self.exclude_of(open, &mut found);
+                    if self.events.rules.sessions {
+                        self.exclude_of(open, &mut found);
+                    } else {
+                        self.exclude_apart(open, &mut found);
+                    }
                 }
                 found
             })
             .collect();
         found.concat()
+    }
+
+    /// The sources that one open read cannot have where every transaction is a session of its own: those that the reader precedes,
+    /// and those that were overwritten before it.
+    fn exclude_apart(&self, open: &Open, found: &mut Vec<Exclusion>) {
+        let (rules, round) = (self.events.rules, self.number);
+        let Read { key, txn, .. } = self.problem.reads[open.read as usize];
+        let begin = rules.begin(txn);
+        let (last, overwritten) = self.reach.latest(self.before(self.index.writers(key), begin));
+        let is_excluded = |source: Source| match source.txn() {
+            None => !last.is_empty(),
+            Some(txn) => overwritten.has(rules.overwrite(txn)) || self.precedes(begin, rules.commit(txn)),
+        };
+        for part in open.sources.parts() {
+            let mut sources = part.clone().zip(open.sources.listed(part));
+            while let Some((from, _)) = sources.find(|&(_, &source)| is_excluded(source)) {
+                let kept = sources.find(|&(_, &source)| !is_excluded(source));
+                let part = from..kept.map_or(part.end, |(kept, _)| kept);
+                found.push(Exclusion { read: open.read, part, round });
+            }
+        }
+    }
+
+    /// The commits of writers that reach a begin, the last of each session.
+    fn before(&self, writers: Writers<'_>, begin: u32) -> Vec<u32> {
+        let last = writers.sessions().filter_map(|session| self.last_before(session, begin));
+        last.map(|writer| self.events.rules.commit(writer)).collect()
     }
 
     /// The sources that one open read cannot have. Of the sources in a session, those that the reader precedes are the last, and those
@@ -362,6 +393,9 @@ impl<'a> Round<'a> {
         let writers = self.index.writers(key);
         let mut after = self.after(writers, source);
         let in_between = |&(session, first): &(usize, u32)| {
+            if !rules.sessions {
+                return self.precedes(rules.commit(first), begin);
+            }
             let last = writers.sessions().nth(session).and_then(|session| self.last_before(session, begin));
             last.is_some_and(|last| first <= last)
         };
@@ -476,8 +510,13 @@ impl<'a> Round<'a> {
                 }
             }
             let Some(source) = source.txn() else { continue };
-            for writer in writers.sessions().filter_map(|session| self.last_before(session, begin)) {
-                let (from, to) = (rules.commit(writer), rules.overwrite(source));
+            let mut before = self.before(writers, begin);
+            if !rules.sessions {
+                // What leads to another of them is before the source if that one is.
+                (before, _) = self.reach.latest(before);
+            }
+            for from in before {
+                let (writer, to) = (rules.txn(from), rules.overwrite(source));
                 if writer != source && !self.precedes(from, to) {
                     found.push(Step { from, to, rule: Rule::Before { read, writer }, round });
                 }

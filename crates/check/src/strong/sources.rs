@@ -71,7 +71,10 @@ impl Sources {
     }
 
     pub(crate) fn contains(&self, source: Source) -> bool {
-        self.place(source).is_some_and(|place| self.parts.iter().any(|part| part.contains(&place)))
+        self.place(source).is_some_and(|place| {
+            let part = self.parts.partition_point(|part| part.end <= place);
+            self.parts.get(part).is_some_and(|part| part.contains(&place))
+        })
     }
 
     /// Their places in the list.

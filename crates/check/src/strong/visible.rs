@@ -34,7 +34,7 @@ use super::refine::{Refined, Replay, refine};
 use super::sources::Source;
 use crate::certificate::Limit;
 use crate::semantics::Sight;
-use crate::watch::Watch;
+use crate::watch::{Watch, go_on};
 use links::Paths;
 
 /// How many of the writers that a read misses and must have seen become clauses in one round.
@@ -74,7 +74,9 @@ pub(crate) fn search(
         ordered: FxHashSet::default(),
         assumed: Vec::new(),
     };
-    search.begin(&order);
+    if let Err(limit) = search.begin(&order) {
+        return (Found::Stopped(limit), Vec::new());
+    }
     let always = search.needed.len();
     let (refined, figures) = refine(&mut search, order, watch);
     let found = match refined {
@@ -142,16 +144,18 @@ impl<'a> Replay<'a> for Search<'a> {
 
 impl Search<'_> {
     /// Makes variables for all sources of open reads and for optional transactions.
-    fn begin(&mut self, order: &[u32]) {
+    fn begin(&mut self, order: &[u32]) -> Result<(), Limit> {
         self.note_places(order);
         self.encoder.add_optional(self.events);
         for open in &self.problem.open {
+            go_on(self.watch)?;
             let best = self.encoder.best(open.read, open.sources.iter(), &self.place);
             let best = best.map(|(best, _)| best);
             let any = self.encoder.sources(open.read, open.sources.iter(), best, None);
             self.encoder.solver.add_clause(&any);
             self.needed.push(Constraint::Sources { read: open.read });
         }
+        Ok(())
     }
 
     fn note_places(&mut self, order: &[u32]) {

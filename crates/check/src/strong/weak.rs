@@ -63,7 +63,7 @@ pub(crate) fn decide_weak(
         let prover = Prover::new(&problem, &events, &known, watch);
         return proved(&prover, Violation::one(prover.orphan(read)));
     }
-    let (order, good) = match linearise::linearise(&problem, &events, &known.edges, watch) {
+    let (order, good) = match linearise::linearise(&problem, &events, &known.edges, false, watch) {
         Ok(run) => run,
         Err(limit) => return Answer::Stopped(limit),
     };

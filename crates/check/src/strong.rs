@@ -10,7 +10,7 @@
 //! and their possible writers. `facts.rs`, `shortest.rs`, `stale_reads.rs`, `direct.rs`: violations that need no choice, each
 //! shown by its simplest cycle. `saturate.rs`: what reachability forces. `linearise.rs`: a greedy schedule. `memo.rs`: a schedule
 //! where few values are written, by a search that enters no state twice. `search.rs`, `visible.rs`: the SAT solver decides what is
-//! left; its clauses are the axioms that an order broke. `refute.rs`, `cases.rs`: the proof when no order exists (`lost.rs` for
+//! left; its clauses are the axioms that an order broke. `refute.rs`, `cases.rs`: the proof when no order exists (`shortcut.rs`: its direct steps; `lost.rs` for
 //! lost updates; `others.rs`, `needed.rs`: further proofs, independent of the first). `name.rs`: the name of a violation.
 //! `witness.rs`: the witness of a level that holds.
 
@@ -36,6 +36,7 @@ mod refute;
 mod repeats;
 mod saturate;
 mod search;
+mod shortcut;
 mod shortest;
 mod sources;
 mod stale_reads;

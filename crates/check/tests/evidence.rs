@@ -420,7 +420,7 @@ fn no_name_claims_too_much() {
     let in_session = "T1: r(x,0) w(x,1) ; T4: r(x,2) ; T5: r(x,3)  T2: w(x,2)  T3: r(x,1) w(x,3)";
     assert_eq!(names(in_session, Level::ParallelSnapshot), [(Anomaly::ReadSkew, Through::Sessions)]);
     let in_time = "T1@0-1: w(x,1)  T2@2-3: w(x,2)  T3@2-9: r(x,1) w(x,3)  T4@4-5: r(x,2)  T5@6-7: r(x,3)";
-    assert_eq!(names(in_time, Level::StrictSnapshot), [(Anomaly::ReadSkew, Through::RealTime)]);
+    assert_eq!(names(in_time, Level::StrictSnapshot), [(Anomaly::StaleRead, Through::RealTime)]);
     let lost = "init=nil  T0: a(x,1) a(y,1)  T1: a(x,2) a(y,2)  T2: r(x,[2]) r(y,[1 2])";
     assert_eq!(names(lost, Level::AdyaPl2), [(Anomaly::LostAppend, Through::Dependencies)]);
     let judge = |level: Level| Checker::new(&notation::parse(lost).unwrap(), Options::default()).check(level);
@@ -580,6 +580,24 @@ fn a_read_is_not_from_a_transaction_that_cannot_have_committed() {
         };
         let found = proof.cases.iter().filter(|case| matches!(case, Case::Split { .. })).count();
         assert_eq!(found, splits, "{text}: {proof:?}");
+    }
+}
+
+/// The steps of a proof by cases are direct where real time or a session is, and the proof is named after its simplest cycle.
+#[test]
+fn a_proof_by_cases_takes_no_detour() {
+    let way = "T1@0-1: w(x,1) ; T2@2-3: w(x,1) ; T4@6-7: w(y,1)\n\
+               T3@4-5: w(x,2) ; T5@8-9: w(y,2) ; T6@10-11: r(x,1)";
+    let overlapping = "T1@0-1: w(x,1)\nT2@2-3: w(x,2)\nT3@2-9: r(x,1) w(x,3)\nT5@6-7: r(x,3)";
+    for text in [way, overlapping] {
+        let history = notation::parse(text).unwrap();
+        let judgement = Checker::new(&history, Options::default()).check(Level::StrictSnapshot);
+        assert!(verify(&history, &judgement).is_ok(), "{judgement:?}");
+        let Verdict::Violated(findings) = judgement.verdict else { panic!("{text}") };
+        let [finding] = &findings[..] else { panic!("{findings:?}") };
+        assert_eq!(finding.anomaly, Anomaly::StaleRead, "{text}");
+        let Evidence::Cases(proof) = &finding.instances[0].evidence else { panic!("{findings:?}") };
+        assert!(proof.cycles().all(|(_, cycle)| cycle.len() == 2), "{proof:?}");
     }
 }
 

@@ -224,6 +224,10 @@ fn unusable_arguments_are_explained() {
         ("test memory:strict-serializable", 254, "does not support strict-serializable"),
         ("test memory:?bug=heisenbug", 254, "unknown bug `heisenbug`"),
         ("test memory: --workload bank", 255, "does not support SQL"),
+        ("test --txns 0", 254, "0 is not in 1.."),
+        ("test --workload tpcc --keys 5 --size paper", 254, "'--size <SIZE>' cannot be used with"),
+        ("test memory:serializable --txns 5 -o -", 254, "the report goes to standard output"),
+        ("record memory:serializable --txns 5 -o h.jsonl --log -", 254, "--log needs a file, not `-`"),
         ("test --sessions 0", 254, "at least one session is required"),
         ("test --workload bank --aborts 0.5", 254, "need a key-value workload"),
         ("test --workload bank --keys 5", 254, "--keys must be a multiple of 4"),
@@ -260,6 +264,39 @@ fn unusable_arguments_are_explained() {
         let silent = run.out.is_empty() && !run.err.contains("the history is in");
         assert!(silent || !args.starts_with("test"), "{args}: {}{}", run.out, run.err);
     }
+    assert!(!d.path().join("-").exists());
+}
+
+/// A history that cannot be checked leaves the promise unknown, and the first line says so.
+#[test]
+fn a_promise_is_unknown_if_the_history_does_not_fit() {
+    let d = directory();
+    let args = "test memory:snapshot-isolation --memory 1MB --txns 100 --seed 1 -o h.jsonl";
+    let run = isoscope(d.path(), args);
+    assert_eq!(run.code, 2, "{}{}", run.out, run.err);
+    assert!(
+        run.out.starts_with("? whether ") && run.out.ends_with("of snapshot-isolation is unknown\n"),
+        "{}",
+        run.out
+    );
+    assert!(run.err.contains("(--memory) was reached"), "{}", run.err);
+    let run = isoscope(d.path(), &format!("{args} --format json"));
+    let json: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!(json["test"]["verdict"], "unknown", "{}", run.out);
+}
+
+#[test]
+fn a_log_is_not_taken_for_a_history() {
+    let d = directory();
+    let run = isoscope(d.path(), "record --sessions 1 --txns 2 --seed 1 --log log.jsonl -o h.jsonl");
+    assert_eq!(run.code, 0, "{}", run.err);
+    let run = isoscope(d.path(), "check log.jsonl");
+    assert_eq!(run.code, 255, "{}", run.err);
+    assert!(
+        run.err.contains("log.jsonl is a log of SQL statements") && run.err.contains("--output"),
+        "{}",
+        run.err
+    );
 }
 
 #[test]
@@ -288,6 +325,14 @@ anomaly when:
     let run = isoscope(d.path(), "script good.script");
     assert_eq!(run.code, 0, "{}{}", run.out, run.err);
     assert!(run.out.contains("UPDATE t SET v = 2") && run.out.contains("did not happen"), "{}", run.out);
+    // The names of sessions are a column.
+    let steps = "steps:\n  T1: SELECT 1\n  After: SELECT 2\n";
+    let run = isoscope_with_input(d.path(), "script -", steps.as_bytes());
+    assert!(
+        run.out.contains("\n  T1     SELECT 1") && run.out.contains("\n  After  SELECT 2"),
+        "{}",
+        run.out
+    );
 }
 
 /// Wrong SQL is an error, not a script without effects.

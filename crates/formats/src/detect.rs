@@ -22,6 +22,8 @@ pub(crate) struct Detected {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unrecognised {
     Empty,
+    /// A log of statements (`docs/log.md`).
+    Log,
     Binary,
     Text,
 }
@@ -125,6 +127,9 @@ pub(crate) fn by_content(head: &[u8]) -> Result<Format, Unrecognised> {
         (Format::Notation, notation::looks_like),
     ];
     let found = tests.into_iter().find(|(_, test)| test(text));
+    if found.is_none() && text.starts_with(br#"{"isoscope":"log""#) {
+        return Err(Unrecognised::Log);
+    }
     let binary =
         memchr::memchr(0, head).is_some() || std::str::from_utf8(&head[..head.len().min(512)]).is_err();
     found.map(|(format, _)| format).ok_or(if binary { Unrecognised::Binary } else { Unrecognised::Text })

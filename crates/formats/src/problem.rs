@@ -118,6 +118,8 @@ pub enum Warning {
     AtMark,
     /// Predicate reads for which only the returned rows can be checked.
     PartialPredicate,
+    /// Transactions that overlap an earlier one of their session.
+    Overlap,
 }
 
 impl Warning {
@@ -145,7 +147,7 @@ impl Warning {
             Warning::NoInvoke => many("completion", "without an invocation; not ordered in real time"),
             Warning::InvokeAfterInfo => many(
                 "invocation",
-                "by a process after an operation of unknown outcome; kept in the same session",
+                "by a process that continued after an operation of unknown outcome (see --unknown)",
             ),
             Warning::FailedOperation => many("failed operation", "inside a transaction ignored"),
             Warning::MissingWriter => many("read", "of a write that is not in the input"),
@@ -154,6 +156,10 @@ impl Warning {
             Warning::PartialPredicate => many(
                 "read",
                 "by predicate checked for the returned rows only; the absence of other rows is not checked",
+            ),
+            Warning::Overlap => many(
+                "transaction",
+                "invoked before an earlier one of the same session had returned; the session keeps its order",
             ),
             Warning::Unfinished => many("transaction", "without an end; outcome unknown"),
             Warning::NoEnd => {

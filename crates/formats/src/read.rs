@@ -2,7 +2,7 @@
 
 use std::io;
 
-use isoscope_history::{Draft, History, Key, NO_EVENT, NO_TIME, Outcome, Position, Sources};
+use isoscope_history::{Draft, History, Key, NO_EVENT, NO_TIME, Outcome, Position, Sources, Txn};
 
 use crate::detect::{self, Detected, Unrecognised};
 use crate::input::{Input, Room, Stream};
@@ -156,6 +156,10 @@ fn unrecognised(name: &str, why: Unrecognised) -> Failure {
         Unrecognised::Empty => {
             (format!("{name} is empty"), "a history; if an empty one is intended, name its format".to_owned())
         }
+        Unrecognised::Log => (
+            format!("{name} is a log of SQL statements, as `isoscope record --log` writes it, not a history"),
+            "the history that the same recording wrote with --output".to_owned(),
+        ),
         Unrecognised::Binary => (
             format!("{name} is binary data in no known format"),
             "dbcop bincode, Cobra logs, or text; gzip and zstd are read too".to_owned(),
@@ -228,6 +232,7 @@ fn note_oddities(history: &History, problems: &mut Problems) {
     if history.txn_count() == 0 {
         problems.warn(Warning::NoTransactions, None);
     }
+    note_overlaps(history, problems);
     let unwritten = |key: Key| history.writer_range(key).is_empty();
     if !history.keys().any(unwritten) {
         return;
@@ -240,4 +245,36 @@ fn note_oddities(history: &History, problems: &mut Problems) {
     }
     let never = history.keys().filter(|&key| initial[key.index()] && unwritten(key)).count();
     problems.warn_many(Warning::NeverWritten, never as u64, None);
+}
+
+/// Warns of transactions that were invoked before an earlier one of their session had returned. A session runs one after the other,
+/// so the sessions or the times are not what they seem.
+fn note_overlaps(history: &History, problems: &mut Problems) {
+    let interval = |txn: Txn| match (history.events(), history.times()) {
+        (Some(events), _) => {
+            let known = |event: u32| (event != NO_EVENT).then_some(i64::from(event));
+            (known(events.start[txn.index()]), known(events.end[txn.index()]))
+        }
+        (None, Some(times)) => {
+            let known = |time: i64| (time != NO_TIME).then_some(time);
+            (known(times.start[txn.index()]), known(times.end[txn.index()]))
+        }
+        (None, None) => (None, None),
+    };
+    if history.events().is_none() && history.times().is_none() {
+        return;
+    }
+    let (mut count, mut first) = (0, None);
+    for session in history.sessions() {
+        let mut last: Option<i64> = None;
+        for txn in history.txn_range(session).map(Txn) {
+            let (start, end) = interval(txn);
+            if last.zip(start).is_some_and(|(last, start)| start < last) {
+                count += 1;
+                first = first.or(history.txn_position(txn).map(|position| position.0));
+            }
+            last = last.max(end);
+        }
+    }
+    problems.warn_many(Warning::Overlap, count, first);
 }

@@ -129,7 +129,7 @@ fn a_process_may_go_on_after_info() {
     let text = "{:type :invoke :process 0 :value [[:w 1 7]]}\n{:type :info :process 0 :value [[:w 1 7]]}
 {:type :invoke :process 0 :value [[:w 1 8]]}\n{:type :ok :process 0 :value [[:w 1 8]]}";
     assert_eq!(notation_of(text), "init=nil  T0?@0-: w(1,7) ; T2@2-3: w(1,8)");
-    assert!(warnings(text)[0].starts_with("t:3:1: 1 invocation by a process after"));
+    assert!(warnings(text)[0].starts_with("t:3:1: 1 invocation by a process that continued after"));
 }
 
 #[test]

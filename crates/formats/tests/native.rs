@@ -645,3 +645,35 @@ proptest! {
         let _ = support::try_reading(Format::Native, bytes);
     }
 }
+
+/// A session runs one transaction after the other. Where the times say otherwise, the history is kept and a warning says so.
+#[test]
+fn overlapping_transactions_of_a_session_are_a_warning() {
+    let warnings = |lines: &str| -> Vec<String> {
+        let warnings = reading(lines).warnings;
+        warnings.iter().map(ToString::to_string).filter(|text| text.contains("same session")).collect()
+    };
+    let line = |session: u32, times: &str| {
+        format!("{{\"session\":{session},\"ops\":[[\"w\",1,1]],\"times\":[{times}]}}\n")
+    };
+    // The third overlaps the first, though not the second.
+    let overlapping = line(0, "0,10") + &line(0, "5,6") + &line(0, "7,8") + &line(1, "3,4");
+    let message =
+        "invoked before an earlier one of the same session had returned; the session keeps its order";
+    assert_eq!(warnings(&overlapping), [format!("t:3:1: 2 transactions {message}")]);
+    assert_eq!(warnings(&(line(0, "0,10") + &line(0, "10,12") + &line(1, "5,6"))), [""; 0]);
+}
+
+/// A read of a list that nobody learned may be spelt like one of a register.
+#[test]
+fn an_unlearned_read_of_a_list_reads_a_list() {
+    let kinds = |text: &str| -> Vec<OpKind> {
+        let history = notation::parse(text).unwrap();
+        history.txns().flat_map(|txn| history.ops_of(txn)).map(|op| op.kind).collect()
+    };
+    assert_eq!(kinds("T1?: a(x,1) r(x,?)"), [OpKind::Append, OpKind::ReadList]);
+    assert_eq!(kinds("T1?: r(x,?)  T2: r(x,[1])"), [OpKind::ReadList, OpKind::ReadList]);
+    assert_eq!(kinds("T1?: w(x,1) r(x,?)"), [OpKind::Write, OpKind::Read]);
+    assert_eq!(kinds("T1?: a(x,1) r(x,?)  T2: w(x,1)"), [OpKind::Append, OpKind::Read, OpKind::Write]);
+    assert_eq!(kinds("T1?: r(x,?) r(y,?)  T2: a(y,1)"), [OpKind::Read, OpKind::ReadList, OpKind::Append]);
+}

@@ -25,6 +25,7 @@ use crate::value::{Remap, Value, Values};
 
 mod rank;
 pub(crate) mod scatter;
+mod unlearned;
 
 use rank::KeyRanks;
 use scatter::Scatter;
@@ -369,6 +370,7 @@ impl Draft {
             sources: self.sources,
         };
         fill_columns(&mut history, op_count, self.chunks, &ranks, &order.dense);
+        unlearned::settle(&mut history);
         history.table.freeze();
         index::build(&mut history);
         Ok(history)

@@ -100,6 +100,8 @@ struct Asked {
     since: Instant,
     /// Whether the level has been reported to take long, or must not be.
     silent: bool,
+    /// The levels that have been reported: a level may be asked for again with more time.
+    named: Vec<Option<Level>>,
     over: bool,
 }
 
@@ -109,7 +111,7 @@ impl Onlooker {
         let now = Instant::now();
         let stages = Mutex::new(Stages { since: now, ended: Vec::new() });
         let silent = progress.is_none();
-        let asked = Mutex::new(Asked { level: None, since: now, silent, over: false });
+        let asked = Mutex::new(Asked { level: None, since: now, silent, named: Vec::new(), over: false });
         let (reached, ended) = (AtomicU8::new(0), Condvar::new());
         let shared = Arc::new(Shared { limits, began: now, reached, asked, ended });
         // A limit that is already exceeded is detected before any work is done.
@@ -219,6 +221,11 @@ impl Shared {
                 shared.look(&mut asked);
                 if !asked.silent && !asked.over && asked.since.elapsed() >= LONG {
                     asked.silent = true;
+                    let level = asked.level;
+                    if asked.named.contains(&level) {
+                        continue;
+                    }
+                    asked.named.push(level);
                     if let Some(progress) = &progress {
                         progress.takes_long(asked.level, LONG, shared.limits.time);
                     }

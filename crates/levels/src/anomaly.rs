@@ -123,6 +123,6 @@ impl Anomaly {
     /// Whether Elle marks the forms of it that need session order or real-time order, with [`ELLE_PROCESS`]
     /// and [`ELLE_REALTIME`]. It does so for cycles of dependencies.
     pub fn elle_has_variants(self) -> bool {
-        matches!(self.elle(), Some("G0" | "G1c" | "G-single-item" | "G-nonadjacent-item" | "G2-item"))
+        matches!(self.elle(), Some("G0" | "G1c" | "G-single-item" | "G-nonadjacent-item" | "G2-item" | "G2"))
     }
 }

@@ -153,6 +153,15 @@ pub fn levels(vendor: Vendor) -> Vec<&'static str> {
     names
 }
 
+/// The error that ended the scenarios, and the results until then. Rows may have fewer cells than there are levels.
+#[derive(Debug)]
+pub struct Unfinished<E> {
+    /// The error.
+    pub error: E,
+    /// The results.
+    pub table: Box<Table>,
+}
+
 /// Runs scenarios at every level. `open` opens the database at a level; `on_cell` is called with every result.
 ///
 /// It fails if the database cannot be opened, or if a scenario cannot be executed on it.
@@ -162,16 +171,32 @@ pub fn hermitage<E: From<Failure>>(
     mut open: impl FnMut(&str) -> Result<Box<dyn Database>, E>,
     options: &Options,
     on_cell: &mut dyn FnMut(&Cell),
-) -> Result<Table, E> {
-    let scripts: Vec<(&'static str, Script)> = scenarios.iter().map(read).collect::<Result<_, Failure>>()?;
-    let rows =
-        scripts.iter().map(|(code, script)| Row { code, name: script.name.clone(), cells: Vec::new() });
+) -> Result<Table, Unfinished<E>> {
     let mut table = Table {
         vendor: Vendor::Memory,
         version: String::new(),
         levels: levels.iter().map(|&level| level.to_owned()).collect(),
-        rows: rows.collect(),
+        rows: Vec::new(),
     };
+    match fill(&mut table, scenarios, levels, &mut open, options, on_cell) {
+        Ok(()) => Ok(table),
+        Err(error) => Err(Unfinished { error, table: Box::new(table) }),
+    }
+}
+
+/// Fills a table, level by level.
+fn fill<E: From<Failure>>(
+    table: &mut Table,
+    scenarios: &[Scenario],
+    levels: &[&str],
+    open: &mut impl FnMut(&str) -> Result<Box<dyn Database>, E>,
+    options: &Options,
+    on_cell: &mut dyn FnMut(&Cell),
+) -> Result<(), E> {
+    let scripts: Vec<(&'static str, Script)> = scenarios.iter().map(read).collect::<Result<_, Failure>>()?;
+    let rows =
+        scripts.iter().map(|(code, script)| Row { code, name: script.name.clone(), cells: Vec::new() });
+    table.rows = rows.collect();
     let total = scripts.len() * levels.len();
     let mut number = 0;
     for level in levels {
@@ -185,7 +210,7 @@ pub fn hermitage<E: From<Failure>>(
             number += 1;
         }
     }
-    Ok(table)
+    Ok(())
 }
 
 fn read(scenario: &Scenario) -> Result<(&'static str, Script), Failure> {

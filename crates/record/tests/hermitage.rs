@@ -69,7 +69,7 @@ fn table(url: &str, scenarios: &[Scenario], levels: &[&str]) -> Table {
         assert_eq!((cell.number, cell.total), (reported, scenarios.len() * levels.len()));
         reported += 1;
     });
-    let table = result.unwrap_or_else(|error| panic!("{error}"));
+    let table = result.unwrap_or_else(|unfinished| panic!("{}", unfinished.error));
     assert_eq!(reported, scenarios.len() * levels.len());
     table
 }
@@ -270,4 +270,19 @@ fn every_scenario_is_described() {
         let row = format!("**{}**, {}", scenario.code, script.name);
         assert!(DOCUMENT.contains(&row), "{row} is not in docs/hermitage.md");
     }
+}
+
+/// What was found before an error is kept.
+#[test]
+fn an_error_keeps_the_cells_before_it() {
+    let mut opened = 0;
+    let open = |level: &str| {
+        opened += 1;
+        if opened > 1 { Err(OpenError::Memory) } else { open("sqlite:", level) }
+    };
+    let levels = ["serializable", "serializable"];
+    let result = hermitage(&SCENARIOS[..2], &levels, open, &script::Options::default(), &mut |_| {});
+    let Err(unfinished) = result else { panic!("the second database does not open") };
+    assert!(matches!(unfinished.error, OpenError::Memory), "{}", unfinished.error);
+    assert!(unfinished.table.rows.iter().all(|row| row.cells.len() == 1), "{}", unfinished.table);
 }

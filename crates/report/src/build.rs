@@ -96,7 +96,9 @@ fn result(checked: &Checked<'_>, judged: &Judged) -> LevelResult {
         figures: stage.figures.clone(),
     });
     let findings = match &judgement.verdict {
-        Verdict::Violated(findings) => findings.iter().map(head).collect(),
+        Verdict::Violated(findings) => {
+            findings.iter().map(|finding| head(checked.history, finding)).collect()
+        }
         Verdict::Holds(_) | Verdict::Unknown(_) => Vec::new(),
     };
     LevelResult {

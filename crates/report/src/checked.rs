@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use isoscope_certificate::{Against, Finding, Judgement, Limit, Through, Unknown, Verdict};
 use isoscope_formats::{Format, Problem, Reading, SourceText};
-use isoscope_history::{History, Outcome, Txn, Value};
+use isoscope_history::{History, Op, Outcome, Txn, Value};
 use isoscope_levels::{ELLE_PROCESS, ELLE_REALTIME, Level};
 
 use crate::definitions::{self, JudgedDefinition};
@@ -356,15 +356,29 @@ fn same(one: &Finding, other: &Finding) -> bool {
     one.anomaly == other.anomaly && one.against == other.against && one.through == other.through
 }
 
+/// What every occurrence of a finding needs besides reads and writes. Weak levels do not say it: they count cycles with and without
+/// sessions together.
+pub(crate) fn through(finding: &Finding) -> Through {
+    let shown = finding.instances.iter().map(|instance| instance.evidence.orders()).min();
+    finding.through.max(shown.unwrap_or_default())
+}
+
 /// Elle's name for a finding, if Elle has the same anomaly. The name states whether a cycle needs session
-/// order or real-time order.
-pub(crate) fn elle_name(finding: &Finding, through: Through) -> Option<String> {
-    let order = match through {
-        Through::Sessions if finding.anomaly.elle_has_variants() => ELLE_PROCESS,
-        Through::RealTime if finding.anomaly.elle_has_variants() => ELLE_REALTIME,
-        _ => "",
+/// order or real-time order, and whether it is one of single keys.
+pub(crate) fn elle_name(history: &History, finding: &Finding) -> Option<String> {
+    let name = finding.anomaly.elle()?;
+    if !finding.anomaly.elle_has_variants() {
+        return Some(name.to_owned());
+    }
+    let in_range = |read: Op| history.op(read).in_range;
+    let on_ranges = finding.instances.iter().any(|instance| instance.evidence.misses(&in_range));
+    let name = name.strip_suffix("-item").filter(|_| on_ranges).unwrap_or(name);
+    let order = match through(finding) {
+        Through::Sessions => ELLE_PROCESS,
+        Through::RealTime => ELLE_REALTIME,
+        Through::Dependencies => "",
     };
-    finding.anomaly.elle().map(|name| format!("{name}{order}"))
+    Some(format!("{name}{order}"))
 }
 
 /// The pattern of the Plume paper for a finding. Anomalies of order have two: the first is against the causal

@@ -4,6 +4,7 @@
 //! holds the weakest models that are violated and `:also-not` the stronger ones, under Elle's names. `:file`,
 //! `:explanation` and `:at-least` (lower bounds of counts) are isoscope's additions.
 
+mod keyword;
 mod models;
 mod ops;
 mod shape;

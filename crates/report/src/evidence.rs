@@ -16,7 +16,7 @@ use isoscope_explain::{Outline, Passed, Story, Teller};
 use isoscope_formats::Place;
 use isoscope_history::{History, Key, NO_TIME, Op, OpKind, OpView, Txn};
 
-use crate::checked::{elle_name, pattern};
+use crate::checked::{elle_name, pattern, through};
 use crate::model::{
     Action, Alternative, Clause, Edge, Finding, Mark, Occurrence, Operation, Proof, Range, Refuted, Seen,
     Split, Transaction, Value, Why, World, outcome_word,
@@ -57,13 +57,13 @@ pub(crate) struct Writer<'a> {
 }
 
 /// A finding without its occurrences.
-pub(crate) fn head(finding: &certificate::Finding) -> Finding {
+pub(crate) fn head(history: &History, finding: &certificate::Finding) -> Finding {
     Finding {
         anomaly: finding.anomaly,
         pattern: pattern(finding),
         against: finding.against,
-        through: finding.through,
-        elle: elle_name(finding, finding.through),
+        through: through(finding),
+        elle: elle_name(history, finding),
         count: finding.count,
         at_least: finding.at_least,
         components: finding.components,
@@ -86,6 +86,7 @@ impl Writer<'_> {
         Occurrence {
             headline: story.headline.clone(),
             component: instance.component,
+            through: instance.evidence.orders(),
             transactions: Vec::new(),
             operations: Vec::new(),
             edges: Vec::new(),

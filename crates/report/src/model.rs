@@ -356,6 +356,8 @@ pub struct Occurrence {
     pub headline: String,
     /// The strongly connected component that it lies in.
     pub component: Option<u32>,
+    /// What it needs besides reads and writes.
+    pub through: Through,
     /// The names of the transactions: those of the cycle in its order, then others.
     pub transactions: Vec<String>,
     /// The operations of the evidence, each once.

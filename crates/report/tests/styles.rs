@@ -549,13 +549,13 @@ fn elle_gets_a_lost_update_in_its_shape() {
 #[test]
 fn elle_marks_predicates() {
     let edge = |from, to, why| Edge { from: Node::Txn(Txn(from)), to: Node::Txn(Txn(to)), why };
-    let render = |text, cycle| {
-        let verdict = found(Anomaly::WriteSkew, Through::Dependencies, Evidence::Cycle(cycle));
+    let render = |text, anomaly, cycle| {
+        let verdict = found(anomaly, Through::Dependencies, Evidence::Cycle(cycle));
         report(text, vec![(Level::Serializable, verdict)], true).elle()
     };
     let misses = |from, to, read| edge(from, to, Why::Misses { read: Op(read) });
     let text = "init=nil  T1: i(:x,1) range(:x,:y,{:x=1})  T2: i(:y,2) range(:x,:y,{:y=2})";
-    let phantom = render(text, vec![misses(0, 1, 1), misses(1, 0, 3)]);
+    let phantom = render(text, Anomaly::WriteSkew, vec![misses(0, 1, 1), misses(1, 0, 3)]);
     expect![[r#"
         {:file "h", :valid? false, :anomaly-types (:G2), :anomalies {:G2 [{:cycle [{:index 1, :type :ok, :process 1, :f :txn, :value [[:insert :x 1] [:rp :true {:x 1}]]} {:index 2, :type :ok, :process 2, :f :txn, :value [[:insert :y 2] [:rp :true {:y 2}]]} {:index 1, :type :ok, :process 1, :f :txn, :value [[:insert :x 1] [:rp :true {:x 1}]]}], :steps ({:type :rw, :key :y, :value nil, :value' 2, :predicate? true, :predicate-read [:rp :true {:x 1}], :a-mop-index 1, :b-mop-index 0} {:type :rw, :key :x, :value nil, :value' 1, :predicate? true, :predicate-read [:rp :true {:y 2}], :a-mop-index 1, :b-mop-index 0}), :type :G2, :explanation "T1 read a range from :x on, which T2 overwrote, and T2 read a range from :x on, which T1 overwrote with 1: each must come before the other."}]}, :not #{:repeatable-read}, :also-not #{:serializable :strong-serializable :strong-session-serializable}}
     "#]].assert_eq(&phantom);
@@ -573,9 +573,9 @@ fn elle_marks_predicates() {
 
     let seen = edge(1, 0, Why::ReadFrom { read: Op(1) });
     let text = "init=nil  T1: i(:x,1) range(:x,:y,{:x=1 :y=2})  T2: i(:y,2) range(:x,:y,{:y=2})";
-    let single = render(text, vec![seen, misses(0, 1, 1)]);
+    let single = render(text, Anomaly::ReadSkew, vec![seen, misses(0, 1, 1)]);
     expect![[r#"
-        {:file "h", :valid? false, :anomaly-types (:G-single), :anomalies {:G-single [{:cycle [{:index 2, :type :ok, :process 2, :f :txn, :value [[:insert :y 2] [:rp :true {:y 2}]]} {:index 1, :type :ok, :process 1, :f :txn, :value [[:insert :x 1] [:rp :true {:x 1, :y 2}]]} {:index 2, :type :ok, :process 2, :f :txn, :value [[:insert :y 2] [:rp :true {:y 2}]]}], :steps ({:type :wr, :key :y, :value 2, :predicate-read [:rp :true {:x 1, :y 2}], :a-mop-index 0, :b-mop-index 1} {:type :rw, :key :x, :value 1, :predicate? true, :predicate-read [:rp :true {:x 1, :y 2}], :a-mop-index 1}), :type :G-single, :explanation "T1 read a range from :x on from T2, and yet it read a range from :x on, which T2 overwrote."}]}, :not #{:repeatable-read}, :also-not #{:serializable :strong-serializable :strong-session-serializable}}
+        {:file "h", :valid? false, :anomaly-types (:G-single), :anomalies {:G-single [{:cycle [{:index 2, :type :ok, :process 2, :f :txn, :value [[:insert :y 2] [:rp :true {:y 2}]]} {:index 1, :type :ok, :process 1, :f :txn, :value [[:insert :x 1] [:rp :true {:x 1, :y 2}]]} {:index 2, :type :ok, :process 2, :f :txn, :value [[:insert :y 2] [:rp :true {:y 2}]]}], :steps ({:type :wr, :key :y, :value 2, :predicate-read [:rp :true {:x 1, :y 2}], :a-mop-index 0, :b-mop-index 1} {:type :rw, :key :x, :value 1, :predicate? true, :predicate-read [:rp :true {:x 1, :y 2}], :a-mop-index 1}), :type :G-single, :explanation "T1 read a range from :x on from T2, and yet it read a range from :x on, which T2 overwrote."}]}, :not #{:consistent-view :parallel-snapshot-isolation :repeatable-read}, :also-not #{:forward-consistent-view :serializable :snapshot-isolation :strong-serializable :strong-session-serializable :strong-session-snapshot-isolation :strong-snapshot-isolation :update-serializable}}
     "#]].assert_eq(&single);
 }
 

@@ -3,8 +3,8 @@
 //! A cycle has a name by the dependencies along it. A proof by cases has many cycles, each under assumptions of its own, and
 //! the last of them alone says little: that two writers are each before the other is what every contradiction about their
 //! order ends with. So a name is *right* if the proof refutes every level that forbids the anomaly in all its forms: all of its
-//! cycles are forbidden there. The proof is named after a cycle that has a right name, if possible one that needs the orders
-//! that the proof needs, and reordered so that this cycle is the last.
+//! cycles are forbidden there. The proof is named after a cycle that has a right name, and reordered so that this cycle is the
+//! last: one with the fewest anti-dependencies, then one that needs the orders that the proof needs, then a shortest.
 //!
 //! There is a right name. Of the cycles of a proof, take those with the most anti-dependencies, or with adjacent ones, or of
 //! ranges: what they are called, or may be called by a wider name, no level forbids that allows another cycle of the proof.
@@ -48,12 +48,11 @@ pub(crate) fn named(
     };
     let unrefuted = unrefuted(history, resolved, level, &proof, through);
     let is_right = |name: &Name| !unrefuted.iter().any(|other| other.forbids_all(name.anomaly));
-    let right = || candidates().filter(|(_, name)| is_right(name));
-    let found = right().next().map(|(_, first)| {
-        // If possible, a cycle that needs the orders that the proof needs.
-        let mut same = right().filter(|(_, name)| name.anomaly == first.anomaly);
-        same.find(|(cycle, _)| Through::of(cycle) == through).map_or(first, |(_, name)| name)
-    });
+    // The last cycle if several are as simple.
+    let found = candidates()
+        .filter(|(_, name)| is_right(name))
+        .min_by_key(|(cycle, _)| (missed(cycle), Through::of(cycle) != through, cycle.len()))
+        .map(|(_, name)| name);
     let found = found.or_else(|| candidates().next().map(|(_, last)| last));
     let proof = match &found {
         Some(name) => with_last(proof, name.main),
@@ -113,12 +112,17 @@ pub(crate) fn is_forced(proof: &Proof) -> bool {
     proof.cycles().any(|(_, cycle)| cycle.iter().any(forced))
 }
 
+/// The number of anti-dependencies.
+fn missed(cycle: &[Edge]) -> usize {
+    cycle.iter().filter(|edge| edge.dependency() == Dependency::Missed).count()
+}
+
 /// Whether a level forbids a cycle.
 fn forbids(history: &History, level: Level, cycle: &[Edge]) -> bool {
     if Through::of(cycle) > farthest(level) {
         return false;
     }
-    let missed = cycle.iter().filter(|edge| edge.dependency() == Dependency::Missed).count();
+    let missed = missed(cycle);
     let forced = |edge: &Edge| matches!(edge.why, Why::Forced { .. });
     match Rules::of(level, false) {
         _ if cycle.iter().any(forced) => false,

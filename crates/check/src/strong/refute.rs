@@ -24,6 +24,7 @@ use super::index::Index;
 use super::problem::Problem;
 use super::reach::Reach;
 use super::saturate::{Exclusion, Known, Round, Rule, Step};
+use super::shortcut::shortened;
 use super::sources::Source;
 use super::{broken, repeats};
 use crate::certificate::{Case, Choice, Dependency, Edge, Node, Proof, Why};
@@ -786,7 +787,7 @@ impl Writer<'_, '_> {
             trace::join(&mut edges, Edge { from: Node::Txn(Txn(from)), to: Node::Txn(Txn(to)), why });
         }
         trace::join_ends(&mut edges);
-        edges
+        shortened(self.prover.problem, self.prover.events.rules, edges)
     }
 
     /// The same closed path, beginning with an event of a transaction.

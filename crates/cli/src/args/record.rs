@@ -136,7 +136,7 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "N", default_value_t = 8, help_heading = "Workload")]
     pub(crate) sessions: u32,
     /// Transactions per session [default: 250, or no limit with --duration]
-    #[arg(long, value_name = "N", help_heading = "Workload")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Workload")]
     pub(crate) txns: Option<u64>,
     /// How long to run, such as 10s or 5m
     #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = "Workload")]
@@ -149,7 +149,7 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "N", help_heading = "Workload")]
     pub(crate) keys: Option<u32>,
     /// A fixed size of an application, instead of --keys
-    #[arg(long, value_name = "SIZE", help_heading = "Workload")]
+    #[arg(long, value_name = "SIZE", conflicts_with = "keys", help_heading = "Workload")]
     pub(crate) size: Option<SizeArg>,
     /// The share of operations of a key-value workload that read, from 0 to 1
     #[arg(long, value_name = "SHARE", default_value_t = 0.5, help_heading = "Workload")]

@@ -286,6 +286,25 @@ pub(crate) fn render(report: &Report, style: CheckStyle) -> String {
     output.add(Path::new(&report.file), Ok(report)) + &output.finish()
 }
 
+/// A file that could not be read, with the result of a test in JSON.
+pub(crate) fn render_unread(
+    file: &Path,
+    failure: &Failure,
+    style: CheckStyle,
+    test: serde_json::Value,
+) -> String {
+    let mut value = json::render(&file.display().to_string(), Err(failure));
+    value["test"] = test;
+    match style {
+        CheckStyle::Json => format!("{value:#}\n"),
+        CheckStyle::Jsonl => format!("{value}\n"),
+        _ => {
+            let mut output = Output::new(style);
+            output.add(file, Err(failure)) + &output.finish()
+        }
+    }
+}
+
 /// The report on one file as JUnit XML, in which levels fail only if they are promised.
 pub(crate) fn junit_of_promise(report: &Report, promise: Level) -> String {
     let mut suites = junit::Suites::of_promise(promise);

@@ -1,6 +1,6 @@
 //! `isoscope hermitage`: what each isolation level of a database prevents, as a table.
 
-use isoscope_record::hermitage::{self, SCENARIOS, Table};
+use isoscope_record::hermitage::{self, SCENARIOS, Table, Unfinished};
 use isoscope_record::{OpenError, Options, Vendor, isolation, script};
 
 use crate::args::HermitageArgs;
@@ -34,7 +34,12 @@ fn table(args: &HermitageArgs, terminal: &Terminal) -> Result<Table, Exit> {
         bar.inc(1);
     });
     bar.finish_and_clear();
-    result.map_err(|error| refuse(&error, terminal))
+    result.map_err(|Unfinished { error, table }| {
+        if table.rows.iter().any(|row| !row.cells.is_empty()) {
+            terminal.print(&format!("{}\nThe table is incomplete.\n", render(&table)));
+        }
+        refuse(&error, terminal)
+    })
 }
 
 /// The requested levels, by the database's own names; all levels if none is requested.

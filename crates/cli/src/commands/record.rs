@@ -81,6 +81,9 @@ impl Load {
             terminal.error(&message);
             Exit::Usage
         };
+        if args.log.as_ref().is_some_and(|log| log.as_os_str() == "-") {
+            return Err(usage("--log needs a file, not `-`".to_owned()));
+        }
         refuse_clashes(output, args.log.as_deref(), database).map_err(usage)?;
         let chosen = Chosen::new(database, args.sessions, terminal)?;
         let seed = chosen_seed(args.seed, terminal);

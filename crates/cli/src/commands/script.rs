@@ -36,8 +36,9 @@ fn play(args: &ScriptArgs, terminal: &Terminal) -> Result<Exit, Exit> {
     let options = script::Options { stop: Some(stop), ..script::Options::default() };
     let isolation = database.isolation().map_or("", |isolation| isolation.name);
     terminal.print(&heading(&script, database.version(), isolation));
+    let width = script.sessions.iter().map(|session| session.chars().count()).max().unwrap_or(0);
     let transcript = script
-        .run(database.as_ref(), &options, &mut |step| terminal.print(&line(step)))
+        .run(database.as_ref(), &options, &mut |step| terminal.print(&line(step, width)))
         .map_err(|RunError { failure, place, .. }| {
             match place {
                 Some(Place { line, column }) => {
@@ -84,9 +85,9 @@ fn heading(script: &Script, version: &str, isolation: &str) -> String {
     format!("{}  {}\n{about}\n", styled(BOLD, name), styled(DIM, format!("{version}, {isolation}")))
 }
 
-/// A step and its result.
-fn line(step: &StepDone) -> String {
-    let text = step.to_string();
+/// A step and its result. The column of sessions has this width.
+fn line(step: &StepDone, width: usize) -> String {
+    let text = format!("{step:width$}");
     let styled_text = match (&step.result, &step.expected) {
         (_, Some(_)) | (StepResult::Failed(_), _) => styled(ERROR, text),
         (StepResult::Waits, _) => styled(WARNING, text),

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use isoscope::report::{concise, full};
 use isoscope::{Report, Word};
 use isoscope_explain::visible;
+use isoscope_formats::Failure;
 use isoscope_levels::{Anomaly, Level};
 use isoscope_record::{Isolation, Promise};
 use serde_json::{Value as Json, json};
@@ -34,6 +35,11 @@ fn test(args: &TestArgs, terminal: &Terminal) -> Result<Exit, Exit> {
         terminal.error(&format!("--level takes levels of the catalogue here: {help}"));
         return Err(Exit::Usage);
     }
+    if args.output.as_ref().is_some_and(|output| output.as_os_str() == "-") {
+        let help = "name a file, or use `isoscope record --output - | isoscope check -`";
+        terminal.error(&format!("the report goes to standard output, so the history cannot: {help}"));
+        return Err(Exit::Usage);
+    }
     let mut load = Load::new(&args.database, &args.load, args.output.as_deref(), terminal)?;
     let place = Place::new(args, terminal)?;
     let subject = Subject::of(&load);
@@ -49,6 +55,11 @@ fn test(args: &TestArgs, terminal: &Terminal) -> Result<Exit, Exit> {
     let exit = recorded.exit(terminal);
     let report = open::open(place.path(), false, &ReadArgs { from: None }, args.judge.memory, terminal)
         .and_then(|reading| check::check(place.path(), reading, &args.judge, terminal))
+        .inspect_err(|failure| {
+            if failure.no_room {
+                terminal.print(&unread(&subject, failure, &recorded, args, place.path()));
+            }
+        })
         .map_err(|failure| if failure.no_room { Exit::Unknown } else { Exit::Failed });
     let report = match report {
         Ok(report) => report,
@@ -67,6 +78,19 @@ fn test(args: &TestArgs, terminal: &Terminal) -> Result<Exit, Exit> {
     place.settle(wanted, terminal);
     let exit = exit.and(judged);
     Ok(if terminal.lost_output() { exit.and(Exit::Failed) } else { exit })
+}
+
+/// The result of a test whose history does not fit into the memory: the promise is unknown.
+fn unread(subject: &Subject, failure: &Failure, recorded: &Recorded, args: &TestArgs, path: &Path) -> String {
+    let asked = args.judge.level.iter().any(|asked| !matches!(asked, AskedLevel::All));
+    let kept = match subject.promise {
+        Some(Promise { level, .. }) if !asked => Kept::Promise(level, Exit::Unknown),
+        _ => Kept::Asked(Exit::Unknown),
+    };
+    match args.judge.format {
+        CheckStyle::Full | CheckStyle::Concise => format!("{}\n", subject.verdict(kept, recorded)),
+        style => check::render_unread(path, failure, style, as_json(subject, kept, recorded)),
+    }
 }
 
 /// Where the history is.
@@ -154,6 +178,26 @@ impl Subject {
         }
     }
 
+    /// The verdict in one line.
+    fn verdict(&self, kept: Kept, recorded: &Recorded) -> String {
+        let who = format!("{} at {}", self.version, self.isolation);
+        let exit = kept.exit(recorded);
+        let text = match (kept, exit) {
+            (Kept::Promise(level, _), Exit::Holds) => format!("✓ {who} kept its promise of {level}"),
+            (Kept::Promise(level, _), Exit::Violated) => format!("✗ {who} broke its promise of {level}"),
+            (Kept::Promise(level, _), _) => format!("? whether {who} kept its promise of {level} is unknown"),
+            (Kept::Asked(_), Exit::Holds) => format!("✓ {who} satisfied the requested levels"),
+            (Kept::Asked(_), Exit::Violated) => format!("✗ {who} violated a requested level"),
+            (Kept::Asked(_), _) => format!("? whether {who} satisfied the requested levels is unknown"),
+        };
+        let style = match exit {
+            Exit::Holds => GOOD,
+            Exit::Violated => ERROR,
+            _ => WARNING,
+        };
+        styled(style, text)
+    }
+
     fn kept(&self, report: &Report) -> Kept {
         match self.promise {
             Some(Promise { level, .. }) if !report.named => {
@@ -182,7 +226,9 @@ impl TestResult<'_> {
                 let text = if style == CheckStyle::Json { format!("{value:#}") } else { value.to_string() };
                 format!("{text}\n")
             }
-            CheckStyle::Concise => format!("{}; {}\n", self.verdict(), concise::verdicts(report, &Ansi)),
+            CheckStyle::Concise => {
+                format!("{}; {}\n", subject.verdict(kept, recorded), concise::verdicts(report, &Ansi))
+            }
             CheckStyle::Full if details => {
                 format!("{}\n{}", self.conclusion(), check::render(report, style))
             }
@@ -195,29 +241,9 @@ impl TestResult<'_> {
         }
     }
 
-    /// The verdict in one line.
-    fn verdict(&self) -> String {
-        let who = format!("{} at {}", self.subject.version, self.subject.isolation);
-        let exit = self.kept.exit(self.recorded);
-        let text = match (self.kept, exit) {
-            (Kept::Promise(level, _), Exit::Holds) => format!("✓ {who} kept its promise of {level}"),
-            (Kept::Promise(level, _), Exit::Violated) => format!("✗ {who} broke its promise of {level}"),
-            (Kept::Promise(level, _), _) => format!("? whether {who} kept its promise of {level} is unknown"),
-            (Kept::Asked(_), Exit::Holds) => format!("✓ {who} satisfied the requested levels"),
-            (Kept::Asked(_), Exit::Violated) => format!("✗ {who} violated a requested level"),
-            (Kept::Asked(_), _) => format!("? whether {who} satisfied the requested levels is unknown"),
-        };
-        let style = match exit {
-            Exit::Holds => GOOD,
-            Exit::Violated => ERROR,
-            _ => WARNING,
-        };
-        styled(style, text)
-    }
-
     /// The verdict, the broken invariants of the application, and what the database promises.
     fn conclusion(&self) -> String {
-        let mut text = format!("{}\n", self.verdict());
+        let mut text = format!("{}\n", self.subject.verdict(self.kept, self.recorded));
         for broken in &self.recorded.summary.broken {
             text.push_str(&format!("  {} {broken}\n", styled(ERROR, "✗")));
         }

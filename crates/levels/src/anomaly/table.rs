@@ -657,10 +657,10 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
         about: "a read returns a version overwritten before it began",
         aliases: &[],
         called: &[
-            called("Elle", ":G-single-realtime, with two transactions"),
+            called("Elle", ":G-single-item-realtime, with two transactions"),
             called("the literature on linearizability", "a read that is not linearizable"),
         ],
-        elle: Some("G-single"),
+        elle: Some("G-single-item"),
         definition: "A transaction reads a version that was overwritten before the transaction began: the \
                      overwriting transaction had already returned to its client. Only levels with real-time \
                      order forbid this.",

@@ -24,8 +24,8 @@ use crate::checked::Checked;
 /// A level in which only these orders count. `Through::Dependencies` means none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ordered {
-    level: Level,
-    orders: Through,
+    pub(super) level: Level,
+    pub(super) orders: Through,
 }
 
 impl Ordered {
@@ -164,7 +164,21 @@ pub fn open_without_sessions(report: &Checked<'_>) -> Vec<Level> {
     open.collect()
 }
 
-/// All pairs that the verdicts refute.
+/// All pairs that the verdicts of a report refute.
+pub(super) struct Refuted(Vec<Ordered>);
+
+impl Refuted {
+    pub(super) fn of(report: &Checked<'_>) -> Refuted {
+        Refuted(refuted(report))
+    }
+
+    /// Whether a pair is refuted, too.
+    pub(super) fn implies(&self, pair: Ordered) -> bool {
+        self.0.iter().any(|&weaker| pair.implies(weaker))
+    }
+}
+
+/// The pairs that verdicts refute by themselves.
 fn refuted(report: &Checked<'_>) -> Vec<Ordered> {
     let mut refuted = Vec::new();
     let mut inferred = Vec::new();

@@ -2,16 +2,18 @@
 //!
 //! A cycle is `{:cycle :steps :type}`, a wrong read `{:op :mop ...}`, and a lost update one map for all
 //! transactions that read the same version of a key. The keyword is Elle's if Elle has the same anomaly, and
-//! isoscope's otherwise. A cycle is named after its steps, unless a proof by cases has an Elle name itself.
-//! `:explanation` is an addition of isoscope.
+//! isoscope's otherwise. A cycle is named after its steps, unless a proof by cases has an Elle name itself. No
+//! keyword claims more than the verdicts (`keyword.rs`). `:explanation` is an addition of isoscope.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use isoscope_certificate::{Edge, Evidence, Finding, Instance, Node, Why};
+use isoscope_certificate::{Edge, Evidence, Finding, Instance, Node, Through, Why};
 use isoscope_explain::Teller;
 use isoscope_history::{Datum, History, Key, Op, OpKind, OpView, Outcome, Txn, Value};
-use isoscope_levels::Anomaly;
+use isoscope_levels::{Anomaly, Level};
 
+use super::keyword::{Cyclic, Shape};
+use super::models::{Ordered, Refuted};
 use super::ops::{completion, join, list, mop, text, value};
 use super::steps::Drawn;
 use crate::checked::{Checked, elle_name};
@@ -34,16 +36,20 @@ impl Anomalies {
         }
         let history = report.history;
         let teller = Teller::new(history);
+        let refuted = Refuted::of(report);
+        // Elle's lost update is one that cursor stability forbids.
+        let cursor = Ordered { level: Level::CursorStability, orders: Through::Dependencies };
+        let is_lost = |anomaly: Anomaly| anomaly == Anomaly::LostUpdate && refuted.implies(cursor);
         let mut lost = Lost::default();
         for finding in report.distinct().chain(report.findings_without_sessions()) {
             for (i, instance) in finding.instances.iter().enumerate() {
                 let open = if i == 0 && finding.at_least { finding.count } else { 0 };
-                if finding.anomaly == Anomaly::LostUpdate && lost.add(history, &instance.evidence) {
+                if is_lost(finding.anomaly) && lost.add(history, &instance.evidence) {
                     anomalies.count(":lost-update", open);
                     continue;
                 }
                 let explanation = text(&teller.story(finding.anomaly, instance).headline);
-                let (kind, map) = occurrence(history, finding, instance, &explanation);
+                let (kind, map) = occurrence(history, &refuted, finding, instance, &explanation);
                 anomalies.count(&kind, open);
                 anomalies.add(kind, map);
                 if let Some(map) = dirty_update(history, finding.anomaly, &instance.evidence) {
@@ -75,12 +81,12 @@ impl Anomalies {
 /// The keyword and the map of an occurrence.
 fn occurrence(
     history: &History,
+    refuted: &Refuted,
     finding: &Finding,
     instance: &Instance,
     explanation: &str,
 ) -> (String, String) {
     let evidence = instance.evidence.main();
-    let keyword = keyword(finding, &instance.evidence);
     let mut fields = match (finding.anomaly, evidence) {
         (Anomaly::IncompatibleOrder, Evidence::Pair { first, second }) => {
             incompatible(history, *first, *second)
@@ -89,25 +95,43 @@ fn occurrence(
         (anomaly, Evidence::Read { read, write }) => wrong_read(history, anomaly, *read, *write),
         (_, Evidence::Cycle(_) | Evidence::Cases(_) | Evidence::Worlds(_)) => {
             let drawn = Drawn::of(history, cycle(&instance.evidence));
-            // The steps of a proof by cases depend on assumptions, so the finding's name takes precedence.
-            let by_steps =
-                matches!(instance.evidence, Evidence::Cycle(_)) || finding.anomaly.elle().is_none();
-            let own = by_steps.then(|| drawn.name()).flatten();
-            let kind = own.map_or(keyword.clone(), |name| format!(":{name}"));
+            let kind = cycle_keyword(history, refuted, finding, &instance.evidence, &drawn);
             let [cycle, steps] = drawn.fields();
             let fields = [cycle, steps, format!(":type {kind}"), format!(":explanation {explanation}")];
             return (kind, format!("{{{}}}", fields.join(", ")));
         }
     };
     fields.push(format!(":explanation {explanation}"));
-    (keyword, format!("{{{}}}", fields.join(", ")))
+    let keyword = elle_name(history, finding).unwrap_or_else(|| finding.anomaly.name().to_owned());
+    (format!(":{keyword}"), format!("{{{}}}", fields.join(", ")))
 }
 
-/// The keyword of a finding, with the orders that its evidence needs. Those of a proof by cases may be needed by another case
-/// than the one that is drawn.
-fn keyword(finding: &Finding, evidence: &Evidence) -> String {
-    let name = elle_name(finding, evidence.orders());
-    format!(":{}", name.unwrap_or_else(|| finding.anomaly.name().to_owned()))
+/// The keyword of a cycle: that of its steps or of its anomaly, with the orders that the whole evidence needs. The steps of a
+/// proof by cases depend on assumptions, so the anomaly's keyword takes precedence there. If neither is refuted, the anomaly keeps
+/// isoscope's name.
+fn cycle_keyword(
+    history: &History,
+    refuted: &Refuted,
+    finding: &Finding,
+    evidence: &Evidence,
+    drawn: &Drawn,
+) -> String {
+    let orders = evidence.orders();
+    let on_range = evidence.misses(&|read| history.op(read).in_range);
+    let whole = |keyword: Cyclic| {
+        // Only the level that knows nothing but writes can tell that overwrites alone are a circle.
+        let is_dirty = finding.anomaly == Anomaly::DirtyWrite && keyword.shape <= Shape::G1c;
+        let shape = if is_dirty { Shape::G0 } else { keyword.shape };
+        Cyclic { shape, item: keyword.item && !on_range, orders: keyword.orders.max(orders) }
+    };
+    let of_anomaly = Cyclic::of(finding.anomaly, orders).map(whole);
+    let of_steps = drawn.keyword().map(whole);
+    let keywords = match evidence {
+        Evidence::Cycle(_) => [of_steps, of_anomaly],
+        _ => [of_anomaly, of_steps],
+    };
+    let supported = keywords.into_iter().flatten().find_map(|keyword| keyword.supported(refuted));
+    supported.map_or_else(|| format!(":{}", finding.anomaly.name()), |keyword| format!(":{keyword}"))
 }
 
 /// A wrong read: the operation, the read, and the reason.

@@ -6,10 +6,10 @@
 //! writer and read what that one had overwritten. Both say the same unless the rest of the cycle has forced
 //! edges, too. Then no single reader shows the cycle, and the certificate's cycle is drawn.
 
-use isoscope_certificate::{Edge, Node, Seen, Why};
+use isoscope_certificate::{Edge, Node, Seen, Through, Why};
 use isoscope_history::{Datum, History, Key, Op, OpKind, OpView, RangeRow, Txn, Value};
-use isoscope_levels::{ELLE_PROCESS, ELLE_REALTIME};
 
+use super::keyword::{Cyclic, Shape};
 use super::ops::{completion, invocation, join, mop, mop_index, value};
 
 /// The kind of a step.
@@ -56,9 +56,10 @@ impl Drawn {
         [format!(":cycle [{}]", self.nodes), format!(":steps ({steps})")]
     }
 
-    /// Elle's name for the cycle, if all its steps are dependencies of Elle's. It depends on the number of
-    /// anti-dependencies and on whether two of them are adjacent.
-    pub(super) fn name(&self) -> Option<String> {
+    /// Elle's keyword for the cycle, if all its steps are dependencies of Elle's. It depends on the number of
+    /// anti-dependencies and on whether two of them are adjacent. A list can show an order of writes where the writes
+    /// themselves do not, so a cycle of overwrites is G1c here.
+    pub(super) fn keyword(&self) -> Option<Cyclic> {
         let kinds: Vec<Kind> = self.steps.iter().map(|step| step.kind).collect();
         let has = |kind| kinds.contains(&kind);
         if has(Kind::Forced) || self.steps.iter().any(|step| step.from == Node::Initial) {
@@ -66,23 +67,22 @@ impl Drawn {
         }
         let is_anti = |kind: Kind| matches!(kind, Kind::ReadWrite | Kind::RangeWrite);
         let touching = (0..kinds.len()).any(|i| is_anti(kinds[i]) && is_anti(kinds[(i + 1) % kinds.len()]));
-        let base = match kinds.iter().filter(|&&kind| is_anti(kind)).count() {
-            0 if has(Kind::WriteRead) => "G1c",
-            0 if has(Kind::WriteWrite) => "G0",
+        let shape = match kinds.iter().filter(|&&kind| is_anti(kind)).count() {
+            0 if has(Kind::WriteRead) || has(Kind::WriteWrite) => Shape::G1c,
             0 => return None,
-            1 => "G-single",
-            _ if touching => "G2",
-            _ => "G-nonadjacent",
+            1 => Shape::GSingle,
+            _ if touching => Shape::G2,
+            _ => Shape::GNonadjacent,
         };
-        let item = if has(Kind::ReadWrite) && !has(Kind::RangeWrite) { "-item" } else { "" };
-        let order = if has(Kind::Realtime) {
-            ELLE_REALTIME
+        let item = has(Kind::ReadWrite) && !has(Kind::RangeWrite);
+        let orders = if has(Kind::Realtime) {
+            Through::RealTime
         } else if has(Kind::Process) {
-            ELLE_PROCESS
+            Through::Sessions
         } else {
-            ""
+            Through::Dependencies
         };
-        Some(format!("{base}{item}{order}"))
+        Some(Cyclic { shape, item, orders })
     }
 }
 

@@ -18,7 +18,7 @@ fn with(history: &str) -> TempDir {
 fn a_write_skew_is_told_with_its_changed_reads_and_places() {
     let directory = with("T1: r(x,0) r(y,0) w(x,1)\nT2: r(x,1) r(y,0) w(y,2)\n");
     let run = isoscope(directory.path(), "predict run --level si");
-    expect![[r#"
+    expect![[r"
         1. write-skew at snapshot-isolation  2 transactions, 1 changed read
 
           Had T2 (session 2) read x from the initial state instead of T1, then:
@@ -37,7 +37,7 @@ fn a_write_skew_is_told_with_its_changed_reads_and_places() {
 
         1 prediction of an execution that is not serializable: snapshot-isolation with a relaxed boundary, 2 transactions
           assumed: the accesses of a transaction do not depend on the values it reads
-    "#]].assert_eq(&run.out);
+    "]].assert_eq(&run.out);
     assert_eq!(run.code, 1, "{}", run.err);
 }
 
@@ -112,7 +112,26 @@ fn json_has_the_changed_reads_with_their_lines() {
             "T1",
             "T2"
           ],
-          "history": "T1: r(x,0) w(x,1)  T2: r(x,0) w(x,2)"
+          "history": "T1: r(x,0) w(x,1)  T2: r(x,0) w(x,2)",
+          "statements": [
+            {
+              "program": "r(x) w(x)",
+              "keys": "x",
+              "place": 0
+            }
+          ],
+          "fix": {
+            "level": "parallel-snapshot-isolation"
+          },
+          "class": null,
+          "reason": null,
+          "differences": null,
+          "script": null,
+          "no_script": null,
+          "outcome": null,
+          "outcome_text": null,
+          "database": null,
+          "broken_rules": null
         }"#]].assert_eq(&format!("{prediction:#}"));
 }
 
@@ -141,7 +160,7 @@ fn what_cannot_be_predicted_is_refused() {
     }
 }
 
-/// A recorded run of SmallBank, with its log.
+/// A recorded run of `SmallBank`, with its log.
 fn recorded() -> TempDir {
     let directory = TempDir::new().unwrap();
     let record =

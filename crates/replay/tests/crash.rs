@@ -31,6 +31,10 @@ impl Application for Fragile {
         vec![Contents { table: &TABLE, rows: vec![vec![0i64.into(), 0i64.into()]] }]
     }
 
+    fn parameters(&self) -> serde_json::Value {
+        serde_json::Value::Null
+    }
+
     fn programs(&self) -> &'static [&'static str] {
         &["Panic", "GiveUp", "Write"]
     }

@@ -16,7 +16,8 @@
 //! choice cannot be repeated, the run is lost to the search: it goes on with any choices, which are not noted. The search then
 //! tries the same choices again, and gives up the last of them after some attempts. So it ends whatever the database does.
 
-/// The number of interleavings of sessions with so many steps each, up to no symmetry: the multinomial coefficient. Saturates.
+/// The number of interleavings of sessions with these numbers of steps, without regard to symmetry: the multinomial coefficient.
+/// Saturates.
 pub fn count(steps: &[usize]) -> u128 {
     let mut total = 0;
     let mut count: u128 = 1;
@@ -117,7 +118,7 @@ impl Explorer {
     }
 }
 
-/// All interleavings of sessions with so many steps each that no renaming makes smaller.
+/// All interleavings of sessions with these numbers of steps that no renaming makes smaller.
 pub fn all(steps: &[usize], symmetries: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
     let mut explorer = Explorer::new(symmetries);
     let mut all = Vec::new();

@@ -20,7 +20,7 @@ pub trait Watch {
         false
     }
 
-    /// All interleavings of a program have run; so many programs are done.
+    /// All interleavings of a program have run. The arguments are the numbers of programs and interleavings done.
     fn done(&mut self, _programs: usize, _interleavings: u64) {}
 }
 

@@ -136,7 +136,8 @@ impl Program {
     }
 }
 
-/// All programs of so many sessions with one transaction of so many operations each, over at most so many keys, up to renaming.
+/// All programs, up to renaming, with this number of sessions, one transaction per session, this number of operations per
+/// transaction, and at most this number of keys.
 /// Programs without a write are left out: no history of theirs violates a level.
 pub fn exhaustive(txns: usize, ops: usize, keys: usize) -> Vec<Program> {
     let choices: Vec<Op> = (0..keys).flat_map(|key| [Op::Read(key), Op::Write(key)]).collect();

@@ -102,7 +102,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Opens connections for so many sessions, and creates the table. `stop` ends a run that waits.
+    /// Opens a connection per session, and creates the table. `stop` ends a run that waits.
     pub fn open(database: &dyn Database, sessions: usize, stop: Arc<AtomicBool>) -> Result<Stage, Failure> {
         let mut keeper = database.connect()?;
         keeper.execute(Statement::plain("DROP TABLE IF EXISTS isoscope_probe"))?;

@@ -135,7 +135,7 @@ fn district(spec: &TpccSpec, row: &Row, customers: &[Row], sums: &Sums, broken: 
     equal(broken, 2, &next, row.int(3) - 1, last, "its last order is");
     if let (Some(first), Some(newest)) = (new.first(), new.last()) {
         equal(broken, 2, &next, row.int(3) - 1, *newest, "its last new order is");
-        let what = format!("the new orders of {name} have so many numbers:");
+        let what = format!("the new orders of {name} have these numbers:");
         equal(broken, 3, &what, newest - first + 1, size(new.len()), "the number of new orders is");
     }
     let (counts, lines) = orders().fold((0, 0), |(a, b), (_, order)| (a + order.count, b + order.lines));

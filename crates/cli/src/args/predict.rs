@@ -78,7 +78,7 @@ pub(crate) struct PredictArgs {
     /// The history: a file, a directory, or `-` for standard input [default: record one]
     #[arg(value_name = "HISTORY", value_hint = ValueHint::AnyPath)]
     pub(crate) history: Option<PathBuf>,
-    /// The log of the same run, as `isoscope record --log` writes it: it tells the programs
+    /// The log of the same run, as `isoscope record --log` writes it: it names the programs
     #[arg(long, value_name = "FILE", requires = "history", value_hint = ValueHint::FilePath)]
     pub(crate) log: Option<PathBuf>,
     /// The level that the predicted executions satisfy [default: read-committed, or the level of --engine]

@@ -22,8 +22,8 @@ use crate::commands::interrupt;
 use crate::exit::Exit;
 use crate::terminal::{Terminal, Unit};
 
-/// The transactions and keys of the histories that tell levels apart. With these, all pairs of levels are told apart that more
-/// transactions and keys tell apart.
+/// The transactions and keys of the histories that separate levels. They separate all pairs of levels that histories with more
+/// transactions and keys separate.
 const SCOPE: (usize, usize) = (4, 2);
 
 pub(crate) fn run(args: &ProbeArgs, terminal: &Terminal) -> Exit {
@@ -164,7 +164,7 @@ impl Clock {
         Clock { end }
     }
 
-    /// When the next of so many isolation levels must end.
+    /// When the next isolation level must end, if this number of levels is left.
     fn share(&mut self, levels: usize) -> Option<Instant> {
         let now = Instant::now();
         let left = self.end?.saturating_duration_since(now);

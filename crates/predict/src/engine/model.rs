@@ -322,7 +322,7 @@ impl<'p> Model<'p> {
         }
     }
 
-    /// What an order breaks: at most so many writers of each read.
+    /// What an order breaks: at most this number of writers of each read.
     fn broken(&self, shapes: &[Shape], place: &[u32], most: usize) -> Vec<Constraint> {
         let mut broken = Vec::new();
         self.visit(shapes, place, most, &mut |constraint| {

@@ -15,7 +15,7 @@ pub(super) struct Known {
     pub(super) calls: FxHashMap<Txn, Call>,
 }
 
-/// The programs that a log tells, or why it does not.
+/// The programs that a log names, or why it names none.
 pub(super) fn known(header: &LogHeader, history: &History) -> Result<Known, String> {
     let application =
         rebuild(&header.workload, header.parameters.as_ref()).map_err(|error| error.to_string())?;

@@ -128,7 +128,7 @@ fn boundary(one: &Prediction, result: &Result<'_>) -> String {
     names.join(" and ")
 }
 
-/// The story of the violation, told of the predicted history.
+/// The story of the violation, in terms of the predicted history.
 pub(crate) fn story(one: &Prediction) -> Option<(Story, &Instance)> {
     let Verdict::Violated(findings) = &one.violates.verdict else { return None };
     let finding = findings.iter().find(|finding| finding.anomaly == one.anomaly)?;

@@ -63,7 +63,7 @@ pub(super) fn selection(args: &DatabaseArgs, target: &Target) -> String {
     }
 }
 
-/// A word of a command line, in quotes if a shell needs them.
+/// An argument of a command line, in quotes if a shell needs them.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {

@@ -225,7 +225,11 @@ fn unusable_arguments_are_explained() {
         ("test memory:?bug=heisenbug", 254, "unknown bug `heisenbug`"),
         ("test memory: --workload bank", 255, "does not support SQL"),
         ("test --txns 0", 254, "0 is not in 1.."),
-        ("test --workload tpcc --keys 5 --size paper", 254, "'--size <SIZE>' cannot be used with"),
+        (
+            "test --workload tpcc --keys 5 --size paper",
+            254,
+            "'--keys <N>' cannot be used with '--size <SIZE>'",
+        ),
         ("test memory:serializable --txns 5 -o -", 254, "the report goes to standard output"),
         ("record memory:serializable --txns 5 -o h.jsonl --log -", 254, "--log needs a file, not `-`"),
         ("test --sessions 0", 254, "at least one session is required"),

@@ -424,7 +424,7 @@ fn probe_writes_scripts_that_show_the_violations() {
     assert_eq!(run.code, 1, "{}{}", run.out, run.err);
     assert!(run.out.contains("broke parallel-snapshot-isolation"), "{}", run.out);
     let script = "scripts/mariadb-repeatable-read-parallel-snapshot-isolation.script";
-    assert!(run.out.contains(&format!("isoscope script {script} {at}")), "{}", run.out);
+    assert!(run.out.contains(&format!("isoscope script {script} URL {at}")), "{}", run.out);
     let run = isoscope(d.path(), &format!("script {script} {url} {at}"));
     assert_eq!(run.code, 1, "{}{}", run.out, run.err);
     assert!(run.out.contains("the anomaly happened"), "{}", run.out);

@@ -1,4 +1,7 @@
 //! The history of the answers that came.
+//!
+//! The transaction `End` read the final state. It follows every other transaction, because each of them writes a key of its own that `End`
+//! reads.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +9,7 @@ use isoscope_history::{Builder, Datum, History, TxnBuilder};
 use isoscope_record::{Answer, Scalar, Seen, Step};
 
 use crate::tape::Sent;
-use crate::text::Reproduction;
+use crate::text::{END, Reproduction};
 
 /// The history of a run in which all transactions committed. `answers` are those of the steps of the script. Fails with a sentence if an
 /// answer is missing, or is none that the recorder would accept.
@@ -35,10 +38,27 @@ pub(crate) fn history(
                 built = push(built, &step, &seen);
             }
         }
+        built.write(committed(&part.name).as_str(), 1);
+    }
+    let session = reproduction.parts.iter().map(|part| part.session + 1).max().unwrap_or(0);
+    let mut end = builder.session(session).named(END);
+    for &txn in &reproduction.shown {
+        end = end.read(committed(&reproduction.parts[txn].name).as_str(), 1);
+    }
+    for (step, asked) in &reproduction.end {
+        let answer = answers.get(step).ok_or_else(|| format!("step {} has no answer", step + 1))?;
+        for (step, seen) in Sent::new(asked, answer)?.steps {
+            end = push(end, &step, &seen);
+        }
     }
     let history = builder.finish();
     let expanded = history.expand_ranges().map_err(|_| "the ranges have too many keys".to_owned())?;
     Ok(expanded.unwrap_or(history))
+}
+
+/// The key that a transaction writes and `End` reads.
+fn committed(name: &str) -> String {
+    format!("committed/{name}")
 }
 
 fn push<'b>(txn: TxnBuilder<'b>, step: &Step, seen: &Seen) -> TxnBuilder<'b> {

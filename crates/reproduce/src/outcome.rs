@@ -20,7 +20,8 @@ pub enum Outcome {
     Reproduced,
     /// All transactions committed and the history of the answers violates the target, but some answer was another.
     ReproducedOtherwise,
-    /// All transactions committed, and the target holds.
+    /// All transactions committed, and the target holds. This includes runs with the predicted answers in which equal values hide the
+    /// anomaly.
     Diverged,
     /// The database refused a step, to keep its isolation level or because of a lock.
     Refused {
@@ -57,7 +58,9 @@ impl fmt::Display for Outcome {
             Outcome::ReproducedOtherwise => {
                 f.write_str("reproduced otherwise: the level is violated, with other answers")
             }
-            Outcome::Diverged => f.write_str("diverged: all transactions committed, and nothing is wrong"),
+            Outcome::Diverged => {
+                f.write_str("diverged: all transactions committed, and the answers satisfy the target")
+            }
             Outcome::Refused { statement, class, code, message } => {
                 write!(f, "refused: `{statement}` fails with {}: {message}", class.name())?;
                 code.as_ref().map_or(Ok(()), |code| write!(f, " ({code})"))

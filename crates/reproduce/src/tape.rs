@@ -25,6 +25,17 @@ pub(crate) enum Asked {
     Delete(&'static Table, Vec<Field>),
 }
 
+impl Asked {
+    /// The row that it writes: its table and primary key.
+    pub(crate) fn written(&self) -> Option<(&'static Table, Vec<Field>)> {
+        match self {
+            Asked::Select(_) => None,
+            Asked::Update(table, key, _) | Asked::Delete(table, key) => Some((table, key.clone())),
+            Asked::Insert(table, row) => Some((table, table.key_of(row))),
+        }
+    }
+}
+
 /// An operation with its answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Taped {

@@ -4,15 +4,18 @@
 //! - A fixed table has only the rows that a statement asks for.
 //! - Every other transaction is a session of its own, named by its program. `=>` is what the prediction says.
 //! - The anomaly has happened when all answers came and all transactions committed.
+//! - The session `End` then reads every row that the steps write. A lost update that leaves the values of a serial order in all other reads
+//!   is seen there.
 
 use std::collections::BTreeMap;
 
-use isoscope_application::{Contents, Field, Table};
+use isoscope_application::{Contents, Field, Select, Table};
 use isoscope_history::Txn;
 use isoscope_predict::{Action, Engine, Prediction, Step as Place};
 use isoscope_record::script::{Script, parse};
 use isoscope_record::workload::definition;
 use isoscope_record::{Answer, Scalar, Step, Vendor};
+use isoscope_replay::End;
 use isoscope_validate::Run;
 
 use crate::rerun::{Part, rerun};
@@ -25,6 +28,8 @@ const ROWS_PER_INSERT: usize = 100;
 const WIDTH: usize = 72;
 /// The most sessions of a script.
 const MOST_SESSIONS: usize = 64;
+/// The session that reads what the others wrote.
+pub(crate) const END: &str = "End";
 
 /// A prediction, ready to be run on a database.
 pub struct Reproduction {
@@ -39,6 +44,8 @@ pub struct Reproduction {
     pub(crate) shown: Vec<usize>,
     /// For each step of the script that is a statement: its transaction and its place there.
     pub(crate) statements: Vec<Option<(usize, usize)>>,
+    /// The reads of the session `End`, each with its step.
+    pub(crate) end: Vec<(usize, Asked)>,
     /// The content of each key before the steps.
     pub(crate) initial: BTreeMap<String, Scalar>,
 }
@@ -56,7 +63,9 @@ impl Reproduction {
         let mut writer = Writer::new(prediction, engine, run, &parts);
         writer.set_up(&interleaving[..first])?;
         writer.steps(&interleaving[first..])?;
-        let mut reproduction = writer.finish(parts_shown(&interleaving[first..]))?;
+        let shown = parts_shown(&interleaving[first..]);
+        writer.end(&shown)?;
+        let mut reproduction = writer.finish(shown)?;
         reproduction.parts = parts;
         Ok(reproduction)
     }
@@ -93,6 +102,7 @@ struct Writer<'a> {
     steps: Vec<String>,
     conditions: Vec<String>,
     statements: Vec<Option<(usize, usize)>>,
+    end: Vec<(usize, Asked)>,
     initial: BTreeMap<String, Scalar>,
     /// For each transaction, how many of its statements are in the steps.
     sent: Vec<usize>,
@@ -121,6 +131,7 @@ impl<'a> Writer<'a> {
             steps: Vec::new(),
             conditions: Vec::new(),
             statements: Vec::new(),
+            end: Vec::new(),
             initial,
             sent: vec![0; parts.len()],
             begun: vec![false; parts.len()],
@@ -257,8 +268,38 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
+    /// The session `End`.
+    fn end(&mut self, shown: &[usize]) -> Result<(), Trouble> {
+        let mut rows: Vec<(&'static Table, Vec<Field>)> = Vec::new();
+        for sent in shown.iter().flat_map(|&txn| &self.parts[txn].statements) {
+            if let Some((table, key)) = sent.asked.written()
+                && !rows.iter().any(|(of, other)| of.name == table.name && *other == key)
+            {
+                rows.push((table, key));
+            }
+        }
+        let failed = |message| Trouble::NoCommit { txn: END.to_owned(), end: End::Failed(message) };
+        self.plain_step("BEGIN");
+        for (table, key) in rows {
+            let columns: Vec<&str> = table.columns.iter().map(|column| column.name).collect();
+            let asked = Asked::Select(Select::row(table, &columns, &key));
+            let sent = Sent::new(&asked, &Answer::Rows(Vec::new())).map_err(failed)?;
+            self.end.push((self.steps.len(), asked));
+            let sql = self.inlined(&sent)?;
+            self.plain_step(&sql);
+        }
+        self.plain_step("COMMIT");
+        Ok(())
+    }
+
+    /// A step of the session `End`.
+    fn plain_step(&mut self, statement: &str) {
+        self.steps.push(format!("{END}: {statement}"));
+        self.statements.push(None);
+    }
+
     fn finish(self, shown: Vec<usize>) -> Result<Reproduction, Trouble> {
-        if shown.len() > MOST_SESSIONS {
+        if shown.len() >= MOST_SESSIONS {
             return Err(Trouble::TooManySessions(shown.len()));
         }
         let text = format!(
@@ -270,8 +311,8 @@ impl<'a> Writer<'a> {
             self.conditions.join("\n  and "),
         );
         let script = parse(&text).map_err(Trouble::Script)?;
-        let Writer { engine, statements, initial, .. } = self;
-        Ok(Reproduction { text, script, engine, parts: Vec::new(), shown, statements, initial })
+        let Writer { engine, statements, end, initial, .. } = self;
+        Ok(Reproduction { text, script, engine, parts: Vec::new(), shown, statements, end, initial })
     }
 
     /// A statement with its parameters.

@@ -131,34 +131,41 @@ fn scripts(history: &History, engine: Engine, run: &Run<'_>, is_it: &IsIt) -> Ve
     found.map(|one| Reproduction::new(one, engine, &run).unwrap_or_else(|it| panic!("{it}"))).collect()
 }
 
-fn assert_reproduced(reproduction: &Reproduction, database: &dyn Database) {
-    let report = run(reproduction, database);
-    let transcript = report.transcript.as_ref().map_or(String::new(), ToString::to_string);
-    assert_eq!(
-        report.outcome,
-        Outcome::Reproduced,
-        "{}\n{}\n{transcript}",
-        report.version,
-        reproduction.text
-    );
+/// Whether an anomaly happened. Every answer must be as predicted. Equal values can hide an anomaly: a transaction that
+/// adds 0 writes the value that it read, and a serial order may then explain all answers.
+fn is_reproduced(reproductions: &[Reproduction], database: &dyn Database) -> bool {
+    let mut happened = false;
+    for reproduction in reproductions {
+        let report = run(reproduction, database);
+        let transcript = report.transcript.as_ref();
+        let is_as_predicted = transcript.is_some_and(|it| it.unexpected().next().is_none());
+        let shown = transcript.map_or(String::new(), ToString::to_string);
+        let is_harmless = report.outcome == Outcome::Diverged && is_as_predicted;
+        let reason = format!("{}: {}\n{}\n{shown}", report.version, report.outcome, reproduction.text);
+        assert!(report.outcome == Outcome::Reproduced || is_harmless, "{reason}");
+        happened |= !is_harmless;
+    }
+    happened
 }
 
-fn assert_refused(reproduction: &Reproduction, database: &dyn Database) {
-    match run(reproduction, database).outcome {
-        Outcome::Refused { class: Class::Serialization, code, .. } => {
-            assert_eq!(code.as_deref(), Some("40001"), "{}", reproduction.text);
+fn assert_refused(reproductions: &[Reproduction], database: &dyn Database) {
+    for reproduction in reproductions {
+        match run(reproduction, database).outcome {
+            Outcome::Refused { class: Class::Serialization, code, .. } => {
+                assert_eq!(code.as_deref(), Some("40001"), "{}", reproduction.text);
+            }
+            other => panic!("{other}\n{}", reproduction.text),
         }
-        other => panic!("{other}\n{}", reproduction.text),
     }
 }
 
-/// Looks for an anomaly in runs of several seeds.
+/// Looks for an anomaly in runs of several seeds, until `each` has seen it happen.
 fn search<A: application::Application + 'static>(
     server: &Server,
     make: &dyn Fn() -> A,
     engine: Engine,
     is_it: &IsIt,
-    mut each: impl FnMut(&History, &Run<'_>, &[Reproduction]),
+    mut each: impl FnMut(&History, &Run<'_>, &[Reproduction]) -> bool,
 ) {
     for seed in 1..=8 {
         let history = record(server, make(), seed);
@@ -166,11 +173,11 @@ fn search<A: application::Application + 'static>(
         let observed = Observed::new(&history, &Unwatched).unwrap();
         let run = Run::new(&application, seed, &observed, &calls(&history));
         let found = scripts(&history, engine, &run, is_it);
-        if !found.is_empty() {
-            return each(&history, &run, &found);
+        if !found.is_empty() && each(&history, &run, &found) {
+            return;
         }
     }
-    panic!("no such anomaly was predicted for {engine}");
+    panic!("no such anomaly was predicted and happened for {engine}");
 }
 
 #[test]
@@ -178,17 +185,15 @@ fn a_lost_update_of_smallbank() {
     let (postgres, mariadb) = (start(ServerKind::Postgres), start(ServerKind::MariaDb));
     let make = || small_bank([1; 6]);
     search(&postgres, &make, Engine::PgRc, &is_lost_update, |history, run, found| {
-        for reproduction in found {
-            assert_reproduced(reproduction, &*at(&postgres, "read-committed"));
-            assert_refused(reproduction, &*at(&postgres, "repeatable-read"));
-        }
-        for engine in [Engine::MariadbRc, Engine::MariadbRr] {
+        assert_refused(found, &*at(&postgres, "repeatable-read"));
+        let happens_on_mariadb = |engine: Engine| {
             let found = scripts(history, engine, run, &is_lost_update);
             assert!(!found.is_empty(), "{engine}");
-            for reproduction in &found {
-                assert_reproduced(reproduction, &*at(&mariadb, engine.isolation()));
-            }
-        }
+            is_reproduced(&found, &*at(&mariadb, engine.isolation()))
+        };
+        is_reproduced(found, &*at(&postgres, "read-committed"))
+            && happens_on_mariadb(Engine::MariadbRc)
+            && happens_on_mariadb(Engine::MariadbRr)
     });
 }
 
@@ -197,10 +202,8 @@ fn the_read_only_anomaly_of_smallbank() {
     let postgres = start(ServerKind::Postgres);
     let make = || small_bank([2, 0, 1, 0, 1, 0]);
     search(&postgres, &make, Engine::PgRr, &has_reader, |_, _, found| {
-        for reproduction in found {
-            assert_reproduced(reproduction, &*at(&postgres, "repeatable-read"));
-            assert_refused(reproduction, &*at(&postgres, "serializable"));
-        }
+        assert_refused(found, &*at(&postgres, "serializable"));
+        is_reproduced(found, &*at(&postgres, "repeatable-read"))
     });
 }
 
@@ -208,10 +211,8 @@ fn the_read_only_anomaly_of_smallbank() {
 fn the_write_skew_of_the_bank() {
     let postgres = start(ServerKind::Postgres);
     search(&postgres, &bank, Engine::PgRr, &is_write_skew, |_, _, found| {
-        for reproduction in found {
-            assert_reproduced(reproduction, &*at(&postgres, "repeatable-read"));
-            assert_refused(reproduction, &*at(&postgres, "serializable"));
-        }
+        assert_refused(found, &*at(&postgres, "serializable"));
+        is_reproduced(found, &*at(&postgres, "repeatable-read"))
     });
 }
 

@@ -70,16 +70,24 @@ impl Builder {
     }
 
     /// Sets the initial value of all keys.
+    ///
+    /// # Panics
+    /// Panics if the value, or an element of a list, is [`Value::UNKNOWN`].
     pub fn initial(&mut self, value: impl IntoValue) -> &mut Self {
         let value = value.into_value(&mut self.draft);
+        assert!(!self.draft.values.is_unlearned(value), "an initial value must be known");
         self.draft.set_initial(value);
         self
     }
 
     /// Sets the initial value of one key.
+    ///
+    /// # Panics
+    /// Panics if the value, or an element of a list, is [`Value::UNKNOWN`].
     pub fn initial_of(&mut self, key: impl IntoValue, value: impl IntoValue) -> &mut Self {
         let key = key.into_value(&mut self.draft);
         let value = value.into_value(&mut self.draft);
+        assert!(!self.draft.values.is_unlearned(value), "an initial value must be known");
         self.draft.set_initial_of(key, value);
         self
     }

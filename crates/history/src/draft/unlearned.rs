@@ -1,8 +1,8 @@
-//! Reads whose result nobody learned, of keys that are lists.
+//! Reads that do not show whether their key is a register or a list.
 //!
-//! Some inputs spell a read of a register and one of a list alike if the result is unknown: `r(x,?)`. Where all other operations on
-//! the key are appends and reads of lists, so is this one. Otherwise the key would count as both a register and a list, and no
-//! level could be decided.
+//! Some inputs spell a read of a register and one of a list alike if the result is unknown or nil: `r(x,?)`, `r(x,nil)`. Where all
+//! other operations on the key are appends and reads of lists, so is this one, and nil is a list that does not exist, which is
+//! empty. Otherwise the key would count as both a register and a list, and no level could be decided.
 
 use rayon::prelude::*;
 
@@ -16,14 +16,17 @@ const REGISTER: u8 = 2;
 
 /// Turns such reads into reads of lists.
 pub(super) fn settle(history: &mut History) {
-    let is_unlearned = |tag: OpTag, value: Value| value == Value::UNKNOWN && tag.kind() == OpKind::Read;
+    let is_open = |tag: OpTag, value: Value| {
+        (value == Value::UNKNOWN || value == Value::NIL) && tag.kind() == OpKind::Read
+    };
     let History { tags, values, keys, .. } = history;
     let mut places: Vec<usize> = (0..tags.len())
         .into_par_iter()
         .with_min_len(1 << 16)
-        .filter(|&place| is_unlearned(tags[place], values[place]))
+        .filter(|&place| is_open(tags[place], values[place]))
         .collect();
-    if places.is_empty() {
+    let is_list = |tag: &OpTag| matches!(tag.kind(), OpKind::Append | OpKind::ReadList);
+    if places.is_empty() || !tags.par_iter().with_min_len(1 << 16).any(is_list) {
         return;
     }
     let mut uses = vec![0u8; history.key_name.len()];
@@ -31,7 +34,7 @@ pub(super) fn settle(history: &mut History) {
         let used = match tag.kind() {
             OpKind::Append | OpKind::ReadList => LIST,
             OpKind::RangeRead => 0,
-            OpKind::Read if is_unlearned(tag, value) => 0,
+            OpKind::Read if is_open(tag, value) => 0,
             OpKind::Read | OpKind::Write | OpKind::Insert | OpKind::Delete => REGISTER,
         };
         if used > 0 {

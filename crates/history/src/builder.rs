@@ -177,7 +177,12 @@ impl TxnBuilder<'_> {
         self.push(OpKind::Delete, key, Value::NIL)
     }
 
-    /// Reads a range of keys; the result is the given rows.
+    /// Removes a key and leaves a tombstone, which identifies the delete to reads that name it.
+    pub fn delete_leaving(self, key: impl IntoValue, tombstone: impl IntoValue) -> Self {
+        self.push(OpKind::Delete, key, tombstone)
+    }
+
+    /// Reads a range of keys; the result is the given rows. A bound of nil is none.
     ///
     /// # Panics
     /// Panics if the upper bound is below the lower one, if a row lies outside of the range, or if a key occurs twice.

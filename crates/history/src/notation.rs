@@ -15,8 +15,8 @@
 //! | `a(x,1)` | appended 1 to the list x |
 //! | `r(x,[1 2])` | read the list x |
 //! | `rl(x,?)`, `rr(x,[1])` | read the list x without a result; read a register that holds a list |
-//! | `i(x,1)`, `d(x)` | inserted x with value 1; deleted x |
-//! | `range(x,z,{x=1 y=2})` | read all keys from x to z and found x and y |
+//! | `i(x,1)`, `d(x)`, `d(x,7)` | inserted x with value 1; deleted x; deleted x, leaving the tombstone 7 |
+//! | `range(x,z,{x=1 y=2})` | read all keys from x to z and found x and y; a bound of `nil` is none |
 //!
 //! Values and keys are integers, decimals, words (`x`), keywords (`:x`, `:"a b"`), strings (`"a b"`), `nil`,
 //! `true`, `false`, and `?` for a value that was not learned; `f"7ff0000000000000"` is a float given by its

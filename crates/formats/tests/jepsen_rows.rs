@@ -230,6 +230,21 @@ fn lists_that_begin_with_elements_are_written_and_read_back() {
     );
 }
 
+/// Formats without tombstones would make a tombstone a value that every read of the deleted key misses.
+#[test]
+fn tombstones_that_no_read_names_are_not_written() {
+    let history = notation::parse("T1: w(x,1) ; T2: d(x,7) ; T3: r(x,nil)").unwrap();
+    for format in [Format::Edn, Format::ElleJson, Format::Plume, Format::DbcopJson, Format::DbcopHist] {
+        let (bytes, losses) = written(&history, format);
+        assert!(losses.iter().any(|loss| loss == ("tombstones that no read names", Some(1))), "{losses:?}");
+        let again = reading(format, &bytes).history;
+        let values: Vec<_> = again.txns().flat_map(|txn| again.ops_of(txn)).map(|op| op.value).collect();
+        assert_eq!(values.len(), 3, "{format:?}");
+        assert_eq!(values[1], values[2], "{format:?}");
+    }
+    assert!(written(&history, Format::Native).1.is_empty());
+}
+
 /// A bound of a range is no key, and a key that only rows have begins like the others.
 #[test]
 fn initial_values_are_those_of_keys() {

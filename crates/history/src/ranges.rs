@@ -26,21 +26,13 @@ impl History {
     /// absence (`tombstones.rs`); `None` if there are neither.
     pub fn expand_ranges(&self) -> Result<Option<History>, Limit> {
         let is_range = |tag: &OpTag| tag.kind() == OpKind::RangeRead;
-        let has_ranges = !self.ranges.is_empty() && self.tags.iter().any(is_range);
-        let has_unnamed = self.has_unnamed_tombstones();
-        if !has_ranges && !has_unnamed {
-            return Ok(None);
+        if self.ranges.is_empty() || !self.tags.iter().any(is_range) {
+            return Ok(self.without_unnamed_tombstones().map(|(history, _)| history));
         }
         let mut history = self.clone();
-        if has_ranges {
-            self.expand_into(&mut history)?;
-        } else {
-            history.tags.iter_mut().for_each(|tag| *tag = tag.unmarked());
-        }
-        if has_unnamed {
-            let deletes =
-                history.tags.iter().zip(&mut history.values).filter(|(tag, _)| tag.kind() == OpKind::Delete);
-            deletes.for_each(|(_, value)| *value = Value::NIL);
+        self.expand_into(&mut history)?;
+        if self.has_unnamed_tombstones() {
+            history.drop_tombstones();
         }
         history.writers.take();
         index::build(&mut history);

@@ -14,12 +14,34 @@ use rustc_hash::FxHashSet;
 
 use crate::history::{History, OpKind, OpTag, RangeRow};
 use crate::ids::{Key, Op};
+use crate::index;
 use crate::value::Value;
 
 /// The number of operations scanned before checking whether to continue.
 const CHUNK: usize = 1 << 14;
 
 impl History {
+    /// A copy in which no delete has a tombstone, and the number of tombstones that it lacks; `None` if there are none, or a read
+    /// names one.
+    pub fn without_unnamed_tombstones(&self) -> Option<(History, usize)> {
+        if !self.has_unnamed_tombstones() {
+            return None;
+        }
+        let mut history = self.clone();
+        history.tags.iter_mut().for_each(|tag| *tag = tag.unmarked());
+        let dropped = history.drop_tombstones();
+        history.writers.take();
+        index::build(&mut history);
+        Some((history, dropped))
+    }
+
+    /// Makes all deletes write absence, without the index. Returns the number of those that did not.
+    pub(crate) fn drop_tombstones(&mut self) -> usize {
+        let columns = self.tags.iter().zip(&mut self.values);
+        let with = columns.filter(|(tag, value)| is_one(**tag, **value));
+        with.map(|(_, value)| *value = Value::NIL).count()
+    }
+
     /// Whether deletes have tombstones, and no read names one.
     pub(crate) fn has_unnamed_tombstones(&self) -> bool {
         self.has_tombstones() && !self.names_tombstones(&self.tombstones())

@@ -173,18 +173,21 @@ fn a_transaction_without_a_name_is_numbered() {
 #[test]
 fn values_are_json_and_tagged_objects() {
     let values = r#"[null,true,false,0,-1,1.0,1e2,18446744073709551615,-9223372036854775808,2147483648,"",":k",
-        "é\n\u0000😀",{"keyword":"k"},{"unknown":true},{"float":"7ff0000000000000"},{"float":"7ff8000000000001"},[],[1,[2,[]],"a"]]"#;
-    let history =
-        reading(&format!("{{\"session\":0,\"ops\":[[\"read\",\"x\",{}]]}}\n", values.replace('\n', " ")))
-            .history;
+        "é\n\u0000😀",{"keyword":"k"},{"unknown":true},{"float":"7ff0000000000000"},{"float":"7ff8000000000001"}]"#;
+    let history = reading(&format!(
+        "{{\"session\":0,\"txn\":[[],[1,[2,[]],\"a\"]],\"ops\":[[\"read\",\"x\",{}]]}}\n",
+        values.replace('\n', " ")
+    ))
+    .history;
     let list = show(&history, history.ops_of(history.txns().next().unwrap()).next().unwrap().value);
     assert_eq!(
         list,
         "[Nil Bool(true) Bool(false) Int(0) Int(-1) Float(3ff0000000000000) Float(4059000000000000) \
          Nat(18446744073709551615) Int(-9223372036854775808) Int(2147483648) Text(\"\") Text(\":k\") \
-         Text(\"é\\n\\0😀\") Keyword(\"k\") Unknown Float(7ff0000000000000) Float(7ff8000000000001) [] \
-         [Int(1) [Int(2) []] Text(\"a\")]]"
+         Text(\"é\\n\\0😀\") Keyword(\"k\") Unknown Float(7ff0000000000000) Float(7ff8000000000001)]"
     );
+    let name = show(&history, history.txn_name(history.txns().next().unwrap()));
+    assert_eq!(name, "[[] [Int(1) [Int(2) []] Text(\"a\")]]");
     survives(&history);
 }
 
@@ -300,7 +303,9 @@ fn rows_lie_in_their_range() {
 #[test]
 fn hostile_input_fails_early() {
     let deep = "[".repeat(100_000);
-    assert!(bad_op(&format!("[\"r\",1,{deep}]")).contains("t:2:156: nested too deep"));
+    assert!(bad_op(&format!("[\"r\",1,{deep}]")).contains("a list inside of a list"));
+    let noted = failure(format!("{HEADER}{{\"session\":0,\"ops\":[],\"notes\":{{\"a\":{deep}}}}}\n"));
+    assert!(noted.contains("nested too deep"), "{noted}");
     assert!(failure(format!("{{\"extra\":{deep}}}\n")).contains("nested too deep"));
     assert!(failure(b"{\"session\":\"a\xff\",\"ops\":[]}\n").contains("t:2:14: not UTF-8"));
     assert!(failure(b"\0\x01\x02").contains("byte 0: ") || failure(b"\0\x01\x02").contains("0x00"));
@@ -747,7 +752,7 @@ fn a_read_without_a_tombstone_is_a_warning_if_others_name_them() {
     let mixed = warnings(r#"["delete","x",7],["r","x",7],["r","x",null],["range","a",null,[]]"#);
     assert_eq!(mixed.len(), 1, "{mixed:?}");
     assert!(
-        mixed[0].starts_with("t:2:56: 2 reads found nothing of a key whose delete has a tombstone"),
+        mixed[0].starts_with("t:2:50: 2 reads found nothing of a key whose delete has a tombstone"),
         "{mixed:?}"
     );
 }

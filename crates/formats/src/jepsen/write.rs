@@ -331,9 +331,13 @@ fn check_expressible<S: Script>(history: &History) -> Result<(), WriteError> {
     let has_rows = has_rows(history);
     let named = if has_rows { history.named_keys() } else { Vec::new() };
     let odd = |&v: &Value| matches!(history.datum(v), Datum::List(_) | Datum::Unknown);
+    let begins_as_list = |key: Key| !history.table().elements(history.initial(key)).is_empty();
     for op in history.txns().flat_map(|txn| history.ops_of(txn)) {
         let datum = history.datum(op.value);
         match (op.kind, datum) {
+            (OpKind::Read | OpKind::Write | OpKind::Insert | OpKind::Delete, _) if begins_as_list(op.key) => {
+                return inexpressible("registers that begin as lists");
+            }
             (OpKind::RangeRead, _) if !is_whole(history, op.id, &named) => {
                 return inexpressible("range reads of some keys");
             }

@@ -383,6 +383,8 @@ pub enum Unknown {
     },
     /// A limit was reached.
     Limit(Limit),
+    /// The verifier refuted the verdict, for this reason. This is a bug of isoscope.
+    Refuted(String),
 }
 
 /// A limit that ended a search without an answer.

@@ -193,23 +193,23 @@ pub(crate) enum CheckStyle {
   isoscope check --level rc,ra,cc --format jsonl store/*/history.edn
   isoscope check --level ser,si --timeout 5m --memory 4GB history.edn
   isoscope check --level all history.edn             also the finer levels of Adya and Elle
-  isoscope check --level mine.iso,si history.edn     levels defined in a file, and snapshot isolation
+  isoscope check --level mine.iso,si history.edn     levels of a file, and snapshot isolation
   zcat big.txt.gz | isoscope check --format concise -
 
-Without --level, the common levels are checked. The report names the strongest levels that hold
-and the weakest that fail. `--level all` adds the finer levels of Adya, Elle and others.
-`isoscope levels` lists the levels. docs/language.md describes files of definitions. If a definition
-says the same as a level of the catalogue, that level is checked. Any other is checked by a search on
+Without --level, the common levels are checked. The report names the strongest levels that hold \
+and the weakest that fail. `--level all` adds the finer levels of Adya, Elle and others. \
+`isoscope levels` lists the levels. docs/language.md describes files of definitions. If a definition \
+says the same as a level of the catalogue, that level is checked. Any other is checked by a search on \
 histories of at most 200 transactions and 200 keys; on larger ones it is unknown.
 
-Levels above causal are NP-hard to decide, and so is any level if several transactions wrote the
-value that was read. Most histories still take seconds. Each level has a time limit of 60 s.
---timeout sets another limit; `--timeout none` removes it. A level that reaches a limit is unknown,
-and the report shows what was decided before. ^C ends a check in the same way. Strict levels need the
+Levels above causal are NP-hard to decide, and so is any level if several transactions wrote the \
+value that was read. Most histories still take seconds. Each level has a time limit of 60 s. \
+--timeout sets another limit; `--timeout none` removes it. A level that reaches a limit is unknown, \
+and the report shows what was decided before. ^C ends a check in the same way. Strict levels need the \
 times at which transactions were invoked and returned.
 
-Exit codes: 0 all levels hold; 1 a level is violated; 2 no level is violated and one is unknown,
-or the history has nothing to check; 254 invalid usage; 255 a file cannot be read or written. With
+Exit codes: 0 all levels hold; 1 a level is violated; 2 no level is violated and one is unknown, \
+or the history has nothing to check; 254 invalid usage; 255 a file cannot be read or written. With \
 several files, the worst: 255, then 1, then 2.")]
 pub(crate) struct CheckArgs {
     /// Histories: files, directories, or `-` for standard input; gzip and zstd are transparent
@@ -231,11 +231,11 @@ pub(crate) struct CheckArgs {
   isoscope check --certificates proofs history.edn     write one certificate per level
   isoscope verify history.edn proofs/*.json            verify them in another process
 
-The verifier shares no code with the engines that made the certificates. It refuses a certificate that
-belongs to another history, was modified or truncated, has another version, or does not prove its
+The verifier shares no code with the engines that made the certificates. It refuses a certificate that \
+belongs to another history, was modified or truncated, has another version, or does not prove its \
 verdict.
 
-Exit codes: 0 all certificates are confirmed; 1 one is refused; 254 invalid usage; 255 the history
+Exit codes: 0 all certificates are confirmed; 1 one is refused; 254 invalid usage; 255 the history \
 or a certificate cannot be read.")]
 pub(crate) struct VerifyArgs {
     /// The history: a file, a directory, or `-` for standard input
@@ -442,7 +442,7 @@ pub(crate) struct ManArgs {
   isoscope generate --sessions 100 --txns 10000 --ops 10 --keys 100000 --to plume -o big.txt
   isoscope generate --shape list-append --inject long-fork=2 --to edn
 
-The history satisfies the level by construction, and usually not the next stronger one. The same
+The history satisfies the level by construction, and usually not the next stronger one. The same \
 options and seed give the same history on every machine.")]
 pub(crate) struct GenerateArgs {
     #[command(flatten)]
@@ -726,6 +726,29 @@ fn injection(text: &str) -> Result<Injection, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Help is wrapped to 100 columns where no terminal says otherwise. A paragraph is one line; an example must fit.
+    #[test]
+    fn help_is_wrapped_once() {
+        use clap::CommandFactory;
+        for command in Args::command().get_subcommands() {
+            let text = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+            let lines: Vec<&str> = text.lines().collect();
+            for pair in lines.windows(2) {
+                let is_prose = |line: &str| !line.is_empty() && !line.starts_with(' ');
+                let is_list = pair[0].ends_with(':') || pair[1].starts_with("Targets:");
+                assert!(
+                    is_list || !(is_prose(pair[0]) && is_prose(pair[1])),
+                    "{}: a line break inside of a paragraph after: {}",
+                    command.get_name(),
+                    pair[0]
+                );
+            }
+            for line in lines.iter().filter(|line| line.starts_with(' ')) {
+                assert!(line.chars().count() <= 100, "{}: {line}", command.get_name());
+            }
+        }
+    }
 
     #[test]
     fn durations_have_units() {

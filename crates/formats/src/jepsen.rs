@@ -26,8 +26,9 @@
 //!   integer is that integer.
 //! - With any other predicate, the returned rows are reads. The absence of other matching rows is not
 //!   checked, and a warning says so. The same applies to `:true` if the keys have no common order.
-//! - An `ok` of `:f :init` that ends before anything else begins contains the initial values, `{k v}`. Any
-//!   other is a transaction of inserts.
+//! - An `ok` of `:f :init` that ends before anything else begins contains the initial values, `{k v}`. A value
+//!   that is a list is the initial elements of a list, which Elle's histories do not have. Any other is a
+//!   transaction of inserts.
 //!
 //! Reading takes three steps. [`scan`] turns a block of text into records of transactions, in parallel. It
 //! pairs invocations with completions if both are in the block; the value of an invocation whose completion

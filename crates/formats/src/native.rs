@@ -36,13 +36,15 @@
 //! `["range",low,high,[[key,value],..],[[deleted,tombstone],..]]`, whose last list is optional. An `r` reads
 //! a list exactly if its value is a list. `read` and `read-list` are explicit, for a list that does not exist
 //! (`["read-list","x",null]`) or a register that holds a list. `write` and `range-read` are long forms of `w`
-//! and `range`.
+//! and `range`. A bound of null is no bound. Either no read names tombstones, or every read of a deleted key
+//! does (docs/formats.md).
 //!
 //! **Values** and names are JSON scalars and lists of values. Integers are exact up to 64 bits; `1.0` is a
 //! floating-point number and not the integer 1. What JSON lacks is an object with one member:
 //! `{"keyword":"x"}`, `{"unknown":true}` for a value that was not learned, and
-//! `{"float":"7ff0000000000000"}`, the bits of a number that is not finite. Keys and the names of sessions
-//! must not be lists.
+//! `{"float":"7ff0000000000000"}`, the bits of a number that is not finite. Keys, the names of sessions,
+//! elements of lists and tombstones must not be lists; names of transactions and notes may hold any. Initial
+//! values must be known.
 //!
 //! **Marks.** A recorder writes the sessions at different times, so a recording that was cut off (`kill -9`,
 //! a full disk) may contain a transaction without one that it read from. If the header has `"marks":true`, a

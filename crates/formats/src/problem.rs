@@ -18,7 +18,7 @@ pub struct Place {
     pub file: String,
     /// The line, from 1.
     pub line: u64,
-    /// The column in bytes, from 1.
+    /// The column in characters, from 1.
     pub column: u64,
     /// The byte offset in the (decompressed) file.
     pub offset: u64,
@@ -120,6 +120,8 @@ pub enum Warning {
     PartialPredicate,
     /// Transactions that overlap an earlier one of their session.
     Overlap,
+    /// Reads that found nothing, where other reads name the tombstones of deleted keys.
+    UnnamedTombstone,
 }
 
 impl Warning {
@@ -160,6 +162,10 @@ impl Warning {
             Warning::Overlap => many(
                 "transaction",
                 "invoked before an earlier one of the same session had returned; the session keeps its order",
+            ),
+            Warning::UnnamedTombstone => many(
+                "read",
+                "found nothing of a key whose delete has a tombstone, taken to be before the delete: other reads name tombstones, and then all must",
             ),
             Warning::Unfinished => many("transaction", "without an end; outcome unknown"),
             Warning::NoEnd => {

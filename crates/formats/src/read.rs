@@ -188,6 +188,10 @@ fn finish(
     if let Some(made) = &history {
         refuse_reversed(made, &mut problems);
         note_oddities(made, &mut problems);
+        // Every read of Viper names the tombstones.
+        if format != Format::Viper {
+            note_tombstones(made, &mut problems);
+        }
     }
     let history = history.filter(|_| !problems.failed());
     let list = locate(problems, &sources, &text);
@@ -245,6 +249,13 @@ fn note_oddities(history: &History, problems: &mut Problems) {
     }
     let never = history.keys().filter(|&key| initial[key.index()] && unwritten(key)).count();
     problems.warn_many(Warning::NeverWritten, never as u64, None);
+}
+
+/// Warns of reads that name no tombstone among others that do.
+fn note_tombstones(history: &History, problems: &mut Problems) {
+    let nameless = history.reads_without_tombstone();
+    let first = nameless.first().and_then(|&op| history.op_position(op)).map(|position| position.0);
+    problems.warn_many(Warning::UnnamedTombstone, nameless.len() as u64, first);
 }
 
 /// Warns of transactions that were invoked before an earlier one of their session had returned. A session runs one after the other,

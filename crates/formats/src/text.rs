@@ -49,9 +49,9 @@ impl Place {
         let start: usize = lines.take(line.saturating_sub(1) as usize).map(str::len).sum();
         let content = text[start..].lines().next().unwrap_or_default();
         let mut characters = content.char_indices().map(|(at, _)| at);
-        let column = characters.nth(character.saturating_sub(1) as usize).unwrap_or(content.len());
-        let (excerpt, caret) = excerpt(text.as_bytes(), start + column);
-        let (column, offset) = (column as u64 + 1, (start + column) as u64);
+        let at = start + characters.nth(character.saturating_sub(1) as usize).unwrap_or(content.len());
+        let (excerpt, caret) = excerpt(text.as_bytes(), at);
+        let (column, offset) = (text[start..at].chars().count() as u64 + 1, at as u64);
         Place { file: file.to_owned(), line, column, offset, excerpt, caret, binary: false }
     }
 }
@@ -73,7 +73,7 @@ fn find_places(source: &Source, wanted: &[(u64, usize)], places: &mut [Option<Pl
             window.count_to(offset);
             let (excerpt, caret) = excerpt(&window.bytes, (offset - window.start) as usize);
             let (file, line, column) =
-                (source.name.clone(), window.lines_before + 1, offset - window.line_start + 1);
+                (source.name.clone(), window.lines_before + 1, window.characters_before + 1);
             places[i] = Some(Place { file, line, column, offset, excerpt, caret, binary });
             wanted.next();
         }
@@ -94,7 +94,8 @@ struct Window {
     /// The offset up to which newlines are counted.
     counted: u64,
     lines_before: u64,
-    line_start: u64,
+    /// The number of characters of the line up to there.
+    characters_before: u64,
     ended: bool,
 }
 
@@ -121,10 +122,12 @@ impl Window {
     fn count_to(&mut self, offset: u64) {
         let from = (self.counted - self.start) as usize;
         let to = ((offset - self.start) as usize).max(from);
-        for newline in memchr::memchr_iter(b'\n', &self.bytes[from..to]) {
-            self.lines_before += 1;
-            self.line_start = self.counted + newline as u64 + 1;
-        }
+        let passed = &self.bytes[from..to];
+        self.lines_before += memchr::memchr_iter(b'\n', passed).count() as u64;
+        let line = memchr::memrchr(b'\n', passed).map_or(0, |newline| newline + 1);
+        self.characters_before = if line > 0 { 0 } else { self.characters_before };
+        self.characters_before +=
+            passed[line..].iter().filter(|&&byte| begins_character(byte)).count() as u64;
         self.counted = self.counted.max(offset);
     }
 }
@@ -142,10 +145,15 @@ fn excerpt(buffer: &[u8], at: usize) -> (String, usize) {
     (before + &shown(after), caret)
 }
 
+/// Whether a byte of UTF-8 is the first of a character.
+fn begins_character(byte: u8) -> bool {
+    byte & 0xc0 != 0x80
+}
+
 /// The first character boundary at or after `at`, at most `end`.
 fn character(buffer: &[u8], at: usize, end: usize) -> usize {
     const LONGEST_CHARACTER: usize = 4;
-    let continues = |&place: &usize| buffer.get(place).is_some_and(|byte| byte & 0xc0 == 0x80);
+    let continues = |&place: &usize| buffer.get(place).is_some_and(|&byte| !begins_character(byte));
     let passed = (at..end).take(LONGEST_CHARACTER - 1).take_while(continues).count();
     at + passed
 }
@@ -170,20 +178,22 @@ mod tests {
     fn places_agree_with_counting() {
         let mut text = String::new();
         for i in 0..60_000 {
-            text.push_str(&"x".repeat(i % 61));
+            text.push_str(&["x", "é", "日"][i % 3].repeat(i % 61));
             text.push('\n');
         }
         assert!(text.len() > 1 << 20);
         let mut map = Sources::default();
         map.add("t", 0);
         let sources = SourceText { sources: vec![Source::bytes("t", text.as_bytes().into())] };
-        let offsets: Vec<u64> = (0..text.len() as u64).step_by(997).chain([text.len() as u64]).collect();
+        let offsets = (0..text.len() as u64).step_by(997).chain([text.len() as u64]);
+        let offsets: Vec<u64> = offsets.filter(|&offset| text.is_char_boundary(offset as usize)).collect();
         let positions: Vec<Position> = offsets.iter().map(|&o| Position(o)).collect();
         for (place, offset) in sources.places(&map, &positions).into_iter().zip(offsets) {
             let before = &text[..offset as usize];
             let place = place.unwrap();
             assert_eq!(place.line as usize, before.matches('\n').count() + 1);
-            assert_eq!(place.column as usize, before.len() - before.rfind('\n').map_or(0, |n| n + 1) + 1);
+            let line = &before[before.rfind('\n').map_or(0, |n| n + 1)..];
+            assert_eq!(place.column as usize, line.chars().count() + 1);
         }
     }
 
@@ -221,7 +231,7 @@ mod tests {
     fn a_place_of_a_text_has_a_short_excerpt() {
         let text = format!("one\n名 {}\n", "x".repeat(1 << 20));
         let place = Place::in_text("t", &text, 2, 3);
-        assert_eq!((place.line, place.column, place.offset, place.caret), (2, 5, 8, 3));
+        assert_eq!((place.line, place.column, place.offset, place.caret), (2, 3, 8, 3));
         assert!(place.excerpt.len() < 130 && place.excerpt.starts_with("名 x"));
         assert_eq!(Place::in_text("t", "ab", 1, 9).caret, 2);
         assert_eq!(Place::in_text("t", "", 7, 1).excerpt, "");

@@ -24,13 +24,13 @@
 //!   changes nothing (in either interpretation): the read returned `value`.
 //! - The read of an insert or delete is an ordinary read just before it, as in Viper.
 //! - Operations whose `ok` is false had no effect and are ignored with a warning.
-//! - A row that never existed reads as 0, `null` or `"nil"`. All of these are 0, the initial value.
+//! - A row that never existed reads as 0, `null` or `"nil"`, and a range read does not find it. All of these are nil, which is the
+//!   initial value: a key's absence. So whatever writes 0 writes nil: nobody can tell it from a row that never existed.
 //! - `isInitial` marks the initial state: the values it writes, or finds in a range, are the keys' initial
 //!   values, and it is not a transaction. Without an initial state, Viper treats values that were never
 //!   written as initial values. Here they stay reads of unwritten values.
 //! - `isFinal` is kept as an annotation: the transaction is an ordinary one in its session.
-//! - A bound of `null` or `"nil"` means no bound: the least or greatest 64-bit integer, as in the object
-//!   form.
+//! - A bound of `null` or `"nil"`, and in the object form the least or greatest 64-bit integer, means no bound.
 //! - `preBeginTS` and `postCommitTS` are milliseconds, and become times.
 //! - A session is named by the number of its file, a transaction by its index in reading order.
 //! - An incomplete last line is ignored with a warning.
@@ -95,6 +95,7 @@ pub(crate) fn read(stream: Stream, job: Job<'_>) -> io::Result<()> {
     let Some(bytes) = stream.read_text(LONGEST, LONGEST as usize, base, progress, problems)? else {
         return Ok(());
     };
+    draft.set_initial(Value::NIL);
     let mark = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     let (bytes, base) = (&bytes[mark..], base + mark as u64);
     let mut log = Log { base, name, session: None, steps: Vec::new(), draft, problems };
@@ -341,7 +342,7 @@ impl Log<'_> {
                     place = 2;
                 }
                 _ if decides => return Err(Fault::unexpected(at, "true or false")),
-                value if place == 0 && micro.kind.is_write() => micro.read = Some(self.add(&value)),
+                value if place == 0 && micro.kind.is_write() => micro.read = Some(self.content(&value)),
                 _ => {}
             }
             place += 1;
@@ -389,15 +390,13 @@ impl Log<'_> {
         }
     }
 
-    /// What is wrong with a range, if anything is, and what would be right. One without bounds holds all keys, texts included.
+    /// What is wrong with a range, if anything is, and what would be right.
     fn check_range(&self, row: &RangeRow) -> Result<(), (&'static str, &'static str)> {
         let (values, RangeRow { low, high, live, dead }) = (&self.draft.values, row);
-        let is_unbounded =
-            (values.datum(*low), values.datum(*high)) == (Datum::Int(i64::MIN), Datum::Int(i64::MAX));
         let is_outside = |&(key, _): &(Value, Value)| values.is_outside(key, *low, *high);
         if values.is_reversed(*low, *high) {
             Err(("a range whose upper bound is below the lower one", "the lower bound first"))
-        } else if !is_unbounded && live.iter().chain(dead).any(is_outside) {
+        } else if live.iter().chain(dead).any(is_outside) {
             Err(("a row outside of its range", "keys inside of the range"))
         } else if row.repeats_a_key() {
             Err(("a key twice in one range read", "each key once"))
@@ -449,23 +448,33 @@ impl Log<'_> {
         }
     }
 
+    /// A bound; nil where `none` or a null says that there is none.
     fn bound(&mut self, s: &mut Scanner<'_>, none: i64) -> Scanned<Value> {
         match s.scalar("a bound: a key, or null")? {
-            Scalar::Null => Ok(self.draft.values.int(none)),
-            Scalar::Text(text) if text == "nil" => Ok(self.draft.values.int(none)),
+            Scalar::Null => Ok(Value::NIL),
+            Scalar::Text(text) if text == "nil" => Ok(Value::NIL),
+            Scalar::Number(Number::Int(n)) if n == none => Ok(Value::NIL),
             key => Ok(self.add(&key)),
         }
     }
 
+    /// A value of a row; nil where it says that there is no row.
     fn value(&mut self, s: &mut Scanner<'_>) -> Scanned<Value> {
         let scalar = s.scalar("a value that is not a list")?;
-        Ok(self.add(&scalar))
+        Ok(self.content(&scalar))
+    }
+
+    fn content(&mut self, scalar: &Scalar<'_>) -> Value {
+        match scalar {
+            Scalar::Null | Scalar::Number(Number::Int(0)) => Value::NIL,
+            Scalar::Text(text) if text == "nil" => Value::NIL,
+            scalar => self.add(scalar),
+        }
     }
 
     fn add(&mut self, scalar: &Scalar<'_>) -> Value {
         let datum = match scalar {
-            Scalar::Null => Datum::Int(0),
-            Scalar::Text(text) if text == "nil" => Datum::Int(0),
+            Scalar::Null => Datum::Nil,
             Scalar::Text(text) => Datum::Text(text),
             Scalar::Bool(b) => Datum::Bool(*b),
             Scalar::Number(Number::Int(n)) => Datum::Int(*n),

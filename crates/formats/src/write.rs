@@ -63,6 +63,19 @@ impl From<io::Error> for WriteError {
 
 /// Writes a history and returns what was lost.
 pub fn write(history: &History, format: Format, target: Target<'_>) -> Result<Losses, WriteError> {
+    let has_tombstones = matches!(format, Format::Native | Format::Notation);
+    // In the other formats, a tombstone that no read names would be a value that every read of a deleted key misses.
+    match history.without_unnamed_tombstones().filter(|_| !has_tombstones) {
+        None => write_as_it_is(history, format, target),
+        Some((plain, dropped)) => {
+            let mut losses = write_as_it_is(&plain, format, target)?;
+            losses.add("tombstones that no read names", dropped);
+            Ok(losses)
+        }
+    }
+}
+
+fn write_as_it_is(history: &History, format: Format, target: Target<'_>) -> Result<Losses, WriteError> {
     let out = match (target, format) {
         (Target::Directory(directory), Format::Cobra) => return cobra::write(history, directory),
         (Target::Stream(out), format) if !format.is_directory() => out,

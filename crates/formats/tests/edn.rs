@@ -669,10 +669,11 @@ fn losses_are_reported() {
 fn inexpressible_histories_are_rejected() {
     for text in [
         "T1: i(x,[1])",
-        "T1: d(x,4)",
+        "T1: d(x,4)  T2: r(x,4)",
         "T1: range(a,b,{}) r(c,0)",
         "T1: range(a,b,{},{a=1})",
         "init=[1]  T1: d(x)",
+        "init(x)=[1]  T1: w(x,2)",
         "T1: w(x,nil)",
         "T1: w(x,[1])",
         "T1: w(x,?)",

@@ -3,7 +3,7 @@
 
 mod support;
 
-use isoscope_formats::Format;
+use isoscope_formats::{Format, Target, WriteError, write};
 use isoscope_history::notation::ValueText;
 use isoscope_history::{Datum, History, Txn, notation};
 use proptest::prelude::*;
@@ -203,6 +203,61 @@ fn rows_are_written_and_read_back() {
     let bytes = String::from_utf8(bytes).unwrap();
     assert!(bytes.starts_with(r#"{"type":"ok","f":"init","value":[["x",0],["y",0]],"process":3,"index":0}"#));
     assert_eq!(json(&bytes), again);
+}
+
+/// These formats have no initial elements of lists, so the first operation has them.
+#[test]
+fn lists_that_begin_with_elements_are_written_and_read_back() {
+    let text = "init(x)=[9]  init(y)=[7 8]  T1: r(x,[9]) a(x,1)  T2: rl(y,nil) w(z,2) r(z,0) r(u,[])";
+    let history = notation::parse(text).unwrap();
+    let (bytes, losses) = written(&history, Format::Edn);
+    let losses: Vec<_> = losses.iter().collect();
+    assert_eq!(losses, [("the initial elements of lists, except to isoscope", Some(2))]);
+    let first = r#"{:type :ok, :f :init, :value {"x" [9], "y" [7 8], "z" 0}, :process 3, :index 0}"#;
+    assert_eq!(std::str::from_utf8(&bytes).unwrap().lines().next(), Some(first));
+    let again = "init=nil  init(x)=[9]  init(y)=[7 8]  init(z)=0  T1: r(x,[9]) a(x,1)  T2: r(y,[]) w(z,2) r(z,0) r(u,[])";
+    assert_eq!(edn(&String::from_utf8(bytes).unwrap()), again);
+    let bytes = written(&history, Format::ElleJson).0;
+    let first = r#"{"type":"ok","f":"init","value":[["x",[9]],["y",[7,8]],["z",0]],"process":3,"index":0}"#;
+    assert_eq!(std::str::from_utf8(&bytes).unwrap().lines().next(), Some(first));
+    assert_eq!(json(&String::from_utf8(bytes).unwrap()), again);
+    // A list that transactions only read as nil is a list by its first elements.
+    assert_eq!(
+        edn(
+            "{:type :ok :process 0 :f :init :value {:x [9] :y 0}}\n{:type :ok :process 0 :value [[:r :x nil] [:r :y nil]]}"
+        ),
+        "init=nil  init(:x)=[9]  init(:y)=0  T1: r(:x,[]) r(:y,nil)"
+    );
+}
+
+/// Formats without tombstones would make a tombstone a value that every read of the deleted key misses.
+#[test]
+fn tombstones_that_no_read_names_are_not_written() {
+    let history = notation::parse("T1: w(x,1) ; T2: d(x,7) ; T3: r(x,nil)").unwrap();
+    for format in [Format::Edn, Format::ElleJson, Format::Plume, Format::DbcopJson, Format::DbcopHist] {
+        let (bytes, losses) = written(&history, format);
+        assert!(losses.iter().any(|loss| loss == ("tombstones that no read names", Some(1))), "{losses:?}");
+        let again = reading(format, &bytes).history;
+        let values: Vec<_> = again.txns().flat_map(|txn| again.ops_of(txn)).map(|op| op.value).collect();
+        assert_eq!(values.len(), 3, "{format:?}");
+        assert_eq!(values[1], values[2], "{format:?}");
+    }
+    assert!(written(&history, Format::Native).1.is_empty());
+}
+
+/// A bound of a range is no key, and a key that only rows have begins like the others.
+#[test]
+fn initial_values_are_those_of_keys() {
+    let text = "T1: i(c,1) range(a,z,{c=1 d=0})";
+    let (bytes, _) = written(&notation::parse(text).unwrap(), Format::Edn);
+    let first = r#"{:type :ok, :f :init, :value {"c" 0, "d" 0}, :process 2, :index 0}"#;
+    assert_eq!(std::str::from_utf8(&bytes).unwrap().lines().next(), Some(first));
+    let error = write(
+        &notation::parse("init=nil  T1: i(c,1) range(a,c,{c=1})  T2: range(a,z,{d=1})").unwrap(),
+        Format::Edn,
+        Target::Stream(&mut Vec::new()),
+    );
+    assert!(matches!(error, Err(WriteError::Inexpressible { what: "range reads of some keys", .. })));
 }
 
 #[test]

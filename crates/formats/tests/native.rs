@@ -173,18 +173,21 @@ fn a_transaction_without_a_name_is_numbered() {
 #[test]
 fn values_are_json_and_tagged_objects() {
     let values = r#"[null,true,false,0,-1,1.0,1e2,18446744073709551615,-9223372036854775808,2147483648,"",":k",
-        "é\n\u0000😀",{"keyword":"k"},{"unknown":true},{"float":"7ff0000000000000"},{"float":"7ff8000000000001"},[],[1,[2,[]],"a"]]"#;
-    let history =
-        reading(&format!("{{\"session\":0,\"ops\":[[\"read\",\"x\",{}]]}}\n", values.replace('\n', " ")))
-            .history;
+        "é\n\u0000😀",{"keyword":"k"},{"unknown":true},{"float":"7ff0000000000000"},{"float":"7ff8000000000001"}]"#;
+    let history = reading(&format!(
+        "{{\"session\":0,\"txn\":[[],[1,[2,[]],\"a\"]],\"ops\":[[\"read\",\"x\",{}]]}}\n",
+        values.replace('\n', " ")
+    ))
+    .history;
     let list = show(&history, history.ops_of(history.txns().next().unwrap()).next().unwrap().value);
     assert_eq!(
         list,
         "[Nil Bool(true) Bool(false) Int(0) Int(-1) Float(3ff0000000000000) Float(4059000000000000) \
          Nat(18446744073709551615) Int(-9223372036854775808) Int(2147483648) Text(\"\") Text(\":k\") \
-         Text(\"é\\n\\0😀\") Keyword(\"k\") Unknown Float(7ff0000000000000) Float(7ff8000000000001) [] \
-         [Int(1) [Int(2) []] Text(\"a\")]]"
+         Text(\"é\\n\\0😀\") Keyword(\"k\") Unknown Float(7ff0000000000000) Float(7ff8000000000001)]"
     );
+    let name = show(&history, history.txn_name(history.txns().next().unwrap()));
+    assert_eq!(name, "[[] [Int(1) [Int(2) []] Text(\"a\")]]");
     survives(&history);
 }
 
@@ -300,7 +303,9 @@ fn rows_lie_in_their_range() {
 #[test]
 fn hostile_input_fails_early() {
     let deep = "[".repeat(100_000);
-    assert!(bad_op(&format!("[\"r\",1,{deep}]")).contains("t:2:156: nested too deep"));
+    assert!(bad_op(&format!("[\"r\",1,{deep}]")).contains("a list inside of a list"));
+    let noted = failure(format!("{HEADER}{{\"session\":0,\"ops\":[],\"notes\":{{\"a\":{deep}}}}}\n"));
+    assert!(noted.contains("nested too deep"), "{noted}");
     assert!(failure(format!("{{\"extra\":{deep}}}\n")).contains("nested too deep"));
     assert!(failure(b"{\"session\":\"a\xff\",\"ops\":[]}\n").contains("t:2:14: not UTF-8"));
     assert!(failure(b"\0\x01\x02").contains("byte 0: ") || failure(b"\0\x01\x02").contains("0x00"));
@@ -387,6 +392,7 @@ fn full() -> History {
     let yes = draft.values.add(Datum::Bool(true));
     let empty = draft.values.list(&[]);
     let list = draft.values.list(&[keyword, empty, Value::UNKNOWN, float]);
+    let flat = draft.values.list(&[keyword, Value::UNKNOWN, float]);
     draft.set_initial(keyword);
     draft.set_initial_of(word, infinite);
     draft.set_initial_of(huge, keyword);
@@ -396,20 +402,22 @@ fn full() -> History {
         let name = [least, Value::NIL, list, yes][n];
         let txn = draft.txn(session, name, outcomes[n % 3], None);
         for (key, value) in
-            [(word, list), (keyword, Value::NIL), (float, infinite), (Value::NIL, Value::UNKNOWN)]
+            [(word, flat), (keyword, Value::NIL), (float, infinite), (Value::NIL, Value::UNKNOWN)]
         {
             for kind in OpKind::ALL.into_iter().filter(|&kind| kind != OpKind::RangeRead) {
-                draft.push(txn, kind, key, value, None);
+                // Elements and tombstones are scalars.
+                let is_scalar = matches!(kind, OpKind::Append | OpKind::Delete);
+                draft.push(txn, kind, key, if is_scalar && value == flat { yes } else { value }, None);
             }
         }
         let row = RangeRow {
             low: least,
             high: huge,
-            live: vec![(least, list), (huge, yes)],
+            live: vec![(least, flat), (huge, yes)],
             dead: vec![(float, keyword)],
         };
         draft.push_range(txn, row, None);
-        let row = RangeRow { low: keyword, high: Value::NIL, live: vec![], dead: vec![(yes, empty)] };
+        let row = RangeRow { low: Value::NIL, high: Value::NIL, live: vec![], dead: vec![(yes, empty)] };
         draft.push_range(txn, row, None);
         match n {
             0 => draft.set_events(txn, 0, NO_EVENT),
@@ -455,6 +463,50 @@ fn keys_that_are_lists_cannot_be_written() {
     draft.push(txn, OpKind::Write, list, Value::NIL, None);
     let error = write(&draft.finish().unwrap(), Format::Native, Target::Stream(&mut Vec::new()));
     assert!(matches!(error, Err(WriteError::Inexpressible { format: "native", .. })));
+}
+
+/// Lists are compared element by element, and elements as wholes. So a list inside of a list would equal nothing.
+#[test]
+fn lists_inside_of_lists_are_refused() {
+    let line = |op: &str| format!("{{\"session\":0,\"ops\":[{op}]}}");
+    for (op, column, what) in [
+        (r#"["append","z",[1,2]]"#, 35, "unexpected `[` (an element that is not a list)"),
+        (r#"["r","z",[[1,2]]]"#, 31, "a list inside of a list (elements that are not lists)"),
+        (r#"["read","z",[1,[]]]"#, 36, "a list inside of a list"),
+        (r#"["w","z",[1,[]]]"#, 33, "a list inside of a list"),
+        (r#"["delete","z",[1]]"#, 35, "unexpected `[` (a tombstone that is not a list)"),
+        (r#"["range",1,9,[[5,[[1]]]]]"#, 39, "a list inside of a list"),
+    ] {
+        let failure = support::failure(Format::Native, format!("{HEADER}{}\n", line(op)));
+        assert!(failure.starts_with(&format!("t:2:{column}: {what}")), "{failure}");
+    }
+    for initial in [r#""initial":[[1]]"#, r#""initials":[["z",[[1]]]]"#] {
+        let failure = support::failure(
+            Format::Native,
+            format!("{{\"isoscope\":\"history\",\"version\":1,{initial}}}\n"),
+        );
+        assert!(failure.contains("a list inside of a list"), "{failure}");
+    }
+    let mut b = Builder::new();
+    b.session(0).txn().append("z", Datum::List(&[]));
+    let error = write(&b.finish(), Format::Native, Target::Stream(&mut Vec::new()));
+    assert!(matches!(error, Err(WriteError::Inexpressible { what: "lists inside of lists", .. })));
+}
+
+/// An initial value that nobody knows would match no read.
+#[test]
+fn initial_values_must_be_known() {
+    for (initial, column) in [
+        (r#""initial":{"unknown":true}"#, 45),
+        (r#""initials":[["x",{"unknown":true}]]"#, 52),
+        (r#""initials":[["x",[{"unknown":true}]]]"#, 52),
+    ] {
+        let header = format!("{{\"isoscope\":\"history\",\"version\":1,{initial}}}\n");
+        let failure = support::failure(Format::Native, header);
+        let start =
+            format!("t:1:{column}: an initial value that was not learned (the initial value, or null");
+        assert!(failure.starts_with(&start), "{failure}");
+    }
 }
 
 /// The fields that the schema allows in a line.
@@ -676,4 +728,31 @@ fn an_unlearned_read_of_a_list_reads_a_list() {
     assert_eq!(kinds("T1?: w(x,1) r(x,?)"), [OpKind::Write, OpKind::Read]);
     assert_eq!(kinds("T1?: a(x,1) r(x,?)  T2: w(x,1)"), [OpKind::Append, OpKind::Read, OpKind::Write]);
     assert_eq!(kinds("T1?: r(x,?) r(y,?)  T2: a(y,1)"), [OpKind::Read, OpKind::ReadList, OpKind::Append]);
+}
+
+/// A list that does not exist is a list to readers that see nothing else.
+#[test]
+fn a_read_of_nil_of_a_list_reads_a_list() {
+    let print = |text: &str| notation::print(&notation::parse(text).unwrap());
+    assert_eq!(print("init=nil  T1: a(x,1)  T2: r(x,nil)"), "init=nil  T1: a(x,1)  T2: rl(x,nil)");
+    assert_eq!(print("T1: r(x,[1])  T2: r(x,nil) r(y,nil)"), "T1: r(x,[1])  T2: rl(x,nil) r(y,nil)");
+    assert_eq!(print("T1: a(x,1) w(x,2)  T2: r(x,nil)"), "T1: a(x,1) w(x,2)  T2: r(x,nil)");
+}
+
+/// Reads that name no tombstone among others that do are probably mistaken about it; nobody can tell.
+#[test]
+fn a_read_without_a_tombstone_is_a_warning_if_others_name_them() {
+    let warnings = |ops: &str| -> Vec<String> {
+        let reading =
+            support::reading(Format::Native, format!("{HEADER}{{\"session\":0,\"ops\":[{ops}]}}\n"));
+        reading.warnings.iter().map(ToString::to_string).collect()
+    };
+    assert!(warnings(r#"["delete","x",7],["r","x",null]"#).is_empty());
+    assert!(warnings(r#"["delete","x",7],["r","x",7]"#).is_empty());
+    let mixed = warnings(r#"["delete","x",7],["r","x",7],["r","x",null],["range","a",null,[]]"#);
+    assert_eq!(mixed.len(), 1, "{mixed:?}");
+    assert!(
+        mixed[0].starts_with("t:2:50: 2 reads found nothing of a key whose delete has a tombstone"),
+        "{mixed:?}"
+    );
 }

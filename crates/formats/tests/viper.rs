@@ -34,7 +34,7 @@ fn lines_are_transactions_of_one_session() {
     let reading = reading(GOOD);
     assert_eq!(
         notation::print(&reading.history),
-        "T1: r(1,0) w(1,10) ; T2: r(2,0) i(2,20) r(1,10) d(1,11) ; T3: range(1,9,{2=20},{1=11})"
+        "init=nil  T1: r(1,nil) w(1,10) ; T2: r(2,nil) i(2,20) r(1,10) d(1,11) ; T3: range(1,9,{2=20},{1=11})"
     );
     assert!(reading.warnings.is_empty(), "{:?}", reading.warnings);
     let history = &reading.history;
@@ -52,29 +52,42 @@ fn a_list_of_transactions_is_a_file_too() {
 
 #[test]
 fn the_flag_of_a_read_changes_nothing() {
-    assert_eq!(ops(r#"["r",1,5,true],["r",1,5,false],["r",1,5]"#), "T1: r(1,5) r(1,5) r(1,5)");
+    assert_eq!(ops(r#"["r",1,5,true],["r",1,5,false],["r",1,5]"#), "init=nil  T1: r(1,5) r(1,5) r(1,5)");
 }
 
 #[test]
 fn a_missing_row_is_the_initial_value() {
     assert_eq!(
         ops(r#"["r",1,null,false],["r","k","nil",false],["r",1,0,false]"#),
-        "T1: r(1,0) r(k,0) r(1,0)"
+        "init=nil  T1: r(1,nil) r(k,nil) r(1,nil)"
+    );
+}
+
+/// A range read that did not find a row and a point read that did not find it mean the same: absence. Bounds are no keys.
+#[test]
+fn range_reads_and_point_reads_agree_on_missing_rows() {
+    let text = r#"{"value":[["range",1,9,[],[]],["r",5,0,false],["r",1,null,false],["range",null,null,[],[]]]}
+{"value":[["i",5,41,true],["range",null,9,[{"id":5,"val":41}],[]],["w",6,0,true],["range",6,"nil",[[6,0]],[]]]}
+"#;
+    let history = reading(text).history.expand_ranges().unwrap().unwrap();
+    assert_eq!(
+        notation::print(&history),
+        "init=nil  T1: r(5,nil) r(6,nil) r(5,nil) r(1,nil) r(5,nil) r(6,nil) ; T2: i(5,41) r(5,41) r(6,nil) w(6,nil) r(6,nil)"
     );
 }
 
 #[test]
 fn inserts_and_deletes_read_first_unless_they_only_have_a_flag() {
-    assert_eq!(ops(r#"["i",1,5,4,true,true]"#), "T1: r(1,4) i(1,5)");
-    assert_eq!(ops(r#"["d",1,5,4,false,true,true,"d"]"#), "T1: r(1,4) d(1,5)");
-    assert_eq!(ops(r#"["i",1,5,true],["d",1,6,true],["w",1,7]"#), "T1: i(1,5) d(1,6) w(1,7)");
+    assert_eq!(ops(r#"["i",1,5,4,true,true]"#), "init=nil  T1: r(1,4) i(1,5)");
+    assert_eq!(ops(r#"["d",1,5,4,false,true,true,"d"]"#), "init=nil  T1: r(1,4) d(1,5)");
+    assert_eq!(ops(r#"["i",1,5,true],["d",1,6,true],["w",1,7]"#), "init=nil  T1: i(1,5) d(1,6) w(1,7)");
 }
 
 #[test]
 fn failed_operations_are_ignored() {
     let text = r#"{"value":[["w",1,5,false],["i",1,6,0,false,false],["d",1,6,false],["w",2,7,true]]}"#;
     let reading = reading(text);
-    assert_eq!(notation::print(&reading.history), "T1: w(2,7)");
+    assert_eq!(notation::print(&reading.history), "init=nil  T1: w(2,7)");
     assert_eq!(reading.warnings[0].to_string(), "t:1:11: 3 failed operations inside a transaction ignored");
 }
 
@@ -82,7 +95,7 @@ fn failed_operations_are_ignored() {
 fn the_initial_state_is_not_a_transaction() {
     let writes = r#"{"value":[["w",1,5,true],["w","k",6,true],["w",3,9,false]],"isInitial":true}"#;
     let history = reading(&format!("{writes}\n{{\"value\":[[\"r\",1,5,false]]}}\n")).history;
-    assert_eq!(notation::print(&history), "init(1)=5  init(k)=6  T1: r(1,5)");
+    assert_eq!(notation::print(&history), "init=nil  init(1)=5  init(k)=6  T1: r(1,5)");
     let range = r#"{"value":[["range","nil","nil",[{"id":1,"val":5}],[{"id":2,"val":6}]]],"isInitial":true,"isFinal":false}"#;
     let alone = reading(range).history;
     assert_eq!((alone.session_count(), alone.txn_count(), alone.key_count()), (0, 0, 2));
@@ -98,10 +111,10 @@ fn operations_may_be_objects() {
     let text = text.replace('\n', " ");
     assert_eq!(
         notation_of(&text),
-        "T1: r(1,0) w(k,5) r(2,0) i(2,6) r(2,6) d(2,7) range(-9223372036854775808,9,{1=2},{3=4})"
+        "init=nil  T1: r(1,nil) w(k,5) r(2,nil) i(2,6) r(2,6) d(2,7) range(nil,9,{1=2},{3=4})"
     );
     let unbounded = ops(r#"["range",null,"nil",[]]"#);
-    assert_eq!(unbounded, "T1: range(-9223372036854775808,9223372036854775807,{})");
+    assert_eq!(unbounded, "init=nil  T1: range(nil,nil,{})");
 }
 
 #[test]
@@ -122,7 +135,7 @@ fn unknown_fields_and_operations_are_warnings() {
     let warnings: Vec<String> = reading.warnings.iter().map(ToString::to_string).collect();
     assert_eq!(warnings[0], "t:1:39: 1 unknown field kept as annotation or ignored");
     assert_eq!(warnings[1], "t:1:11: 1 unknown operation ignored");
-    assert_eq!(notation::print(&reading.history), "T1: w(1,5)");
+    assert_eq!(notation::print(&reading.history), "init=nil  T1: w(1,5)");
 }
 
 #[test]
@@ -183,7 +196,7 @@ fn a_directory_is_a_history_and_a_file_a_session() {
     let reading = read(&input, &ReadOptions::default()).unwrap();
     assert_eq!(reading.format, Format::Viper);
     let history = &reading.history;
-    assert_eq!(notation::print(history), "init(1)=3  T1: r(1,7) ; T2:  T3: w(1,7)");
+    assert_eq!(notation::print(history), "init=nil  init(1)=3  T1: r(1,7) ; T2:  T3: w(1,7)");
     let names: Vec<Option<u32>> = history.sessions().map(|s| history.session_name(s).as_small()).collect();
     assert_eq!(names, [Some(9), Some(10)]);
     // A problem in a later file is reported in that file.

@@ -70,16 +70,24 @@ impl Builder {
     }
 
     /// Sets the initial value of all keys.
+    ///
+    /// # Panics
+    /// Panics if the value, or an element of a list, is [`Value::UNKNOWN`].
     pub fn initial(&mut self, value: impl IntoValue) -> &mut Self {
         let value = value.into_value(&mut self.draft);
+        assert!(!self.draft.values.is_unlearned(value), "an initial value must be known");
         self.draft.set_initial(value);
         self
     }
 
     /// Sets the initial value of one key.
+    ///
+    /// # Panics
+    /// Panics if the value, or an element of a list, is [`Value::UNKNOWN`].
     pub fn initial_of(&mut self, key: impl IntoValue, value: impl IntoValue) -> &mut Self {
         let key = key.into_value(&mut self.draft);
         let value = value.into_value(&mut self.draft);
+        assert!(!self.draft.values.is_unlearned(value), "an initial value must be known");
         self.draft.set_initial_of(key, value);
         self
     }
@@ -169,7 +177,12 @@ impl TxnBuilder<'_> {
         self.push(OpKind::Delete, key, Value::NIL)
     }
 
-    /// Reads a range of keys; the result is the given rows.
+    /// Removes a key and leaves a tombstone, which identifies the delete to reads that name it.
+    pub fn delete_leaving(self, key: impl IntoValue, tombstone: impl IntoValue) -> Self {
+        self.push(OpKind::Delete, key, tombstone)
+    }
+
+    /// Reads a range of keys; the result is the given rows. A bound of nil is none.
     ///
     /// # Panics
     /// Panics if the upper bound is below the lower one, if a row lies outside of the range, or if a key occurs twice.

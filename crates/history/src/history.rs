@@ -9,7 +9,6 @@
 //! are requested. Per transaction: 29 bytes, plus 8, 16 and 16 if events, times and database timestamps are
 //! recorded, plus 4 if completions have names.
 
-use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -180,9 +179,9 @@ impl OpTag {
 /// A range read: the requested bounds and the returned rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RangeRow {
-    /// The lowest key name requested.
+    /// The lowest key name requested; nil if the range has no lower bound.
     pub low: Value,
-    /// The highest key name requested.
+    /// The highest key name requested; nil if the range has no upper bound.
     pub high: Value,
     /// The keys found, with their values, in the order they were returned.
     pub live: Vec<(Value, Value)>,
@@ -194,8 +193,7 @@ impl RangeRow {
     /// Whether a name of the table lies in the range. A name that cannot be compared with the bounds does
     /// not.
     pub fn covers(&self, table: &Values, name: Value) -> bool {
-        table.compare(self.low, name).is_some_and(Ordering::is_le)
-            && table.compare(name, self.high).is_some_and(Ordering::is_le)
+        table.is_between(name, self.low, self.high)
     }
 
     /// Whether a key was found twice, or reported as deleted twice.

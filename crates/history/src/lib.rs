@@ -25,6 +25,7 @@ pub mod notation;
 mod ranges;
 mod source;
 mod stats;
+mod tombstones;
 mod value;
 
 pub use builder::{Builder, IntoValue, SessionBuilder, TxnBuilder};

@@ -15,8 +15,8 @@
 //! | `a(x,1)` | appended 1 to the list x |
 //! | `r(x,[1 2])` | read the list x |
 //! | `rl(x,?)`, `rr(x,[1])` | read the list x without a result; read a register that holds a list |
-//! | `i(x,1)`, `d(x)` | inserted x with value 1; deleted x |
-//! | `range(x,z,{x=1 y=2})` | read all keys from x to z and found x and y |
+//! | `i(x,1)`, `d(x)`, `d(x,7)` | inserted x with value 1; deleted x; deleted x, leaving the tombstone 7 |
+//! | `range(x,z,{x=1 y=2})` | read all keys from x to z and found x and y; a bound of `nil` is none |
 //!
 //! Values and keys are integers, decimals, words (`x`), keywords (`:x`, `:"a b"`), strings (`"a b"`), `nil`,
 //! `true`, `false`, and `?` for a value that was not learned; `f"7ff0000000000000"` is a float given by its
@@ -110,18 +110,30 @@ impl<'a> Parser<'a, '_> {
         loop {
             self.space();
             if self.take("init=") {
-                let value = self.value()?;
+                let value = self.initial_value()?;
                 self.draft.set_initial(value);
             } else if self.take("init(") {
                 let key = self.key()?;
                 self.expect(")", "`)`")?;
                 self.expect("=", "`=` and a value")?;
-                let value = self.value()?;
+                let value = self.initial_value()?;
                 self.draft.set_initial_of(key, value);
             } else {
                 return Ok(());
             }
         }
+    }
+
+    /// An initial value. Every read is compared with it, so it must be known.
+    fn initial_value(&mut self) -> Parsed<Value> {
+        self.space();
+        let start = self.at;
+        let value = self.value()?;
+        if self.draft.values.is_unlearned(value) {
+            self.at = start;
+            return self.fail("an initial value that is known");
+        }
+        Ok(value)
     }
 
     fn txn(&mut self, session: Option<Session>) -> Parsed<Session> {
@@ -191,13 +203,20 @@ impl<'a> Parser<'a, '_> {
         };
         let key = self.key()?;
         self.space();
+        let mut value_at = self.at;
         let value = if kind == OpKind::Delete && !self.text[self.at..].starts_with(',') {
             Value::NIL
         } else {
             self.expect(",", "`,` and a value")?;
+            self.space();
+            value_at = self.at;
             self.value()?
         };
         let is_list = matches!(self.draft.values.datum(value), Datum::List(_));
+        if is_list && matches!(kind, OpKind::Append | OpKind::Delete) {
+            self.at = value_at;
+            return self.fail("a value that is not a list");
+        }
         let kind = if word == "r" && is_list { OpKind::ReadList } else { kind };
         self.space();
         self.expect(")", "`)`")?;
@@ -691,6 +710,11 @@ mod tests {
             ("T1: r(x,-)", 8, "a number"),
             ("T1@5: r(x,1)", 4, "`-` and the event of the return"),
             ("T1: r(x,[1 [2]])", 11, "a value that is not a list"),
+            ("T1: a(x, [1])", 9, "a value that is not a list"),
+            ("T1: d(x,[1])", 8, "a value that is not a list"),
+            ("init=? T1: r(x,1)", 5, "an initial value that is known"),
+            ("init(x)= ? T1: r(x,1)", 9, "an initial value that is known"),
+            ("init(x)=[1 ?] T1: a(x,2)", 8, "an initial value that is known"),
             ("T1: w(x,\"a)", 8, "a closing `\"`"),
             ("T1: w(x,99999999999999999999)", 8, "a number of at most 64 bits"),
             ("T1: w(x,1) ;", 12, "a transaction after `;`"),

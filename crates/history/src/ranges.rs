@@ -3,16 +3,17 @@
 //! A key's absence is a value: an insert overwrites it, a delete writes it, and a read that finds nothing
 //! returns it. So a range read is a read of every key in the range: of the keys it found, with their values,
 //! and of all other keys as absent. Keys that are absent in the whole history (no initial value, never
-//! written) are left out, because these reads are trivially correct.
+//! written) are left out, because these reads are trivially correct. A bound is no key: a name is one if an
+//! operation uses it, a range read returned it, or it has an initial value of its own.
 //!
 //! Keys lie in a range by their names: numbers by size, texts and keywords letter by letter. Names of
-//! different kinds are not compared. The reads of one range take the place of the range read, in the order of
+//! different kinds are not compared. A bound of nil is no bound; without both, all keys lie in the range. The reads of one range take the place of the range read, in the order of
 //! their keys, and are marked with [`OpView::in_range`](crate::OpView). They happen at once: none of them is before another
 //! ([`History::is_before`]).
 
 use std::cmp::Ordering;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::draft::Limit;
 use crate::history::{History, OpKind, OpTag, RangeRow};
@@ -21,14 +22,27 @@ use crate::index;
 use crate::value::{Datum, Value, Values};
 
 impl History {
-    /// A copy in which range reads are replaced by reads of single keys; `None` if there are no range reads.
+    /// A copy in which range reads are replaced by reads of single keys, and deletes whose tombstones no read names write
+    /// absence (`tombstones.rs`); `None` if there are neither.
     pub fn expand_ranges(&self) -> Result<Option<History>, Limit> {
         let is_range = |tag: &OpTag| tag.kind() == OpKind::RangeRead;
         if self.ranges.is_empty() || !self.tags.iter().any(is_range) {
-            return Ok(None);
+            return Ok(self.without_unnamed_tombstones().map(|(history, _)| history));
         }
         let mut history = self.clone();
-        let names = Names::new(&mut history);
+        self.expand_into(&mut history)?;
+        if self.has_unnamed_tombstones() {
+            history.drop_tombstones();
+        }
+        history.writers.take();
+        index::build(&mut history);
+        Ok(Some(history))
+    }
+
+    /// Replaces range reads in a copy of this history, without its index.
+    fn expand_into(&self, history: &mut History) -> Result<(), Limit> {
+        let is_range = |tag: &OpTag| tag.kind() == OpKind::RangeRead;
+        let names = Names::new(history);
         let most = u64::from(u32::MAX) - 1;
         let (mut tags, mut keys, mut values, mut at) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut txn_ops = vec![0];
@@ -36,7 +50,7 @@ impl History {
             for op in self.op_range(txn) {
                 match self.ranges.get(self.values[op].as_small().unwrap_or(u32::MAX) as usize) {
                     Some(row) if is_range(&self.tags[op]) => {
-                        for (i, (key, value)) in names.read(&history, row).into_iter().enumerate() {
+                        for (i, (key, value)) in names.read(history, row).into_iter().enumerate() {
                             let kind =
                                 if names.is_list[key.index()] { OpKind::ReadList } else { OpKind::Read };
                             let continues = if i > 0 { OpTag::CONTINUES } else { 0 };
@@ -61,9 +75,20 @@ impl History {
         }
         (history.tags, history.keys, history.values, history.at) = (tags, keys, values, at);
         (history.txn_ops, history.ranges) = (txn_ops, Vec::new());
-        history.writers.take();
-        index::build(&mut history);
-        Ok(Some(history))
+        Ok(())
+    }
+
+    /// The names that are keys, each with its initial value: those that an operation uses or that have an initial value of
+    /// their own, in the order of their ids, and then those that only rows of range reads have.
+    pub fn named_keys(&self) -> Vec<(Value, Value)> {
+        let is_key = keys(self);
+        let used = self.keys().filter(|key| is_key[key.index()]);
+        let mut named: Vec<(Value, Value)> =
+            used.map(|key| (self.key_name[key.index()], self.initial(key))).collect();
+        let mut met: FxHashSet<Value> = named.iter().map(|&(name, _)| name).collect();
+        let rows = self.ranges.iter().flat_map(|row| row.live.iter().chain(&row.dead));
+        named.extend(rows.filter(|&&(name, _)| met.insert(name)).map(|&(name, _)| (name, self.initial)));
+        named
     }
 
     /// The first read that comes from the same operation: another one only for reads in a range.
@@ -111,29 +136,40 @@ impl Names {
         let is_list = lists(history, &of);
         let is_written = |key: Key| history.key_writers[key.index()] < history.key_writers[key.index() + 1];
         let name = |key: Key| history.key_name[key.index()];
+        let mut is_key = keys(history);
+        for (name, _) in history.ranges.iter().flat_map(|row| row.live.iter().chain(&row.dead)) {
+            is_key[of[name].index()] = true;
+        }
+        let may_exist = |key: Key| is_written(key) || history.initial(key) != Value::NIL;
         let mut sorted: Vec<Key> =
-            history.keys().filter(|&key| is_written(key) || history.initial(key) != Value::NIL).collect();
-        sorted.sort_by(|&a, &b| total_order(&history.table, name(a), name(b)));
+            history.keys().filter(|&key| is_key[key.index()] && may_exist(key)).collect();
+        sorted.sort_by(|&a, &b| history.table.total_order(name(a), name(b)));
         Names { of, is_list, sorted }
     }
 
     /// The reads of single keys that a range read stands for, sorted by name.
     fn read(&self, history: &History, row: &RangeRow) -> Vec<(Key, Value)> {
         let name = |key: Key| history.key_name[key.index()];
-        let table = &history.table;
-        let from = self.sorted.partition_point(|&key| total_order(table, name(key), row.low).is_lt());
-        let to = self.sorted.partition_point(|&key| total_order(table, name(key), row.high).is_le());
-        let kind = |value: Value| rank(table.datum(value));
-        let compared = kind(row.low) == kind(row.high) && from < to;
         let found: FxHashMap<Key, Value> =
             row.live.iter().chain(&row.dead).map(|&(name, value)| (self.of[&name], value)).collect();
-        let others = self.sorted[if compared { from..to } else { 0..0 }].iter().copied();
+        let others = history.table.between(&self.sorted, |&key| name(key), row.low, row.high).iter().copied();
         let others = others.filter(|key| !found.contains_key(key)).map(|key| (key, Value::NIL));
         let mut reads: Vec<(Key, Value)> =
             others.chain(found.iter().map(|(&key, &value)| (key, value))).collect();
-        reads.sort_by(|a, b| total_order(table, name(a.0), name(b.0)).then(a.0.cmp(&b.0)));
+        reads.sort_by(|a, b| history.table.total_order(name(a.0), name(b.0)).then(a.0.cmp(&b.0)));
         reads
     }
+}
+
+/// For each entry of the table of keys, whether an operation or an initial value says that it is a key. The others are lower
+/// bounds of range reads.
+fn keys(history: &History) -> Vec<bool> {
+    let mut keys: Vec<bool> =
+        history.keys().map(|key| history.initial(key) != history.default_initial()).collect();
+    for (tag, key) in history.tags.iter().zip(&history.keys) {
+        keys[key.index()] |= tag.kind() != OpKind::RangeRead;
+    }
+    keys
 }
 
 /// For each key, whether it is a list. If no operation on the key says so, its values do: the initial one, and those that range
@@ -159,7 +195,7 @@ impl Values {
     pub fn compare(&self, one: Value, other: Value) -> Option<Ordering> {
         let kind = rank(self.datum(one));
         let has_order = (1..=4).contains(&kind) && kind == rank(self.datum(other));
-        has_order.then(|| total_order(self, one, other))
+        has_order.then(|| self.total_order(one, other))
     }
 
     /// Whether the upper bound of a range is below the lower one.
@@ -167,10 +203,67 @@ impl Values {
         self.compare(low, high).is_some_and(Ordering::is_gt)
     }
 
-    /// Whether a key lies outside of a range. Bounds of different kinds exclude no key.
+    /// Whether a key lies outside of a range. Bounds of different kinds exclude no key, and a bound of nil is none.
     pub fn is_outside(&self, key: Value, low: Value, high: Value) -> bool {
+        let both = low != Value::NIL && high != Value::NIL;
+        !(both && self.compare(low, high).is_none() || self.is_between(key, low, high))
+    }
+
+    /// Whether a key lies between two bounds. A bound of nil is none.
+    pub(crate) fn is_between(&self, key: Value, low: Value, high: Value) -> bool {
         let in_order = |a, b| self.compare(a, b).is_some_and(Ordering::is_le);
-        self.compare(low, high).is_some() && !(in_order(low, key) && in_order(key, high))
+        (low == Value::NIL || in_order(low, key)) && (high == Value::NIL || in_order(key, high))
+    }
+}
+
+impl Values {
+    /// Of items sorted by name, those that lie between two bounds. A bound of nil is none.
+    pub(crate) fn between<'i, T>(
+        &self,
+        items: &'i [T],
+        name: impl Fn(&T) -> Value,
+        low: Value,
+        high: Value,
+    ) -> &'i [T] {
+        let kind = |value: Value| rank(self.datum(value));
+        let is_low = |item: &T| match (low == Value::NIL, high == Value::NIL) {
+            (true, true) => false,
+            (true, false) => kind(name(item)) < kind(high),
+            (false, _) => self.total_order(name(item), low).is_lt(),
+        };
+        let is_low_or_between = |item: &T| match (low == Value::NIL, high == Value::NIL) {
+            (true, true) => true,
+            (false, true) => kind(name(item)) <= kind(low),
+            (_, false) => self.total_order(name(item), high).is_le(),
+        };
+        let is_compared = low == Value::NIL || high == Value::NIL || kind(low) == kind(high);
+        let from = items.partition_point(is_low);
+        let to = if is_compared { items.partition_point(is_low_or_between) } else { from };
+        &items[from..to.max(from)]
+    }
+
+    /// A total order of names: by kind, and within one kind by size or letter by letter.
+    pub(crate) fn total_order(&self, a: Value, b: Value) -> Ordering {
+        let (a, b) = (self.datum(a), self.datum(b));
+        let whole = |datum: Datum<'_>| match datum {
+            Datum::Int(n) => Some(i128::from(n)),
+            Datum::Nat(n) => Some(i128::from(n)),
+            _ => None,
+        };
+        let real = |datum: Datum<'_>| match datum {
+            Datum::Float(x) => x,
+            other => whole(other).unwrap_or(0) as f64,
+        };
+        match (a, b) {
+            (Datum::Bool(a), Datum::Bool(b)) => a.cmp(&b),
+            (Datum::Text(a), Datum::Text(b)) | (Datum::Keyword(a), Datum::Keyword(b)) => a.cmp(b),
+            (Datum::List(a), Datum::List(b)) => a.cmp(b),
+            (a, b) if rank(a) == 2 && rank(b) == 2 => match (whole(a), whole(b)) {
+                (Some(a), Some(b)) => a.cmp(&b),
+                _ => real(a).total_cmp(&real(b)),
+            },
+            (a, b) => rank(a).cmp(&rank(b)),
+        }
     }
 }
 
@@ -183,30 +276,6 @@ fn rank(datum: Datum<'_>) -> u8 {
         Datum::Text(_) => 3,
         Datum::Keyword(_) => 4,
         Datum::List(_) => 5,
-    }
-}
-
-/// A total order: names by kind, and within one kind by size or letter by letter.
-fn total_order(table: &Values, a: Value, b: Value) -> Ordering {
-    let (a, b) = (table.datum(a), table.datum(b));
-    let whole = |datum: Datum<'_>| match datum {
-        Datum::Int(n) => Some(i128::from(n)),
-        Datum::Nat(n) => Some(i128::from(n)),
-        _ => None,
-    };
-    let real = |datum: Datum<'_>| match datum {
-        Datum::Float(x) => x,
-        other => whole(other).unwrap_or(0) as f64,
-    };
-    match (a, b) {
-        (Datum::Bool(a), Datum::Bool(b)) => a.cmp(&b),
-        (Datum::Text(a), Datum::Text(b)) | (Datum::Keyword(a), Datum::Keyword(b)) => a.cmp(b),
-        (Datum::List(a), Datum::List(b)) => a.cmp(b),
-        (a, b) if rank(a) == 2 && rank(b) == 2 => match (whole(a), whole(b)) {
-            (Some(a), Some(b)) => a.cmp(&b),
-            _ => real(a).total_cmp(&real(b)),
-        },
-        (a, b) => rank(a).cmp(&rank(b)),
     }
 }
 
@@ -235,6 +304,47 @@ mod tests {
         assert_eq!(
             expanded("init=nil  T1: i(1,1) range(3,5,{})  T2: range(0,x,{1=1})"),
             "init=nil  T1: i(1,1)  T2: r(1,1)"
+        );
+    }
+
+    /// Neither bound is a key. A key may have the name of a bound.
+    #[test]
+    fn a_bound_is_no_key() {
+        assert_eq!(
+            expanded("T1: w(5,1)  T2: range(1,9,{5=1})  T3: range(a,z,{k=0 y=0})"),
+            "T1: w(5,1)  T2: r(5,1)  T3: r(k,0) r(y,0)"
+        );
+        assert_eq!(
+            expanded("T1: w(b,1) r(a,0)  T2: range(a,b,{b=1})"),
+            "T1: w(b,1) r(a,0)  T2: r(a,nil) r(b,1)"
+        );
+        assert_eq!(
+            expanded("init(a)=2  T2: range(a,b,{})  T3: range(b,c,{})"),
+            "init(a)=2  T2: r(a,nil)  T3:"
+        );
+        assert_eq!(expanded("T1: range(a,c,{b=1})  T2: range(b,c,{})"), "T1: r(b,1)  T2: r(b,nil)");
+    }
+
+    #[test]
+    fn a_bound_of_nil_is_none() {
+        let writes = "init=nil  T1: i(5,1) i(-1,1) i(b,1) i(:k,1)";
+        for (range, reads) in [
+            ("range(nil,nil,{5=1})", "r(-1,nil) r(5,1) r(b,nil) r(:k,nil)"),
+            ("range(nil,4,{})", "r(-1,nil)"),
+            ("range(0,nil,{})", "r(5,nil)"),
+            ("range(a,nil,{b=1})", "r(b,1)"),
+            ("range(nil,a,{})", ""),
+        ] {
+            let reads = format!("{writes}  T2: {reads}");
+            assert_eq!(expanded(&format!("{writes}  T2: {range}")), reads.trim_end(), "{range}");
+        }
+        assert_eq!(
+            parse("T1: range(nil,4,{5=1})").err().map(|e| e.expected),
+            Some("a key inside of the range")
+        );
+        assert_eq!(
+            parse("T1: range(6,nil,{5=1})").err().map(|e| e.expected),
+            Some("a key inside of the range")
         );
     }
 

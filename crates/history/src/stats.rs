@@ -1,7 +1,6 @@
 //! Statistics of a history: counts, and properties that affect checking.
 
 use rayon::prelude::*;
-use rustc_hash::FxHashSet;
 
 use crate::history::{History, Intervals, NO_EVENT, NO_TIME, OpKind, Outcome};
 use crate::ids::Key;
@@ -72,7 +71,7 @@ impl Stats {
             sessions: history.session_count(),
             transactions: history.txn_count(),
             operations: history.op_count(),
-            keys: keys(history, &ops.touched),
+            keys: if history.ranges.is_empty() { history.key_count() } else { history.named_keys().len() },
             committed: outcomes(Outcome::Committed),
             aborted: outcomes(Outcome::Aborted),
             unknown: outcomes(Outcome::Unknown),
@@ -159,17 +158,6 @@ impl OpCounts {
         self.unknown += other.unknown;
         self
     }
-}
-
-/// How many keys there are. A bound of a range is none by itself, and what a range read found is one.
-fn keys(history: &History, touched: &[u32]) -> usize {
-    if history.ranges.is_empty() {
-        return history.key_count();
-    }
-    let is_key = |key: &Key| touched[key.index()] > 0 || history.initial(*key) != history.initial;
-    let found = history.ranges.iter().flat_map(|row| row.live.iter().chain(&row.dead)).map(|&(name, _)| name);
-    let named = history.keys().filter(is_key).map(|key| history.key_name[key.index()]);
-    named.chain(found).collect::<FxHashSet<Value>>().len()
 }
 
 /// The number of (key, value) pairs that several writes produced, and the number of keys with such a pair.

@@ -237,6 +237,11 @@ impl Values {
         }
     }
 
+    /// Whether a value, or an element of a list, was not learned.
+    pub fn is_unlearned(&self, value: Value) -> bool {
+        value == Value::UNKNOWN || self.elements(value).contains(&Value::UNKNOWN)
+    }
+
     /// A value that prints like another and is equal to no other: it gets its own row, as lists do.
     pub(crate) fn twin(&mut self, value: Value) -> Value {
         let cell = match value.as_small() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use isoscope_certificate::{Certificate, Conditions, Judgement, UnknownOrder, Verdict};
+use isoscope_certificate::{Certificate, Conditions, Judgement, Unknown, UnknownOrder, Verdict};
 use isoscope_check::{Checker, Options, Watch as _};
 use isoscope_formats::Reading;
 use isoscope_history::{History, Limit as TooLarge};
@@ -455,17 +455,34 @@ impl Judgements<'_> {
     }
 
     /// Runs the independent verifier on every verdict that is not *unknown*. It has the same time and memory limits as the
-    /// check. A verdict that it refutes is a bug of isoscope and must not be used. A verdict for which a limit
-    /// was reached is [`Certified::Stopped`].
+    /// check. A verdict that it refutes is a bug of isoscope: it is withdrawn, so that its level is *unknown*
+    /// ([`Unknown::Refuted`]), and the first one is returned. All other verdicts stand. A verdict for which a limit was reached
+    /// is [`Certified::Stopped`].
     pub fn certify(&mut self) -> Result<(), Refuted> {
-        let certified = self.confirm(self.history(), self.judged.iter().map(|judged| &judged.judgement))?;
-        if !self.without_sessions.is_empty() {
-            self.confirm(&self.history().apart(), &self.without_sessions)?;
-        }
+        let certified = self.confirm(self.history(), self.judged.iter().map(|judged| &judged.judgement));
+        let apart = if self.without_sessions.is_empty() {
+            Vec::new()
+        } else {
+            self.confirm(&self.history().apart(), &self.without_sessions)
+        };
+        let mut refuted = Vec::new();
         for (judged, certified) in self.judged.iter_mut().zip(certified) {
-            judged.certified = certified;
+            match certified {
+                Ok(certified) => judged.certified = certified,
+                Err(why) => withdraw(&mut judged.judgement, why, &mut refuted),
+            }
         }
-        Ok(())
+        for (judgement, certified) in self.without_sessions.iter_mut().zip(apart) {
+            if let Err(why) = certified {
+                withdraw(judgement, why, &mut refuted);
+            }
+        }
+        // The evidence of a level that is no longer violated is not in the report.
+        let is_refuted = |level: Level| refuted.iter().any(|one| one.level == level);
+        for judged in &mut self.judged {
+            judged.judgement.implied_by = judged.judgement.implied_by.filter(|&weaker| !is_refuted(weaker));
+        }
+        refuted.into_iter().next().map_or(Ok(()), Err)
     }
 
     /// The verifier's result for each judgement on a history.
@@ -473,7 +490,7 @@ impl Judgements<'_> {
         &self,
         history: &History,
         judgements: impl IntoIterator<Item = &'j Judgement>,
-    ) -> Result<Vec<Certified>, Refuted> {
+    ) -> Vec<Result<Certified, Refutation>> {
         let onlooker = Onlooker::new(self.limits, None).until(self.interrupt.clone());
         let budget = || onlooker.limit();
         let verifier = Verifier::new(history).within(&budget);
@@ -487,7 +504,7 @@ impl Judgements<'_> {
             match verifier.verify(judgement) {
                 Ok(()) => Ok(Certified::Yes),
                 Err(Refutation { stopped: Some(limit), .. }) => Ok(Certified::Stopped(limit)),
-                Err(why) => Err(Refuted { level: judgement.level, why }),
+                Err(why) => Err(why),
             }
         };
         judgements.into_iter().map(confirm).collect()
@@ -528,6 +545,13 @@ impl Judgements<'_> {
     }
 }
 
+/// Withdraws a verdict that the verifier refuted.
+fn withdraw(judgement: &mut Judgement, why: Refutation, refuted: &mut Vec<Refuted>) {
+    judgement.verdict = Verdict::Unknown(Unknown::Refuted(why.to_string()));
+    judgement.implied_by = None;
+    refuted.push(Refuted { level: judgement.level, why });
+}
+
 /// A verdict that its own certificate does not prove.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -545,3 +569,37 @@ impl std::fmt::Display for Refuted {
 }
 
 impl std::error::Error for Refuted {}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a panic fails the test")]
+mod tests {
+    use isoscope_certificate::Witness;
+    use isoscope_history::notation::parse;
+    use isoscope_report::Word;
+
+    use super::*;
+
+    /// A verdict that the verifier refutes is withdrawn. The others stand.
+    #[test]
+    fn a_refuted_verdict_is_an_internal_error_of_its_level() {
+        let history = parse("T1: w(x,1) w(y,1)  T2: r(x,1) r(y,0)").unwrap();
+        let levels = [Level::AdyaPl2, Level::ReadAtomic, Level::Serializable];
+        let mut judged = Check::new(&history).levels(levels).judge().unwrap();
+        let wrong =
+            judged.judged.iter_mut().find(|judged| judged.judgement.level == Level::ReadAtomic).unwrap();
+        wrong.judgement.verdict = Verdict::Holds(Witness::default());
+        assert_eq!(judged.certify().unwrap_err().level, Level::ReadAtomic);
+        let report = judged.report(Detail::Stories);
+        assert!(report.has_internal_error());
+        assert_eq!(
+            levels.map(|level| report.verdict_of(level)),
+            [Word::Holds, Word::Unknown, Word::Violated]
+        );
+        let line = isoscope_report::concise::render("h", Ok(&report), &isoscope_report::Plain);
+        assert!(line.contains("read-atomic (isoscope failed: its own verdict does not stand: "), "{line}");
+        assert!(!line.contains("unreadable"), "{line}");
+        let mut suites = isoscope_report::junit::Suites::default();
+        suites.add("h", Ok(&report));
+        assert!(suites.render().contains("type=\"internal-error\""), "{}", suites.render());
+    }
+}

@@ -175,7 +175,9 @@ impl<R: BufRead> Lines<R> {
         let place = format!(" at line {} column {}", error.line(), error.column());
         let message = message.strip_suffix(&place).unwrap_or(&message).to_owned();
         // An error at the newline is reported on line 2; here it belongs to the end of this line.
-        let column = if error.line() > 1 { self.bytes.len() } else { error.column().max(1) };
+        let bytes = if error.line() > 1 { self.bytes.len() } else { error.column().max(1) };
+        let before = &self.bytes[..(bytes - 1).min(self.bytes.len())];
+        let column = 1 + before.iter().filter(|&&byte| byte & 0xc0 != 0x80).count();
         LogError::Wrong { line: self.number, column, message }
     }
 }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use isoscope_certificate::{Against, Finding, Judgement, Limit, Through, Unknown, Verdict};
 use isoscope_formats::{Format, Problem, Reading, SourceText};
-use isoscope_history::{History, Op, Outcome, Txn, Value};
+use isoscope_history::notation::ValueText;
+use isoscope_history::{Datum, History, Op, OpKind, Outcome, Txn, Value};
 use isoscope_levels::{ELLE_PROCESS, ELLE_REALTIME, Level};
 
 use crate::definitions::{self, JudgedDefinition};
@@ -281,10 +282,14 @@ impl Checked<'_> {
                 let why = "several possible writers, with too many combinations to try";
                 (Trouble::Ambiguous, format!("{reads} {have} {why}"))
             }
-            Unknown::Unsupported { operations, .. } => {
+            Unknown::Unsupported { operations, first } => {
                 let are = if *operations == 1 { "is" } else { "are" };
                 let operations = counted(*operations, "operation");
-                (Trouble::Unsupported, format!("{operations} {are} of an unsupported kind"))
+                let why = why_unsupported(self.history, *first);
+                (Trouble::Unsupported, format!("{operations} {are} of an unsupported kind: {why}"))
+            }
+            Unknown::Refuted(why) => {
+                (Trouble::Internal, format!("isoscope failed: its own verdict does not stand: {why}"))
             }
             Unknown::Limit(Limit::Time) => {
                 let limit = match self.limits.time {
@@ -340,15 +345,50 @@ fn vacuous(history: &History) -> String {
     if !ops.any(|op| !op.kind.is_write() && op.value != Value::UNKNOWN) {
         return "no committed transaction read anything".to_owned();
     }
-    let (aborted, unknown) = (writes(Outcome::Aborted), writes(Outcome::Unknown));
-    let all = counted(aborted + unknown, "write");
-    let written = match (aborted, unknown) {
+    let written = fate_of_writes(writes(Outcome::Aborted), writes(Outcome::Unknown));
+    format!("{written}, and every read returned the initial value")
+}
+
+/// What became of all writes, none of which was seen to take effect.
+fn fate_of_writes(aborted: u64, unknown: u64) -> String {
+    let all = || counted(aborted + unknown, "write");
+    match (aborted, unknown) {
         (0, 0) => "nothing was written".to_owned(),
         (1, 0) => "the only write failed".to_owned(),
-        (_, 0) => format!("all {all} failed"),
-        _ => format!("of {all}, {} failed and no other was seen to take effect", count(aborted)),
-    };
-    format!("{written}, and every read returned the initial value")
+        (_, 0) => format!("all {} failed", all()),
+        (0, 1) => "the only write was not seen to take effect".to_owned(),
+        (0, _) => format!("none of {} was seen to take effect", all()),
+        (_, 1) => {
+            format!("of {}, {} failed and the other was not seen to take effect", all(), count(aborted))
+        }
+        _ => format!("of {}, {} failed and no other was seen to take effect", all(), count(aborted)),
+    }
+}
+
+/// Why an operation is not supported.
+fn why_unsupported(history: &History, op: Op) -> String {
+    let key = history.key_of(op);
+    let name = ValueText(history, history.key_name(key));
+    let is_list = |value: Value| matches!(history.datum(value), Datum::List(_));
+    let (mut register, mut list, mut unlearned) = (false, false, false);
+    for op in history.txns().flat_map(|txn| history.ops_of(txn)).filter(|op| op.key == key) {
+        match op.kind {
+            OpKind::Append | OpKind::ReadList => list = true,
+            OpKind::RangeRead => {}
+            OpKind::Read | OpKind::Write | OpKind::Insert | OpKind::Delete => register = true,
+        }
+        unlearned |= op.kind.is_write() && op.value == Value::UNKNOWN
+            || op.kind == OpKind::ReadList && history.table().elements(op.value).contains(&Value::UNKNOWN);
+    }
+    match history.op(op).kind {
+        OpKind::RangeRead => "a range read that was not expanded".to_owned(),
+        _ if unlearned => format!("a value written to {name} was not learned"),
+        _ if register && list => format!("{name} is used as a register and as a list"),
+        OpKind::Read if is_list(history.op(op).value) => {
+            format!("a read of the register {name} returned a list")
+        }
+        _ => format!("the list {name} holds lists, or a read of it returned something else"),
+    }
 }
 
 /// Whether two findings are of the same kind. A stronger level may count more occurrences of a kind.

@@ -122,6 +122,12 @@ impl Report {
         reasons.find(|reason| reason.kind == Trouble::NothingToCheck)
     }
 
+    /// Whether the verifier refuted a verdict, which is a bug of isoscope.
+    pub fn has_internal_error(&self) -> bool {
+        let reasons = self.levels.iter().filter_map(|result| result.reason.as_ref());
+        reasons.into_iter().any(|reason| reason.kind == Trouble::Internal)
+    }
+
     /// The levels with this verdict, in the order of the request.
     pub fn levels_that(&self, verdict: Word) -> Vec<Level> {
         let results = self.levels.iter().filter(|result| result.verdict == verdict);
@@ -221,6 +227,8 @@ pub enum Trouble {
     Interrupted,
     /// The proof is too long.
     Proof,
+    /// The verifier refuted the verdict: an internal error.
+    Internal,
 }
 
 impl Trouble {
@@ -234,6 +242,7 @@ impl Trouble {
             Trouble::Memory => "memory",
             Trouble::Interrupted => "interrupted",
             Trouble::Proof => "proof",
+            Trouble::Internal => "internal-error",
         }
     }
 }

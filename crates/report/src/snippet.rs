@@ -111,10 +111,10 @@ fn file(marks: &[&Mark], arrow: &str, width: usize, indent: &str, style: &dyn St
 }
 
 /// The column in the excerpt of a line that shows a later place of that line, if the excerpt contains it.
-/// Places count bytes, columns count terminal cells. If the excerpt replaced a character, its byte length is
+/// Offsets count bytes, columns of a terminal count cells. If the excerpt replaced a character, its byte length is
 /// no longer known.
 fn under(shown: &Place, place: &Place) -> Option<usize> {
-    let distance = place.column.checked_sub(shown.column).filter(|_| place.line == shown.line)? as usize;
+    let distance = place.offset.checked_sub(shown.offset).filter(|_| place.line == shown.line)? as usize;
     // Takes the last such place: characters without a width belong to the character before them.
     let mut starts = shown.excerpt.char_indices().map(|(at, _)| at).rev();
     let caret = starts.find(|&at| shown.excerpt[..at].width() == shown.caret)?;

@@ -73,6 +73,7 @@ impl fmt::Display for Failure {
                 let why = match why {
                     Unknown::NothingToCheck => "no read can be related to a write",
                     Unknown::Limit(_) => "a limit was reached",
+                    Unknown::Refuted(_) => "the verifier refuted its verdict, which is a bug",
                     Unknown::Ambiguous { .. } | Unknown::Unsupported { .. } => {
                         "the checker does not support it"
                     }

@@ -335,13 +335,17 @@ impl<'h> Facts<'h> {
     }
 
     fn collect_uses(&mut self) {
+        let history = self.history;
+        let is_odd = |&v: &Value| matches!(history.datum(v), Datum::List(_) | Datum::Unknown);
         for op in self.ops() {
             self.uses[op.key.index()] |= match op.kind {
                 // An unknown written value makes the key unsupported.
                 _ if op.kind.is_write() && op.value == Value::UNKNOWN => REGISTER | LIST,
-                OpKind::ReadList if self.history.table().elements(op.value).contains(&Value::UNKNOWN) => {
+                OpKind::ReadList if self.history.table().elements(op.value).iter().any(is_odd) => {
                     REGISTER | LIST
                 }
+                // Lists are not compared by their elements, so no list is an element.
+                OpKind::Append if is_odd(&op.value) => REGISTER | LIST,
                 OpKind::Read | OpKind::Write | OpKind::Insert | OpKind::Delete => REGISTER,
                 OpKind::Append | OpKind::ReadList => LIST,
                 OpKind::RangeRead => 0,

@@ -179,6 +179,6 @@ fn check_unknown(facts: &Facts<'_>, unknown: &Unknown) -> Result<(), Refutation>
             let unsupported = facts.is_unsupported(facts.history.op(first));
             ensure(unsupported && operations > 0, || format!("{} is supported", facts.text(first)))
         }
-        Unknown::Limit(_) => Ok(()),
+        Unknown::Limit(_) | Unknown::Refuted(_) => Ok(()),
     }
 }

@@ -40,21 +40,24 @@ impl VersionEdge {
     }
 }
 
-/// Keys that the engines cannot judge: those that are a register to some operations and a list to others, and
-/// those of which a written value or an element was not learned. Empty when there are none.
+/// Keys that the engines cannot judge: those that are a register to some operations and a list to others, those of
+/// which a written value or an element was not learned, and those that hold lists as elements, since lists are not
+/// compared by what they hold. Empty when there are none.
 pub(crate) fn unsupported_keys(history: &History) -> Vec<bool> {
     let unlearned = |op: &OpView| op.value == Value::UNKNOWN && op.kind.is_write();
     if !history.has_lists() && !history.has_unlearned_writes() {
         return Vec::new();
     }
+    let is_list = |element: &Value| matches!(history.datum(*element), Datum::List(_));
     let mut uses = vec![0u8; history.key_count()];
     for op in history.txns().flat_map(|txn| history.ops_of(txn)) {
         uses[op.key.index()] |= match op.kind {
             _ if unlearned(&op) => 3,
             OpKind::ReadList => match history.datum(op.value) {
-                Datum::List(list) if list.contains(&Value::UNKNOWN) => 3,
+                Datum::List(list) if list.contains(&Value::UNKNOWN) || list.iter().any(is_list) => 3,
                 _ => 1,
             },
+            OpKind::Append if is_list(&op.value) => 3,
             OpKind::Append => 1,
             OpKind::RangeRead => 0,
             _ => 2,

@@ -5,7 +5,7 @@
 //! ([`CORES`]), because few others do. A [`Kind`] says what is drawn; a seed and a kind determine the history.
 //!
 //! Never drawn: more than seven transactions or three keys; a key that is a register and a list; intervals that end before they
-//! begin; values other than small numbers and nil.
+//! begin; values other than small numbers and nil; tombstones that reads name, which are values like others.
 
 use isoscope_certificate::{Conditions, UnknownOrder};
 use isoscope_history::{NO_EVENT, NO_TIME, Outcome};

@@ -76,10 +76,13 @@ pub(crate) fn build_from(initials: &Initials, plan: &[Plan]) -> History {
     }
 }
 
-/// The history of a plan. Sessions come in the order in which they are first used.
+/// The history of a plan. Sessions come in the order in which they are first used. What a plan leaves open, because it changes no
+/// verdict, takes turns: the bounds of ranges, tombstones that no read names, and whether an empty list is read as nil.
 pub(crate) fn build_unexpanded(initials: &Initials, plan: &[Plan]) -> History {
     let mut b = Builder::new();
     set_initials(&mut b, initials);
+    let mut turns = (0..).skip(plan.len());
+    let mut turn = move || turns.next().unwrap_or_default();
     for Plan { session, outcome, steps, events, times, timestamps } in plan {
         let mut txn = b.session(*session as u32).txn();
         if let Some((invoke, complete)) = *events {
@@ -98,8 +101,14 @@ pub(crate) fn build_unexpanded(initials: &Initials, plan: &[Plan]) -> History {
                 Step::ReadNil(key) => txn.read(KEYS[*key], None),
                 Step::Write(key, value) => txn.write(KEYS[*key], *value),
                 Step::Insert(key, value) => txn.insert(KEYS[*key], *value),
-                Step::Delete(key) => txn.delete(KEYS[*key]),
+                Step::Delete(key) => match turn() {
+                    turn if plan.len() % 2 == 0 => txn.delete_leaving(KEYS[*key], TOMBSTONES + turn),
+                    _ => txn.delete(KEYS[*key]),
+                },
                 Step::Append(key, value) => txn.append(KEYS[*key], *value),
+                Step::ReadList(key, list) if list.is_empty() && appends(plan, *key) && turn() % 2 == 0 => {
+                    txn.read(KEYS[*key], None)
+                }
                 Step::ReadList(key, list) => txn.read_list(KEYS[*key], list.iter().copied()),
                 Step::ReadListUnlearned(key) => txn.read_list_unlearned(KEYS[*key]),
                 Step::Range(low, high, found) => {
@@ -110,13 +119,43 @@ pub(crate) fn build_unexpanded(initials: &Initials, plan: &[Plan]) -> History {
                         Found::Value(value) => Some((key, Datum::Int((*value).into()))),
                         Found::List(_) => Some((key, Datum::List(list))),
                     });
-                    txn.range(KEYS[*low], KEYS[*high], live)
+                    let (low, high) = bounds(plan, *low, *high, turn());
+                    txn.range(datum(low.as_ref()), datum(high.as_ref()), live)
                 }
             };
         }
         txn.outcome(*outcome);
     }
     b.finish()
+}
+
+/// Tombstones from here on: no plan has such values.
+const TOMBSTONES: u32 = 1000;
+
+fn appends(plan: &[Plan], key: usize) -> bool {
+    plan.iter().flat_map(|txn| &txn.steps).any(|step| matches!(step, Step::Append(k, _) if *k == key))
+}
+
+/// The bounds of a range: its first and last key, names just outside of them that are no keys, or none where no key lies
+/// beyond.
+fn bounds(plan: &[Plan], low: usize, high: usize, turn: u32) -> (Option<String>, Option<String>) {
+    const BELOW: [&str; 4] = ["w~", "x~", "y~", "t~"];
+    let uses_last = plan.iter().flat_map(|txn| &txn.steps).any(|step| key_used(step) == Some(3));
+    let below = match turn % 3 {
+        0 => Some(KEYS[low].to_owned()),
+        1 if low == 0 && !uses_last => None,
+        _ => Some(BELOW[low].to_owned()),
+    };
+    let above = match turn / 3 % 3 {
+        0 => Some(KEYS[high].to_owned()),
+        1 if high == 2 && !uses_last => None,
+        _ => Some(format!("{}~", KEYS[high])),
+    };
+    (below, above)
+}
+
+fn datum(name: Option<&String>) -> Datum<'_> {
+    name.map_or(Datum::Nil, |name| Datum::Text(name))
 }
 
 fn elements(list: &[u32]) -> Vec<Value> {
@@ -190,13 +229,13 @@ fn as_trusted(plan: &mut [Plan]) {
 }
 
 /// Checks that range reads have become reads of all keys in the range that the history knows: those that are written, and
-/// those that are not absent initially or that a range read found.
+/// those that are not absent initially or that a range read found. Bounds are no keys.
 fn check_expanded(initials: &Initials, plan: &[Plan], expanded: &History) {
     let steps = || plan.iter().flat_map(|txn| &txn.steps);
     let is_named = |key: usize| {
         steps().any(|step| match step {
             Step::Range(low, high, found) => {
-                *low == key || (*low..=*high).contains(&key) && found[key - low] != Found::Absent
+                (*low..=*high).contains(&key) && found[key - low] != Found::Absent
             }
             other => key_used(other) == Some(key),
         }) || initials.get(key).is_some_and(|initial| *initial != Initial::Register(Some(0)))

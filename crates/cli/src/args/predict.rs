@@ -46,24 +46,24 @@ pub(crate) enum CountArg {
 /// Arguments of `predict`.
 #[derive(clap::Args, Debug)]
 #[command(
-    after_long_help = "The history must be serializable: a run of an application that was fine. A prediction is an
-execution of the same transactions that --level permits and that violates --violates. It has a
-prefix of each session. In at most one transaction a session, the last, some reads have other
+    after_long_help = "The history must be serializable: a run of an application that was fine. A prediction is an \
+execution of the same transactions that --level permits and that violates --violates. It has a \
+prefix of each session. In at most one transaction a session, the last, some reads have other \
 writers. docs/predict.md has the definitions.
 
-Without HISTORY, isoscope records a run first: of the application --record, in a temporary SQLite
-database. With --log (a log of `isoscope record --log`) or --record, the programs are known: each
-prediction is executed again in an in-memory store, and the report says what became of it.
+Without HISTORY, isoscope records a run first: of the application --record, in a temporary SQLite \
+database. With --log (a log of `isoscope record --log`) or --record, the programs are known: each \
+prediction is executed again in an in-memory store, and the report says what became of it. \
 With --engine, predictions are interleavings of statements, and can run on a real database.
 
-Engines: pg-rc, pg-rr (PostgreSQL at read committed and repeatable read); mariadb-rc, mariadb-rr,
+Engines: pg-rc, pg-rr (PostgreSQL at read committed and repeatable read); mariadb-rc, mariadb-rr, \
 mariadb-si (the last at repeatable read with innodb_snapshot_isolation=ON).
 
 Levels: read-committed, read-atomic, causal, prefix, parallel-snapshot-isolation, snapshot-isolation.
 Targets: prefix, snapshot-isolation, serializable.
 
-Exit codes: 0 it was proved that there is no prediction; 1 there are predictions (that --count
-counts), or the run itself violates the target; 2 a limit was reached first, or nothing can be
+Exit codes: 0 it was proved that there is no prediction; 1 there are predictions (that --count \
+counts), or the run itself violates the target; 2 a limit was reached first, or nothing can be \
 predicted; 254 invalid usage; 255 the history or the log cannot be read, or an internal error.
 
 Examples:

@@ -215,10 +215,10 @@ fn any_isolation() -> NameParser<String> {
   isoscope test --start postgres --fault kill=200ms --fault restart=5s --duration 20s
   isoscope test memory:serializable?bug=skip-validation
 
-isoscope checks the level that the database's documentation promises for the isolation level. This
-is often weaker than the name suggests; `--level` checks another level. The first line of the
-report says whether the promise was kept. A summary of the anomalies follows; --details prints the
-full report. Exit codes: 0 the promise was kept; 1 it was not; 2 unknown. The tables are named
+isoscope checks the level that the database's documentation promises for the isolation level. This \
+is often weaker than the name suggests; `--level` checks another level. The first line of the \
+report says whether the promise was kept. A summary of the anomalies follows; --details prints the \
+full report. Exit codes: 0 the promise was kept; 1 it was not; 2 unknown. The tables are named \
 isoscope_.. and are removed at the end.")]
 pub(crate) struct TestArgs {
     #[command(flatten)]
@@ -243,7 +243,7 @@ pub(crate) struct TestArgs {
   isoscope record --start mariadb --workload smallbank --log statements.jsonl -o history.jsonl
   isoscope record memory:snapshot-isolation -o - | isoscope check -
 
-The history is written in isoscope's JSON Lines while the workload runs; `isoscope convert` writes other
+The history is written in isoscope's JSON Lines while the workload runs; `isoscope convert` writes other \
 formats. ^C stops each session after its current transaction and keeps the history.")]
 pub(crate) struct RecordArgs {
     #[command(flatten)]
@@ -277,7 +277,7 @@ pub(crate) struct ScriptArgs {
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = "Examples:
   isoscope hermitage --start postgres
-  isoscope hermitage mysql://root@localhost/test --isolation repeatable-read --isolation serializable
+  isoscope hermitage mysql://localhost/test --isolation repeatable-read --isolation serializable
   isoscope hermitage                                 SQLite
 
 docs/hermitage.md describes the scenarios.")]
@@ -298,11 +298,11 @@ pub(crate) struct HermitageArgs {
   isoscope probe mysql://root@localhost/test --isolation repeatable-read --out scripts
   isoscope probe --start mariadb --exhaustive --timeout 10m
 
-A program says what a few transactions read and write. isoscope runs the programs behind the smallest
-histories that tell two isolation levels apart, and all of two transactions with two operations, in
+A program says what a few transactions read and write. isoscope runs the programs behind the smallest \
+histories that tell two isolation levels apart, and all of two transactions with two operations, in \
 every order of their steps, and checks what was read. docs/probe.md describes the report.
 
-Exit codes: 0 every isolation level kept its promise; 1 one did not; 2 none was broken and the probe
+Exit codes: 0 every isolation level kept its promise; 1 one did not; 2 none was broken and the probe \
 is not complete. The table is named isoscope_probe and is removed at the end.")]
 pub(crate) struct ProbeArgs {
     #[command(flatten)]

@@ -60,7 +60,7 @@ pub(crate) enum SynthStyle {
 /// Arguments of `synth`.
 #[derive(clap::Args, Debug)]
 #[command(
-    after_long_help = "A level is NAME or NAME@FRAMEWORK. The frameworks are commit-order, visibility, dependency-graph
+    after_long_help = "A level is NAME or NAME@FRAMEWORK. The frameworks are commit-order, visibility, dependency-graph \
 and states. `isoscope lattice` lists the definitions.
 
 Exit codes: 0 if a history was found, 1 if there is none within the scope, 2 if the time limit was reached.
@@ -70,7 +70,8 @@ Examples:
   isoscope synth --allow si,serializable-updates --forbid serializable
   isoscope synth --allow prefix --forbid si --all --txns 3
   isoscope synth --allow causal --forbid psi --where no-blind-writes --where two-sessions
-  isoscope synth --allow psi --forbid si --where 'forall s, t: Txn, x: Key. so(s, t) & writes(t, x) => reads(t, x)'
+  isoscope synth --allow psi --forbid si \\
+    --where 'forall s, t: Txn, x: Key. so(s, t) & writes(t, x) => reads(t, x)'
   isoscope synth --allow si --forbid serializable --format svg > write-skew.svg
   isoscope synth --allow my-level.iso --forbid read-atomic@visibility"
 )]

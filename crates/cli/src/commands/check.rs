@@ -51,7 +51,7 @@ pub(crate) fn run(args: &CheckArgs, terminal: &Terminal) -> Exit {
         }
         let result = judged.as_ref().map(|judged| report(judged, &args.judge));
         exit = exit.and(match &result {
-            Ok(report) => report.verdict.into(),
+            Ok(report) => exit_of(report),
             Err(failure) if failure.no_room => Exit::Unknown,
             Err(_) => Exit::Failed,
         });
@@ -79,7 +79,7 @@ fn counted_files(n: usize) -> String {
     format!("{} {}", words::counted(n as u64, "file"), if n == 1 { "was" } else { "were" })
 }
 
-/// Checks a history at the requested levels. Fails if the verifier refutes a certificate.
+/// Checks a history at the requested levels. A level whose certificate the verifier refutes is unknown.
 pub(crate) fn check(
     file: &Path,
     reading: Reading,
@@ -181,7 +181,7 @@ fn judge(
     let seconds = judged.seconds();
     terminal.detail(&format!("checked {} in {seconds:.3} s", words::counted(operations, "operation")));
     if args.certify {
-        certify(file, &mut judged, terminal)?;
+        certify(file, &mut judged, terminal);
     }
     Ok(judged)
 }
@@ -244,9 +244,11 @@ fn shown_anomalies(args: &JudgeArgs) -> usize {
 }
 
 /// Runs the verifier on every verdict.
-fn certify(file: &Path, judged: &mut Judgements<'_>, terminal: &Terminal) -> Result<(), Failure> {
+fn certify(file: &Path, judged: &mut Judgements<'_>, terminal: &Terminal) {
     let started = Instant::now();
-    judged.certify().map_err(|refuted| broken(file, &refuted, terminal))?;
+    if let Err(refuted) = judged.certify() {
+        complain(file, &refuted, terminal);
+    }
     let is_stopped = |level: &Judged| matches!(level.certified, Certified::Stopped(_));
     if judged.levels().iter().any(is_stopped) {
         for level in judged.report(Detail::Verdicts).levels {
@@ -256,16 +258,20 @@ fn certify(file: &Path, judged: &mut Judgements<'_>, terminal: &Terminal) -> Res
         }
     }
     terminal.detail(&format!("verified in {:.3} s", started.elapsed().as_secs_f64()));
-    Ok(())
 }
 
-/// A verdict that its own certificate does not prove is never shown: it may be wrong.
-fn broken(file: &Path, refuted: &Refuted, terminal: &Terminal) -> Failure {
+/// A verdict that its own certificate does not prove is never shown: it may be wrong. The level is unknown, and the other
+/// verdicts stand.
+fn complain(file: &Path, refuted: &Refuted, terminal: &Terminal) {
     let (file, Refuted { level, why, .. }) = (file.display(), refuted);
     let message = format!("isoscope is broken: its verdict on {file} for {level} does not stand: {why}");
     terminal.error(&message);
     terminal.error("this is a bug; please report it with the command line and the input");
-    failure(message)
+}
+
+/// The exit code of a report.
+pub(crate) fn exit_of(report: &Report) -> Exit {
+    if report.has_internal_error() { Exit::Failed } else { report.verdict.into() }
 }
 
 fn failure(message: String) -> Failure {

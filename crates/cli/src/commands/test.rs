@@ -70,7 +70,7 @@ fn test(args: &TestArgs, terminal: &Terminal) -> Result<Exit, Exit> {
         }
     };
     let kept = subject.kept(&report);
-    let judged = kept.exit(&recorded);
+    let judged = if report.has_internal_error() { Exit::Failed } else { kept.exit(&recorded) };
     // The report points into the file, so the file is kept.
     let wanted = judged != Exit::Holds || report.verdict != Word::Holds || args.details;
     let result = TestResult { subject: &subject, kept, recorded: &recorded, report: &report };

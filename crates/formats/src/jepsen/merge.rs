@@ -13,7 +13,9 @@
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 
-use isoscope_history::{Draft, DraftTxn, NO_EVENT, NO_TIME, OpKind, Outcome, RawOp, Remap, Session, Value};
+use isoscope_history::{
+    Datum, Draft, DraftTxn, NO_EVENT, NO_TIME, OpKind, Outcome, RawOp, Remap, Session, Value,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::cursor::Syntax;
@@ -517,7 +519,11 @@ impl<'d, S: Syntax> Merger<'d, S> {
         }
         let held = self.held.iter().flat_map(|held| &held.ops);
         let all = held.chain(self.late.iter().map(|(_, late)| &late.op));
-        all.filter(|op| matches!(op.kind, Kind::Append | Kind::ReadList)).map(|op| op.key).collect()
+        let begins = |op: &MicroOp| {
+            op.kind == Kind::Init && matches!(self.draft.values.datum(op.value), Datum::List(_))
+        };
+        let lists = all.filter(|op| matches!(op.kind, Kind::Append | Kind::ReadList) || begins(op));
+        lists.map(|op| op.key).collect()
     }
 }
 

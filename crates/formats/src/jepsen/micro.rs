@@ -1,7 +1,7 @@
 //! Micro-operations: `[:append k v]`, `[:w k v]`, `[:r k v]`, and of rows `[:insert k v]`, `[:delete k]` and
 //! `[:rp predicate {k v}]`.
 
-use isoscope_history::{Value, Values};
+use isoscope_history::{Datum, Value, Values};
 
 use super::composite;
 use super::cursor::{Cursor, Stop, Syntax};
@@ -179,7 +179,7 @@ impl MicroOps {
             }
             return Ok(());
         }
-        let rows = self.rows::<S>(cursor)?;
+        let rows = self.rows::<S>(cursor, false)?;
         if S::more(cursor, close, &mut first)? {
             return Err(THE_END);
         }
@@ -203,14 +203,18 @@ impl MicroOps {
         out: &mut Vec<MicroOp>,
     ) -> Result<(), Stop> {
         let at = cursor.at as u32;
-        self.registers = true;
-        let rows = self.rows::<S>(cursor)?;
+        let rows = self.rows::<S>(cursor, true)?;
+        for &(_, value) in &rows {
+            let is_list = matches!(self.values.datum(value), Datum::List(_));
+            self.lists |= is_list;
+            self.registers |= !is_list;
+        }
         out.extend(rows.into_iter().map(|(key, value)| MicroOp { kind: Kind::Init, key, value, at }));
         Ok(())
     }
 
-    /// Reads keys with their values: a map, pairs, or nil for no rows.
-    fn rows<S: Syntax>(&mut self, cursor: &mut Cursor<'_>) -> Result<Rows, Stop> {
+    /// Reads keys with their values: a map, pairs, or nil for no rows. A value is a scalar, or a list if `lists`.
+    fn rows<S: Syntax>(&mut self, cursor: &mut Cursor<'_>, lists: bool) -> Result<Rows, Stop> {
         let mut rows = Vec::new();
         let mut first = true;
         if let Some(close) = S::open(cursor) {
@@ -220,7 +224,7 @@ impl MicroOps {
                 element::<S>(cursor, close, &mut inside, "the key of a row")?;
                 let key = self.key::<S>(cursor)?;
                 element::<S>(cursor, close, &mut inside, "the value of a row")?;
-                rows.push((key, S::scalar(cursor, &mut self.values)?));
+                rows.push((key, self.row_value::<S>(cursor, lists)?));
                 if S::more(cursor, close, &mut inside)? {
                     return Err(Stop::Expected("the end of the row after its value"));
                 }
@@ -230,12 +234,16 @@ impl MicroOps {
             while S::more(cursor, b'}', &mut first)? {
                 let key = if S::JSON { self.json_key::<S>(cursor)? } else { self.key::<S>(cursor)? };
                 S::after_key(cursor)?;
-                rows.push((key, S::scalar(cursor, &mut self.values)?));
+                rows.push((key, self.row_value::<S>(cursor, lists)?));
             }
         } else if S::scalar(cursor, &mut self.values)? != Value::NIL {
             return Err(Stop::Expected(ROWS));
         }
         Ok(rows)
+    }
+
+    fn row_value<S: Syntax>(&mut self, cursor: &mut Cursor<'_>, lists: bool) -> Result<Value, Stop> {
+        if lists { Ok(self.result::<S>(cursor)?.1) } else { S::scalar(cursor, &mut self.values) }
     }
 
     /// Names in JSON are strings. A name that spells an integer is that integer.

@@ -7,12 +7,14 @@
 //!
 //! The initial value of every key is nil in these formats. If keys have another initial value, that value is
 //! written as nil in reads and writes alike, so that ambiguous reads stay ambiguous. If the history has rows,
-//! nil means the absence of a row and cannot represent anything else. Then an operation of `:f :init` at the
-//! beginning contains the initial value of each key ([`Start`]).
+//! nil means the absence of a row and cannot represent anything else, and a list that begins with elements cannot
+//! be nil. Then an operation of `:f :init` at the beginning contains the initial value of each key ([`Start`]).
 
 use std::io::Write;
 
-use isoscope_history::{Datum, History, NO_EVENT, NO_TIME, Op, OpKind, OpView, Outcome, Session, Txn, Value};
+use isoscope_history::{
+    Datum, History, Key, NO_EVENT, NO_TIME, Op, OpKind, OpView, Outcome, Session, Txn, Value,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{Losses, WriteError};
@@ -94,9 +96,10 @@ enum Start {
 
 impl Start {
     fn of(history: &History) -> Start {
-        let has_rows = has_rows(history);
-        let begins = |key| !matches!(history.datum(history.initial(key)), Datum::Nil);
-        if has_rows && history.keys().any(begins) { Start::Init } else { Start::Nil }
+        let named = history.named_keys();
+        let has_elements = named.iter().any(|&(_, value)| !history.table().elements(value).is_empty());
+        let begins = named.iter().any(|&(_, value)| value != Value::NIL);
+        if has_elements || begins && has_rows(history) { Start::Init } else { Start::Nil }
     }
 
     /// Whether a value that is written or was read is spelt nil because it is its key's initial value.
@@ -113,8 +116,13 @@ fn has_rows(history: &History) -> bool {
 
 /// Writes the operation with the initial values: only its completion, before all others.
 fn push_init<S: Script>(out: &mut Vec<u8>, history: &History, process: u64) {
-    let values = history.keys().map(|key| (history.key_name(key), history.initial(key)));
-    let values: Vec<(Value, Value)> = values.filter(|&(_, value)| value != Value::NIL).collect();
+    let all = history.txns().flat_map(|txn| history.ops_of(txn));
+    let lists = all.filter(|op| matches!(op.kind, OpKind::Append | OpKind::ReadList));
+    let lists: FxHashSet<Value> = lists.map(|op| history.key_name(op.key)).collect();
+    let mut values = history.named_keys();
+    // A list without initial elements is empty, whatever the initial value of all keys is.
+    let is_empty = |value| history.table().elements(value).is_empty();
+    values.retain(|&(key, value)| value != Value::NIL && !(lists.contains(&key) && is_empty(value)));
     out.push(b'{');
     push_head::<S>(out, "ok", "init");
     push_map::<S>(out, history, &values);
@@ -321,14 +329,16 @@ fn is_expressible(history: &History, txn: Txn, op: &OpView) -> bool {
 fn check_expressible<S: Script>(history: &History) -> Result<(), WriteError> {
     let inexpressible = |what| Err(WriteError::Inexpressible { format: S::FORMAT, what });
     let has_rows = has_rows(history);
-    let is_list = |value| matches!(history.datum(value), Datum::List(_));
-    if has_rows && history.keys().any(|key| is_list(history.initial(key))) {
-        return inexpressible("rows that begin as lists");
-    }
+    let named = if has_rows { history.named_keys() } else { Vec::new() };
+    let odd = |&v: &Value| matches!(history.datum(v), Datum::List(_) | Datum::Unknown);
+    let begins_as_list = |key: Key| !history.table().elements(history.initial(key)).is_empty();
     for op in history.txns().flat_map(|txn| history.ops_of(txn)) {
         let datum = history.datum(op.value);
         match (op.kind, datum) {
-            (OpKind::RangeRead, _) if !is_whole(history, op.id) => {
+            (OpKind::Read | OpKind::Write | OpKind::Insert | OpKind::Delete, _) if begins_as_list(op.key) => {
+                return inexpressible("registers that begin as lists");
+            }
+            (OpKind::RangeRead, _) if !is_whole(history, op.id, &named) => {
                 return inexpressible("range reads of some keys");
             }
             (OpKind::RangeRead, _) | (OpKind::Delete, Datum::Nil) => {}
@@ -346,7 +356,6 @@ fn check_expressible<S: Script>(history: &History) -> Result<(), WriteError> {
                 return inexpressible("nil as a value that is not the initial one");
             }
             (_, Datum::List(elements)) => {
-                let odd = |&v: &Value| matches!(history.datum(v), Datum::List(_) | Datum::Unknown);
                 if elements.iter().any(odd) {
                     return inexpressible("lists inside lists, or with unknown elements");
                 }
@@ -358,12 +367,12 @@ fn check_expressible<S: Script>(history: &History) -> Result<(), WriteError> {
 }
 
 /// Whether a range read covers all keys, and its rows can be expressed.
-fn is_whole(history: &History, op: Op) -> bool {
+fn is_whole(history: &History, op: Op, named: &[(Value, Value)]) -> bool {
     let Some(row) = history.range(op) else { return false };
     let within = |name: Value| row.covers(history.table(), name);
     let plain = |value: Value| !matches!(history.datum(value), Datum::List(_) | Datum::Unknown);
     row.dead.is_empty()
-        && history.keys().all(|key| within(history.key_name(key)))
+        && named.iter().all(|&(name, _)| within(name))
         && row.live.iter().all(|&(key, value)| within(key) && plain(value))
 }
 
@@ -416,6 +425,8 @@ fn note_losses(history: &History, losses: &mut Losses) {
     losses.add("reads without a result dropped", unlearned);
     losses.add("results of reads of aborted and unknown transactions dropped", dropped);
     losses.add("initial values written as nil", initial);
+    let begins = |key: &Key| !history.table().elements(history.initial(*key)).is_empty();
+    losses.add("the initial elements of lists, except to isoscope", history.keys().filter(begins).count());
     losses.note_columns(history, true, true);
 }
 

@@ -15,6 +15,9 @@ use crate::problem::{Problems, Warning};
 /// The only supported version.
 const VERSION: i64 = 1;
 
+/// The form of rows, for messages.
+const ROWS: &str = "a list of [key,value]";
+
 /// The fields of a transaction.
 const FIELDS: [&str; 9] =
     ["session", "txn", "outcome", "ops", "events", "times", "timestamps", "mark", "notes"];
@@ -158,10 +161,10 @@ impl Scan {
                         return Err(Fault::wrong(value_at, message, "version 1"));
                     }
                 }
-                "initial" => header.initial = Some(self.value(s)?),
+                "initial" => header.initial = Some(self.initial(s)?),
                 "initials" => {
                     let at = s.at();
-                    header.initials = self.rows(s, None)?;
+                    header.initials = self.initials(s)?;
                     let mut keys: Vec<Value> = header.initials.iter().map(|&(key, _)| key).collect();
                     keys.sort_unstable();
                     if keys.windows(2).any(|pair| pair[0] == pair[1]) {
@@ -314,7 +317,11 @@ impl Scan {
             s.next(b']', "a value")?;
         }
         let list = s.peek() == b'[' && word == "r";
-        let value = self.value(s)?;
+        let value = match kind {
+            OpKind::Append => self.plain_value(s, "an element that is not a list")?,
+            OpKind::Delete => self.plain_value(s, "a tombstone that is not a list")?,
+            _ => self.content(s)?,
+        };
         s.close(b']', "`]` after the value")?;
         Ok((if list { OpKind::ReadList } else { kind }, key, value))
     }
@@ -332,36 +339,65 @@ impl Scan {
             ));
         }
         s.next(b']', "the rows found")?;
-        let live = self.rows(s, Some((low, high)))?;
+        let live = self.rows(s, (low, high))?;
         let mut dead = Vec::new();
         if s.more(b']')? {
-            dead = self.rows(s, Some((low, high)))?;
+            dead = self.rows(s, (low, high))?;
             s.close(b']', "`]` after the deleted rows")?;
         }
         self.ranges.push(RangeRow { low, high, live, dead });
         Ok(())
     }
 
-    /// A list of keys with their values, of keys in a range where there is one.
-    fn rows(&mut self, s: &mut Scanner<'_>, range: Option<(Value, Value)>) -> Scanned<Vec<(Value, Value)>> {
+    /// The rows of a range read.
+    fn rows(&mut self, s: &mut Scanner<'_>, (low, high): (Value, Value)) -> Scanned<Vec<(Value, Value)>> {
         let (mut rows, mut found) = (Vec::new(), FxHashSet::default());
-        s.open(b'[', "a list of [key,value]")?;
+        s.open(b'[', ROWS)?;
         while s.more(b']')? {
-            s.open(b'[', "[key,value]")?;
-            s.next(b']', "a key")?;
-            let at = s.at();
-            let key = self.plain_value(s, "a key that is not a list")?;
-            if range.is_some_and(|(low, high)| self.values.is_outside(key, low, high)) {
+            let (at, key) = self.row_key(s)?;
+            if self.values.is_outside(key, low, high) {
                 return Err(Fault::wrong(at, "a row outside of its range", "a key inside of the range"));
             }
-            if range.is_some() && !found.insert(key) {
+            if !found.insert(key) {
                 return Err(Fault::wrong(at, "a key twice in one range read", "each key once"));
             }
-            s.next(b']', "a value")?;
-            rows.push((key, self.value(s)?));
+            rows.push((key, self.content(s)?));
             s.close(b']', "`]` after the value")?;
         }
         Ok(rows)
+    }
+
+    /// Keys with their initial values.
+    fn initials(&mut self, s: &mut Scanner<'_>) -> Scanned<Vec<(Value, Value)>> {
+        let mut initials = Vec::new();
+        s.open(b'[', ROWS)?;
+        while s.more(b']')? {
+            let (_, key) = self.row_key(s)?;
+            initials.push((key, self.initial(s)?));
+            s.close(b']', "`]` after the value")?;
+        }
+        Ok(initials)
+    }
+
+    /// The beginning of `[key,value]` up to the value, with the position of the key.
+    fn row_key(&mut self, s: &mut Scanner<'_>) -> Scanned<(usize, Value)> {
+        s.open(b'[', "[key,value]")?;
+        s.next(b']', "a key")?;
+        let at = s.at();
+        let key = self.plain_value(s, "a key that is not a list")?;
+        s.next(b']', "a value")?;
+        Ok((at, key))
+    }
+
+    /// An initial value. Every read is compared with it, so it must be known.
+    fn initial(&mut self, s: &mut Scanner<'_>) -> Scanned<Value> {
+        let at = s.at();
+        let value = self.content(s)?;
+        if self.values.is_unlearned(value) {
+            let expected = "the initial value, or null for a key that does not exist yet";
+            return Err(Fault::wrong(at, "an initial value that was not learned", expected));
+        }
+        Ok(value)
     }
 
     fn notes(&mut self, s: &mut Scanner<'_>, local: u32) -> Scanned<()> {
@@ -391,6 +427,25 @@ impl Scan {
     #[inline]
     fn value(&mut self, s: &mut Scanner<'_>) -> Scanned<Value> {
         if s.peek() == b'[' { self.list(s) } else { self.plain_value(s, "a value") }
+    }
+
+    /// What a key can hold: a scalar, or a list of scalars.
+    #[inline]
+    fn content(&mut self, s: &mut Scanner<'_>) -> Scanned<Value> {
+        if s.peek() == b'[' { self.flat_list(s) } else { self.plain_value(s, "a value") }
+    }
+
+    fn flat_list(&mut self, s: &mut Scanner<'_>) -> Scanned<Value> {
+        self.elements.clear();
+        s.open(b'[', "a list")?;
+        while s.more(b']')? {
+            if s.peek() == b'[' {
+                return Err(Fault::wrong(s.at(), "a list inside of a list", "elements that are not lists"));
+            }
+            let element = self.plain_value(s, "a value")?;
+            self.elements.push(element);
+        }
+        Ok(self.values.list(&self.elements))
     }
 
     /// A list of values. Enclosing lists are kept on an explicit stack.

@@ -15,6 +15,9 @@ pub(crate) fn write(history: &History, out: &mut dyn Write) -> Result<Losses, Wr
     if history.keys().any(|key| is_list(history.key_name(key))) {
         return Err(WriteError::Inexpressible { format: "native", what: "keys that are lists" });
     }
+    if has_lists_of_lists(history) {
+        return Err(WriteError::Inexpressible { format: "native", what: "lists inside of lists" });
+    }
     let by_place = needs_session_list(history);
     let mut line = Vec::with_capacity(1 << 12);
     push_header(&mut line, history, by_place);
@@ -34,6 +37,20 @@ pub(crate) fn write(history: &History, out: &mut dyn Write) -> Result<Losses, Wr
         }
     }
     Ok(Losses::default())
+}
+
+/// Whether a list that an operation uses, or an initial one, has an element that is a list.
+fn has_lists_of_lists(history: &History) -> bool {
+    let is_list = |value: Value| matches!(history.datum(value), Datum::List(_));
+    let is_nested = |value: Value| history.table().elements(value).iter().any(|&element| is_list(element));
+    let op_is_nested = |op: OpView| {
+        let rows = history.range(op.id).into_iter().flat_map(|row| row.live.iter().chain(&row.dead));
+        let is_element = matches!(op.kind, OpKind::Append | OpKind::Delete);
+        is_nested(op.value) || is_element && is_list(op.value) || rows.into_iter().any(|row| is_nested(row.1))
+    };
+    is_nested(history.default_initial())
+        || history.keys().any(|key| is_nested(history.initial(key)))
+        || history.txns().flat_map(|txn| history.ops_of(txn)).any(op_is_nested)
 }
 
 /// Whether the names alone would not restore all sessions.

@@ -46,7 +46,10 @@ fn evidence(
         let later = [(first, other, second), (second, one, first)];
         let cycles = later.map(|(misses, by, seen)| Case::Cycle(cycle(history, misses, by, seen)));
         let split = Case::Split { choice, cases: vec![1, 2] };
-        return Some(Evidence::Cases(Proof { cases: std::iter::once(split).chain(cycles).collect() }));
+        let proof = Proof { cases: std::iter::once(split).chain(cycles).collect() };
+        // The proof is named after its last cycle: if one of the reads is of a range, after the one in which that read misses a write.
+        let main = usize::from(!history.op(first).in_range);
+        return Some(Evidence::Cases(strong::with_last_cycle(proof, main)));
     }
     let (initial, read) = match (one, other) {
         (Link::INITIAL, _) => (first, second),

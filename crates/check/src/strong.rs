@@ -9,7 +9,8 @@
 //! `attempt.rs` is the way of a strong level through these stages, `weak.rs` that of a weak one. `problem.rs`: the external reads
 //! and their possible writers. `facts.rs`, `shortest.rs`, `stale_reads.rs`, `direct.rs`: violations that need no choice, each
 //! shown by its simplest cycle. `saturate.rs`: what reachability forces. `linearise.rs`: a greedy schedule. `memo.rs`: a schedule
-//! where few values are written, by a search that enters no state twice. `search.rs`, `visible.rs`: the SAT solver decides what is
+//! where few values are written, by a search that enters no state twice. `lookahead.rs`: an open read none of whose sources can be.
+//! `search.rs`, `visible.rs`: the SAT solver decides what is
 //! left; its clauses are the axioms that an order broke. `refute.rs`, `cases.rs`: the proof when no order exists (`shortcut.rs`: its direct steps; `lost.rs` for
 //! lost updates; `others.rs`, `needed.rs`: further proofs, independent of the first). `name.rs`: the name of a violation.
 //! `witness.rs`: the witness of a level that holds.
@@ -23,6 +24,7 @@ mod encode;
 mod facts;
 mod index;
 mod linearise;
+mod lookahead;
 mod lost;
 mod memo;
 mod name;

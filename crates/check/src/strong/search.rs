@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use super::constraint::Constraint;
 use super::encode::Encoder;
 use super::events::{Events, Rules};
+use super::lookahead;
 use super::memo;
 use super::problem::Problem;
 use super::refine::{Refined, Replay, refine};
@@ -49,6 +50,9 @@ pub(crate) fn search(
         states: 0,
     };
     search.encoder.add_optional(events);
+    if search.encoder.is_certain() {
+        search.look_ahead(watch);
+    }
     let (refined, mut figures) = refine(&mut search, order, watch);
     figures.extend((search.states > 0).then_some(("states", search.states as u64)));
     let found = match refined {
@@ -82,9 +86,9 @@ impl<'a> Replay<'a> for Search<'a> {
         &mut self.encoder
     }
 
-    /// The solver must say first which optional transactions took effect.
+    /// The solver must say first which optional transactions took effect, and whether what was found by looking ahead decides all.
     fn replays_first(&self) -> bool {
-        self.encoder.is_certain()
+        self.encoder.is_certain() && self.broken.is_empty()
     }
 
     fn alternative(&mut self, watch: &dyn Watch) -> Option<Vec<u32>> {
@@ -131,6 +135,23 @@ impl Search<'_> {
     fn add(&mut self, constraint: Constraint, clause: &[Lit]) {
         self.encoder.solver.add_clause(clause);
         self.broken.push(constraint);
+    }
+
+    /// Begins with axioms that contradict each other, if looking ahead finds some.
+    fn look_ahead(&mut self, watch: &dyn Watch) {
+        for constraint in lookahead::contradiction(self.problem, self.events, self.edges, watch) {
+            match constraint {
+                Constraint::Sources { read } => {
+                    self.begin_open(read, self.open[&read]);
+                }
+                Constraint::Between { read, source, writer } => {
+                    let open = self.open.contains_key(&read);
+                    let clause = self.encoder.between(read, source, writer, open);
+                    self.add(constraint, &clause);
+                }
+                Constraint::Conflict { .. } => {}
+            }
+        }
     }
 
     /// Two writers of a key must not overlap.

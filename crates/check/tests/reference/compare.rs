@@ -298,6 +298,11 @@ fn histories_once_judged_wrongly() {
         "T1: a(z,2)  T2: range(z,z,{z=[2]})  T3: a(z,2)",
         "T1: a(z,2) a(z,2)  T3: r(z,[]) range(z,z,{z=[2 2]})",
         "T1: a(z,1)  T2: a(z,2)  T3: range(z,z,{z=[1 2]}) range(z,z,{z=[1]})",
+        // In a world, two reads of one list, of which only one is a range read, are from two others.
+        "T1: a(x,1)  T2: a(x,0) a(x,1)  T3: range(x,x,{x=[1]}) r(x,[1 0 1])",
+        "T1: a(x,1)  T2: a(x,0) a(x,1)  T3: r(x,[1 0 1]) range(x,x,{x=[1]})",
+        "T1: r(x,[]) a(x,1) range(x,x,{x=[1]})  T2: a(x,0) a(x,1) ; T3: range(x,x,{x=[1]}) a(x,2) r(x,[1 0 1 2])",
+        "T1@0-3: a(x,1) a(x,2) ; T2@4-5: r(x,[]) ; T3@6-7: a(x,1) ; T4@8-12: range(x,x,{x=[1 2]}) a(x,2) r(x,[1 2 1 2])",
         // A key that only range reads mention is a list if it holds one.
         "init=nil  init(z)=[71]  T1: range(y,z,{y=5 z=[71]})  T2: i(y,5)",
         "init=nil  T1: range(y,z,{z=[9]})  T2: i(y,5)",

@@ -31,6 +31,8 @@ pub(crate) struct Kind {
     pub(crate) wild: bool,
     /// Some reads are of ranges; keys are often deleted.
     pub(crate) ranges: bool,
+    /// Reads of one transaction often see different transactions.
+    pub(crate) unsteady: bool,
     pub(crate) start: Start,
     /// Half of the transactions have an unknown outcome.
     pub(crate) mostly_unknown: bool,
@@ -65,6 +67,7 @@ pub(crate) const SMALL: Kind = Kind {
     clock: Clock::Nothing,
     wild: false,
     ranges: false,
+    unsteady: false,
     start: Start::Zero,
     mostly_unknown: false,
     dirty: false,
@@ -103,6 +106,16 @@ pub(crate) const APPENDED_MIXED: Kind = Kind { lists: 1, wild: true, ..APPENDED 
 pub(crate) const RANGES_OF_ZERO_LISTS: Kind = Kind { lists: 1, wild: true, txns: 4, ..RANGES };
 pub(crate) const RANGES_OF_LISTS: Kind = Kind { start: Start::Fresh, ..RANGES_OF_ZERO_LISTS };
 pub(crate) const REPEATED_RANGES_OF_LISTS: Kind = Kind { repeated: true, steps: 3, ..RANGES_OF_LISTS };
+/// Range reads of lists beside plain ones that see more or less, so that the two are from two others in a world of repeated elements.
+pub(crate) const UNSTEADY_RANGES_OF_LISTS: Kind = Kind {
+    lists: 3,
+    unsteady: true,
+    repeated: true,
+    steps: 3,
+    start: Start::Zero,
+    wild: false,
+    ..RANGES_OF_LISTS
+};
 pub(crate) const APPENDED_RANGES: Kind = Kind { start: Start::Appended, ..REPEATED_RANGES_OF_LISTS };
 pub(crate) const APPENDED_UNKNOWN: Kind = Kind { mostly_unknown: true, lists: 2, ..APPENDED };
 pub(crate) const DIRTY: Kind = Kind { dirty: true, empty: true, lists: 1, wild: true, ..SMALL };
@@ -463,7 +476,8 @@ fn fill_reads(kind: Kind, initials: &Initials, plan: &mut [Plan], is_core: &[boo
     let given = plan.to_vec();
     let noises = if kind.wild { [2, 5, 20, 100] } else { [5, 20, 100, 1000] };
     let (lag, noise) = (1 + dice.below(4), noises[dice.below(4)]);
-    let view = VIEWS[dice.below(VIEWS.len())];
+    let is_unsteady = kind.unsteady && !dice.once_in(4);
+    let view = if is_unsteady { View::EachRead } else { VIEWS[dice.below(VIEWS.len())] };
     let views = views(&given, view, lag, dice);
     for (i, txn) in plan.iter_mut().enumerate().filter(|(i, _)| !is_core[*i]) {
         for j in 0..txn.steps.len() {

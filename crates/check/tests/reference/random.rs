@@ -108,6 +108,7 @@ few_and_many! {
     random_initial_elements_of_unique_lists, many_initial_elements_of_unique_lists: INITIAL_UNIQUE_LISTS, 2_250_000;
     random_ranges_of_lists, many_ranges_of_lists: RANGES_OF_LISTS, 2_500_000;
     random_ranges_of_lists_of_repeated_elements, many_ranges_of_lists_of_repeated_elements: REPEATED_RANGES_OF_LISTS, 2_600_000;
+    random_unsteady_ranges_of_lists, many_unsteady_ranges_of_lists: UNSTEADY_RANGES_OF_LISTS, 4_851_000;
     random_ranges_of_empty_lists, many_ranges_of_empty_lists: RANGES_OF_ZERO_LISTS, 2_650_000;
     random_initial_elements_appended_again, many_initial_elements_appended_again: APPENDED, 3_900_000;
     random_initial_elements_appended_again_beside_registers, many_initial_elements_appended_again_beside_registers: APPENDED_MIXED, 3_950_000;
@@ -133,7 +134,7 @@ few_and_many! {
     random_trusted_timestamps_and_late_outcomes, many_trusted_timestamps_and_late_outcomes: TRUSTED_LATE, 3_800_000;
 }
 
-/// A million histories of all kinds of operations.
+/// More than a million histories of all kinds of operations.
 macro_rules! million {
     ($($name:ident: $kind:ident, $seeds:expr;)+) => {
         $(#[test]
@@ -150,6 +151,7 @@ million! {
     million_of_all_kinds_3: WILD_UNIQUE, 1_500_000..1_750_000;
     million_of_all_kinds_4: RANGES, 1_750_000..1_900_000;
     million_of_all_kinds_5: REPEATED_RANGES, 1_900_000..2_000_000;
+    million_of_all_kinds_6: UNSTEADY_RANGES_OF_LISTS, 4_850_000..5_050_000;
 }
 
 /// What lists hold before any transaction changes no verdict.

@@ -137,7 +137,9 @@ impl Compiled {
                 | Node::Related(a, ..)
                 | Node::Where(_, _, a) => put(*a, side),
                 Node::All(parts) | Node::Any(parts) | Node::Union(parts) | Node::Intersection(parts) => {
-                    parts.iter().for_each(|&part| put(part, side));
+                    for &part in parts {
+                        put(part, side);
+                    }
                 }
                 Node::Block(_, steps) => {
                     for step in steps {

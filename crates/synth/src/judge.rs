@@ -136,17 +136,14 @@ pub fn judge(
         let known = match world {
             World::Known(known) => known,
             World::TwoVersions(reads) => {
-                match one_version {
-                    Some(level) => {
-                        two_versions.get_or_insert(Ruling::TwoVersions { reads, level });
-                    }
-                    None => {
-                        let txn = history.txn_of(reads[0]);
-                        doubt.get_or_insert(Why::Unsupported(Unsupported::Txn { txn, why: TWO_VERSIONS }));
-                        if lowering.optional.is_empty() {
-                            break;
-                        }
-                    }
+                if let Some(level) = one_version {
+                    two_versions.get_or_insert(Ruling::TwoVersions { reads, level });
+                    continue;
+                }
+                let txn = history.txn_of(reads[0]);
+                doubt.get_or_insert(Why::Unsupported(Unsupported::Txn { txn, why: TWO_VERSIONS }));
+                if lowering.optional.is_empty() {
+                    break;
                 }
                 continue;
             }
@@ -349,6 +346,8 @@ impl<'s> Shrinking<'s> {
     fn drop_axioms(&mut self) {
         let axioms = &self.definition.axioms;
         let mut order = self.axioms.clone();
+        // What a definition adds to another one is last, and most often superfluous.
+        order.reverse();
         order.sort_by_key(|&place| Removable::of([&axioms[place]]).txns);
         let view = self.world.history.view();
         for axiom in order {

@@ -5,6 +5,7 @@ mod record;
 mod synth;
 
 use std::ffi::OsStr;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -571,11 +572,19 @@ fn any_level() -> NameParser<AskedLevel> {
             Err(_) if Library::shipped().find(text).is_ok() => Ok(AskedLevel::Defined(text.to_owned())),
             Err(unknown) => {
                 let help = "`isoscope levels` lists the levels; a file with a definition is FILE.iso";
-                Err(format!("{unknown}\n  {help}"))
+                Err(format!("{}\n  {help}", not_found(text, unknown)))
             }
         }
     };
     NameParser { parse, names: || std::iter::once(ALL_LEVELS).chain(Level::ALL.map(Level::name)).collect() }
+}
+
+/// Why a name names nothing: with a framework, that it is defined only in others.
+fn not_found(text: &str, unknown: impl Display) -> String {
+    match Library::shipped().find(text) {
+        Err(error) if !error.frameworks.is_empty() => error.to_string(),
+        _ => unknown.to_string(),
+    }
 }
 
 /// The value that means every level.
@@ -599,7 +608,10 @@ fn any_topic() -> NameParser<Explained> {
         match Topic::parse(text) {
             Ok(topic) => Ok(Explained::Topic(topic)),
             Err(_) if Library::shipped().find(text).is_ok() => Ok(Explained::Defined(text.to_owned())),
-            Err(unknown) => Err(format!("{unknown}\n  `isoscope explain` lists what can be explained")),
+            Err(unknown) => {
+                let help = "`isoscope explain` lists what can be explained";
+                Err(format!("{}\n  {help}", not_found(text, unknown)))
+            }
         }
     };
     NameParser { parse, names: || Topic::all().map(Topic::name).collect() }

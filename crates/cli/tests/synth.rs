@@ -511,3 +511,88 @@ fn a_lattice_without_time() {
     assert!(!lattice["not_compared"].as_array().unwrap().is_empty() && lattice["complete"] == false);
     assert_eq!(lattice["scope"]["txns"], 3);
 }
+
+#[test]
+fn what_a_definition_extends_is_explained_to_the_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("mine.iso");
+    let text =
+        "level mine in visibility extends snapshot-isolation { axiom more: forall t: Txn. !vis(t, t) }";
+    std::fs::write(&file, text).unwrap();
+    let (code, out, _) = run(&["explain", file.to_str().unwrap()]);
+    assert_eq!(code, 0);
+    let headings: Vec<&str> = out.lines().filter(|line| line.ends_with(", in words")).collect();
+    let expected =
+        ["snapshot-isolation", "prefix", "read-atomic"].map(|name| format!("{name}@visibility, in words"));
+    assert_eq!(headings, expected, "{out}");
+}
+
+#[test]
+fn what_is_missing_is_said() {
+    let (code, _, error) = run(&["explain", "adya-pl-2@states"]);
+    assert_ne!(code, 0);
+    assert!(error.contains("`adya-pl-2` is defined only in dependency-graph"), "{error}");
+    let (code, _, error) = run(&["check", "--level", "adya-pl-2@states", "history"]);
+    assert_ne!(code, 0);
+    assert!(error.contains("`adya-pl-2` is defined only in dependency-graph"), "{error}");
+    let (code, _, error) = run(&["synth"]);
+    assert_ne!(code, 0);
+    assert_eq!(error, "error: at least one of --allow, --forbid and --where is required\n");
+}
+
+/// Two reads of one key, and a transaction that matters only by its session.
+#[test]
+fn violations_of_a_definition_in_words() {
+    let directory = tempfile::tempdir().unwrap();
+    let (file, history) = (directory.path().join("mine.iso"), directory.path().join("history"));
+    let (path, input) = (file.to_str().unwrap(), history.to_str().unwrap());
+    let text = "level mine in commit-order extends serializable { axiom more: forall t: Txn. !co(t, t) }";
+    std::fs::write(&file, text).unwrap();
+    std::fs::write(&history, "T1: r(x,0) r(x,1)\nT2: w(x,1)\n").unwrap();
+    let (code, out, _) = run(&["check", "--level", path, input]);
+    expect![[r"
+        history  2 sessions, 2 transactions, 3 operations
+
+          ✗ mine@commit-order
+
+        ✗ mine@commit-order is violated: it extends serializable, which forbids these reads
+
+          - T1 reads x=0 (non-repeatable read)
+          - T1 reads x=1 (non-repeatable read)
+           --> history:1:5
+            |
+          1 | T1: r(x,0) r(x,1)
+            |     ^ T1 reads x=0
+            |            ^ T1 reads x=1
+
+        violated: mine@commit-order
+    "]]
+    .assert_eq(&out.replace(input, "history"));
+    assert_eq!(code, 1);
+    // T2 matters only because it is after T1.
+    let text =
+        "level mine in commit-order { axiom pairs: forall r, s, t: Txn. so(r, s) & so(s, t) => r = s }";
+    std::fs::write(&file, text).unwrap();
+    std::fs::write(&history, "T1: w(x,1) ; T2: r(y,0)\nT3: r(x,1)\n").unwrap();
+    let (code, out, _) = run(&["check", "--level", path, input]);
+    expect![[r"
+        history  2 sessions, 3 transactions, 3 operations
+
+          ✗ mine@commit-order
+
+        ✗ mine@commit-order is violated
+
+          No commit order of these 2 transactions satisfies axiom pairs:
+            T1: writes x=1
+            T2, after T1 in its session: does nothing that matters
+          axiom pairs: forall r, s, t: Txn. so(r, s) & so(s, t) => r = s
+           --> history:1:5
+            |
+          1 | T1: w(x,1) ; T2: r(y,0)
+            |     - T1 writes x=1
+
+        violated: mine@commit-order
+    "]]
+    .assert_eq(&out.replace(input, "history"));
+    assert_eq!(code, 1);
+}

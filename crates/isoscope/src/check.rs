@@ -327,13 +327,29 @@ impl<'h> Check<'h> {
             });
             let limits = Limits { time: left.map(TimeLimit::History), ..self.limits };
             let onlooker = Onlooker::new(limits, None).until(self.interrupt.clone());
-            let ruling =
-                isoscope_synth::judge(&definition, history, clock, &mut || onlooker.limit().is_some());
+            let mut stop = || onlooker.limit().is_some();
+            let mut most: Option<Duration> = None;
+            // Asked first when the history is known to be forbidden.
+            let mut enough = || {
+                let most =
+                    *most.get_or_insert_with(|| shortening_time(began.elapsed(), left) + began.elapsed());
+                began.elapsed() >= most || onlooker.limit().is_some()
+            };
+            let ruling = isoscope_synth::judge(&definition, history, clock, &mut stop, &mut enough);
             let answer = DefinitionAnswer::Ruling(ruling, onlooker.limit());
             JudgedDefinition { definition, answer, seconds: began.elapsed().as_secs_f64() }
         };
         self.definitions.iter().zip(same).map(judge).collect()
     }
+}
+
+/// How long the evidence of a violated definition is made smaller: at most as long as the verdict took, and a tenth of the limit.
+/// What takes less than this is done in any case.
+const SHORT: Duration = Duration::from_millis(500);
+
+fn shortening_time(decided: Duration, limit: Option<Duration>) -> Duration {
+    let most = decided.max(SHORT);
+    limit.map_or(most, |limit| most.min(limit / 10))
 }
 
 /// The level whose engine decides a definition, and the name of the shipped definition with its text. A definition of the user

@@ -258,3 +258,42 @@ fn what_is_accepted() {
     let text = format!("level a in commit-order {{\nlet r1 = so\n{}\nempty r20 }}", lets.join("\n"));
     assert!(error(&text).starts_with("16:"), "{}", error(&text));
 }
+
+/// A level extends only those above it.
+#[test]
+fn a_level_extends_only_levels_above_it() {
+    let b = "level b in states { true }";
+    assert_eq!(
+        error(&format!("level a in states extends b {{ true }} {b}")),
+        "1:27 `b`: `b` is defined only below (a level extends only levels above it: move this one down)"
+    );
+    assert_eq!(
+        error(
+            "level a in states extends b { true } level c in states extends a { true } level b in states extends c { true }"
+        ),
+        "1:27 `b`: `b` is defined only below (the two extend each other; a level extends only levels above it)"
+    );
+    // In another framework it is another level.
+    let other = error(&format!("level a in visibility extends b {{ true }} {b}"));
+    assert!(other.contains("there is no level `b` in visibility"), "{other}");
+}
+
+/// What a definition extends, directly or not.
+#[test]
+fn levels_that_are_extended() {
+    let mut library = Library::shipped().clone();
+    let text = "level a in visibility extends snapshot-isolation { axiom true }
+      level b in visibility extends a { axiom true }
+      level c in visibility { true }
+      level d in states extends read-committed { axiom true }";
+    let levels = library.add(text).unwrap();
+    let strongest = |place: usize| Library::extends(&levels[place], |_| true);
+    assert_eq!(
+        [strongest(0), strongest(1), strongest(2)],
+        [Some(Level::Snapshot), Some(Level::Snapshot), None]
+    );
+    // Read committed by Crooks is Adya's PL-2.
+    assert_eq!(strongest(3), Some(Level::AdyaPl2));
+    assert_eq!(Library::extends(&levels[1], |level| level == Level::ReadAtomic), Some(Level::ReadAtomic));
+    assert_eq!(Library::extends(&levels[1], |level| level == Level::Serializable), None);
+}

@@ -55,15 +55,28 @@ pub struct DefinitionResult {
     /// A small part of the history that it forbids.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub core: Option<CoreResult>,
-    /// Reads that no definition allows.
+    /// Reads that no definition allows, or that a level forbids which the definition extends.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub wrong_reads: Vec<WrongReadResult>,
+    /// The level of the catalogue that forbids these reads, if some definitions allow them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extends: Option<Level>,
     /// Why it is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
     /// The places in the input to show.
     #[serde(skip)]
     pub marks: Vec<Mark>,
+}
+
+impl DefinitionResult {
+    /// Why its wrong reads violate it.
+    pub(crate) fn wrong_words(&self) -> String {
+        match self.extends {
+            Some(level) => format!("it extends {level}, which forbids these reads"),
+            None => "no definition allows these reads".to_owned(),
+        }
+    }
 }
 
 /// A level of the catalogue with the same text.
@@ -174,7 +187,10 @@ pub(crate) fn verdict(checked: &Checked<'_>, one: &JudgedDefinition) -> Word {
             .find(|judged| judged.judgement.level == *level)
             .map_or(Word::Unknown, |judged| Word::from(&judged.judgement.verdict)),
         DefinitionAnswer::Ruling(Ruling::Allowed(_), _) => Word::Holds,
-        DefinitionAnswer::Ruling(Ruling::WrongReads(_) | Ruling::Forbidden(_), _) => Word::Violated,
+        DefinitionAnswer::Ruling(
+            Ruling::WrongReads(_) | Ruling::TwoVersions { .. } | Ruling::Forbidden(_),
+            _,
+        ) => Word::Violated,
         DefinitionAnswer::Ruling(Ruling::Unknown(_), _) => Word::Unknown,
     }
 }
@@ -185,6 +201,7 @@ fn operations(checked: &Checked<'_>, one: &JudgedDefinition) -> Vec<Op> {
         DefinitionAnswer::Ruling(Ruling::WrongReads(wrong), _) => {
             wrong.iter().map(|wrong| wrong.read).collect()
         }
+        DefinitionAnswer::Ruling(Ruling::TwoVersions { reads, .. }, _) => reads.to_vec(),
         DefinitionAnswer::Ruling(Ruling::Forbidden(core), _) => core_operations(checked, core).concat(),
         _ => Vec::new(),
     }
@@ -214,6 +231,7 @@ fn result(checked: &Checked<'_>, one: &JudgedDefinition, writer: &Writer<'_>) ->
         witness: None,
         core: None,
         wrong_reads: Vec::new(),
+        extends: None,
         reason: None,
         marks: Vec::new(),
     };
@@ -235,6 +253,16 @@ fn result(checked: &Checked<'_>, one: &JudgedDefinition, writer: &Writer<'_>) ->
             };
             result.wrong_reads = wrong.iter().map(of).collect();
             result.marks = wrong.iter().filter_map(|wrong| mark(wrong.read, true)).collect();
+        }
+        DefinitionAnswer::Ruling(Ruling::TwoVersions { reads, level }, _) => {
+            let of = |&read: &Op| WrongReadResult {
+                anomaly: Anomaly::NonRepeatableRead,
+                operation: writer.operation(read),
+                label: teller.label(read),
+            };
+            result.wrong_reads = reads.iter().map(of).collect();
+            result.extends = Some(*level);
+            result.marks = reads.iter().filter_map(|&read| mark(read, true)).collect();
         }
         DefinitionAnswer::Ruling(Ruling::Forbidden(core), _) => {
             let ops = core_operations(checked, core);
@@ -267,9 +295,15 @@ fn witness(shown: &Shown, writer: &Writer<'_>) -> WitnessResult {
 
 fn core_result(definition: &Definition, core: &Core, ops: &[Vec<Op>], writer: &Writer<'_>) -> CoreResult {
     let names = core.txns.iter().map(|one| writer.teller.full_txn(one.txn));
-    let lines = core.txns.iter().zip(ops).map(|(one, ops)| {
+    let session = |txn: Txn| writer.history.session_of(txn);
+    let lines = core.txns.iter().zip(ops).zip(0..).map(|((one, ops), place)| {
         let did: Vec<String> = ops.iter().map(|&op| writer.teller.act(op)).collect();
-        format!("{}: {}", writer.teller.txn(one.txn), did.join(", "))
+        let did = if did.is_empty() { "does nothing that matters".to_owned() } else { did.join(", ") };
+        let name = writer.teller.txn(one.txn);
+        match core.txns[..place].iter().rev().find(|other| session(other.txn) == session(one.txn)) {
+            Some(before) => format!("{name}, after {} in its session: {did}", writer.teller.txn(before.txn)),
+            None => format!("{name}: {did}"),
+        }
     });
     let axiom = |&place: &usize| AxiomText {
         name: definition.axioms[place].name.clone(),

@@ -109,7 +109,7 @@ fn violated_definitions(report: &Report, style: &dyn Style) -> String {
     for result in &report.definitions {
         let name = style.paint(Role::Bad, &format!("✗ {}", result.name));
         if !result.wrong_reads.is_empty() {
-            let _ = writeln!(text, "{name} is violated: no definition allows these reads\n");
+            let _ = writeln!(text, "{name} is violated: {}\n", result.wrong_words());
             for wrong in result.wrong_reads.iter().take(MOST_WRONG_READS) {
                 let _ = writeln!(text, "  - {} ({})", wrong.label, title_of(wrong.anomaly));
             }

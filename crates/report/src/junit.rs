@@ -94,7 +94,7 @@ impl Suites {
                     (None, Some(core)) => (core.words(), core.lines.clone()),
                     (None, None) => {
                         let reads = result.wrong_reads.iter().map(|wrong| wrong.label.clone());
-                        ("no definition allows these reads".to_owned(), reads.collect())
+                        (result.wrong_words(), reads.collect())
                     }
                 };
                 element("failure", &message, "definition", &more.join("\n"))

@@ -19,6 +19,10 @@ pub trait ClauseSink {
     fn new_var(&mut self) -> Var;
     /// Adds a clause: at least one of the literals must be true.
     fn add_clause(&mut self, lits: &[Lit]);
+    /// Whether to give up. Clauses of a formula may then be missing, and the sink must not be searched any more.
+    fn is_stopped(&mut self) -> bool {
+        false
+    }
 }
 
 impl<T: Theory> ClauseSink for Solver<T> {

@@ -64,7 +64,27 @@ pub(crate) struct Compiled {
     pub(crate) nodes: Vec<Node>,
     /// The free variables of each node, in ascending order.
     pub(crate) free: Vec<Vec<Var>>,
+    /// Where each node stands, seen from the root.
+    sides: Vec<Side>,
     variables: Vec<u32>,
+}
+
+/// Where a node stands in a formula that must hold. A larger relation on the negative side makes the formula only harder to satisfy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Positive,
+    Negative,
+    Both,
+}
+
+impl Side {
+    fn other(self) -> Side {
+        match self {
+            Side::Positive => Side::Negative,
+            Side::Negative => Side::Positive,
+            Side::Both => Side::Both,
+        }
+    }
 }
 
 impl Compiled {
@@ -72,14 +92,82 @@ impl Compiled {
     pub(crate) fn formula(formula: &Formula) -> (Compiled, Id) {
         let mut compiled = Compiled::default();
         let root = compiled.add_formula(formula);
+        compiled.place(root, Side::Positive);
         (compiled, root)
     }
 
-    /// A relation and the number of its node.
+    /// A relation that must be inside another one, and the number of its node.
     pub(crate) fn relation(relation: &Relation) -> (Compiled, Id) {
         let mut compiled = Compiled::default();
         let root = compiled.add_relation(relation);
+        compiled.place(root, Side::Negative);
         (compiled, root)
+    }
+
+    /// Whether a node stands only on the negative side.
+    pub(crate) fn is_negative(&self, id: Id) -> bool {
+        self.sides[id as usize] == Side::Negative
+    }
+
+    /// Whether a node stands only on the positive side.
+    pub(crate) fn is_positive(&self, id: Id) -> bool {
+        self.sides[id as usize] == Side::Positive
+    }
+
+    /// The number of conditions that a relation is acyclic, without those that depend on variables.
+    pub(crate) fn acyclic(&self) -> usize {
+        let is_fixed = |id: &usize| matches!(self.nodes[*id], Node::Acyclic(_)) && self.free[*id].is_empty();
+        (0..self.nodes.len()).filter(is_fixed).count()
+    }
+
+    /// Finds where each node stands. Nodes form a tree, and children have smaller numbers.
+    fn place(&mut self, root: Id, side: Side) {
+        let mut sides = vec![Side::Both; self.nodes.len()];
+        sides[root as usize] = side;
+        for (id, node) in self.nodes.iter().enumerate().rev() {
+            let side = sides[id];
+            let mut put = |child: Id, side: Side| sides[child as usize] = side;
+            match node {
+                Node::Not(a) | Node::Acyclic(a) | Node::Irreflexive(a) | Node::Empty(a) => {
+                    put(*a, side.other());
+                }
+                Node::Total(a)
+                | Node::Inverse(a)
+                | Node::Plus(a)
+                | Node::Related(a, ..)
+                | Node::Where(_, _, a) => put(*a, side),
+                Node::All(parts) | Node::Any(parts) | Node::Union(parts) | Node::Intersection(parts) => {
+                    for &part in parts {
+                        put(part, side);
+                    }
+                }
+                Node::Block(_, steps) => {
+                    for step in steps {
+                        if let Step::Part(part) | Step::Guard(part) = step {
+                            put(*part, side);
+                        }
+                    }
+                }
+                Node::In(a, b) => {
+                    put(*a, side.other());
+                    put(*b, side);
+                }
+                Node::Minus(a, b) => {
+                    put(*a, side);
+                    put(*b, side.other());
+                }
+                Node::Compose(a, b) => {
+                    put(*a, side);
+                    put(*b, side);
+                }
+                Node::Iff(a, b) => {
+                    put(*a, Side::Both);
+                    put(*b, Side::Both);
+                }
+                _ => {}
+            }
+        }
+        self.sides = sides;
     }
 
     /// How many variables there are.

@@ -60,6 +60,10 @@ pub struct WrongRead {
     pub anomaly: Anomaly,
 }
 
+/// Why a history with two versions in one transaction is not supported.
+pub(crate) const TWO_VERSIONS: &str =
+    "reads a key twice and gets two versions; the level language knows one read of a key";
+
 /// Which times are the real time of a history.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Clock {
@@ -96,6 +100,9 @@ impl SmallHistory {
         match worlds.next() {
             Some(World::Known(world)) => Ok(world.history),
             Some(World::Unsupported { txn, why }) => Err(Unsupported::Txn { txn, why }),
+            Some(World::TwoVersions(reads)) => {
+                Err(Unsupported::Txn { txn: history.txn_of(reads[0]), why: TWO_VERSIONS })
+            }
             None => unreachable!("without wrong reads and open questions there is one world"),
         }
     }
@@ -118,6 +125,8 @@ struct Facts {
     /// The keys of all external reads, in their order.
     read_order: Vec<Key>,
     writes: Vec<Key>,
+    /// Two reads of one key that returned different versions.
+    two_versions: Option<[Op; 2]>,
     /// What it does that definitions do not speak of.
     obstacle: Option<&'static str>,
     /// Two reads of one key returned the same value, but perhaps different versions.
@@ -220,10 +229,8 @@ impl<'h> Lowering<'h> {
         }
         facts.read_order.push(op.key);
         match facts.reads.iter().find(|read| read.key == op.key) {
-            Some(_) if !op.consistent => {
-                facts.obstacle = Some(
-                    "reads a key twice and gets two versions; the level language knows one read of a key",
-                );
+            Some(first) if !op.consistent => {
+                facts.two_versions.get_or_insert([first.op, op.id]);
             }
             Some(_) => facts.may_differ |= writers.len() > 1,
             None => facts.reads.push(Read { key: op.key, op: op.id, writers }),
@@ -292,6 +299,11 @@ impl<'h> Lowering<'h> {
 
     fn is_ambiguous(&self, txn: Txn) -> bool {
         self.facts[txn.index()].reads.iter().any(|read| read.writers.len() > 1)
+    }
+
+    /// Two reads of one key by one transaction that certainly took effect, which returned different versions.
+    pub(crate) fn two_versions(&self) -> Option<[Op; 2]> {
+        self.certain.iter().find_map(|txn| self.facts[txn.index()].two_versions)
     }
 
     /// Whether two reads of one key may have returned two versions, which no world shows.
@@ -389,6 +401,8 @@ pub(crate) enum World {
         txn: Txn,
         why: &'static str,
     },
+    /// Two reads of one key in one transaction of this world returned different versions.
+    TwoVersions([Op; 2]),
 }
 
 /// A world with the names of its transactions and keys.
@@ -481,7 +495,10 @@ impl Iterator for Worlds<'_, '_> {
         let choice = self.choice.as_ref()?;
         let facts = |txn: &Txn| &self.lowering.facts[txn.index()];
         let obstacle = self.present.iter().find_map(|txn| Some((*txn, facts(txn).obstacle?)));
-        let world = if let Some((txn, why)) = obstacle {
+        let two_versions = self.present.iter().find_map(|txn| facts(txn).two_versions);
+        let world = if let Some(reads) = two_versions {
+            World::TwoVersions(reads)
+        } else if let Some((txn, why)) = obstacle {
             World::Unsupported { txn, why }
         } else {
             let chosen: Vec<Option<Txn>> =

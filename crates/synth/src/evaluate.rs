@@ -133,13 +133,9 @@ impl<'e, L: Logic> Evaluator<'e, L> {
             }
             Node::Acyclic(relation) => {
                 let relation = self.relation(*relation);
-                let paths = matrix::closure(self.logic, &relation);
-                self.irreflexive(&paths)
+                self.acyclic(id, &relation)
             }
-            Node::Irreflexive(relation) => {
-                let relation = self.relation(*relation);
-                self.irreflexive(&relation)
-            }
+            Node::Irreflexive(relation) => self.irreflexive_node(*relation),
             Node::Total(relation) => {
                 let relation = self.relation(*relation);
                 let mut parts = Vec::new();
@@ -156,6 +152,43 @@ impl<'e, L: Logic> Evaluator<'e, L> {
             self.truths.insert(place, truth);
         }
         truth
+    }
+
+    /// That a relation is acyclic.
+    fn acyclic(&mut self, id: Id, relation: &Matrix<L::Truth>) -> L::Truth {
+        if self.compiled.is_positive(id) {
+            if self.compiled.free[id as usize].is_empty()
+                && let Some(ordered) = self.logic.ordered(relation)
+            {
+                return ordered;
+            }
+            if let Some(paths) = self.logic.paths_above(relation) {
+                return self.irreflexive(&paths);
+            }
+        }
+        let paths = matrix::closure(self.logic, relation);
+        self.irreflexive(&paths)
+    }
+
+    /// That no transaction leads to itself. Of a composition, only the pairs of a transaction with itself are computed.
+    fn irreflexive_node(&mut self, relation: Id) -> L::Truth {
+        if let Node::Compose(a, b) = self.compiled.nodes[relation as usize] {
+            let (a, b) = (self.relation(a), self.relation(b));
+            let back = Matrix::new(a.size(), |from, to| b[(to, from)]);
+            let mut ways = Vec::new();
+            for from in 0..a.size() {
+                for to in 0..a.size() {
+                    let (one, other) = (a[(from, to)], back[(from, to)]);
+                    if one != L::FALSE && other != L::FALSE {
+                        ways.push(self.logic.both(one, other));
+                    }
+                }
+            }
+            let any = self.logic.any(&ways);
+            return self.logic.not(any);
+        }
+        let relation = self.relation(relation);
+        self.irreflexive(&relation)
     }
 
     /// All of some formulas, or any of them. The rest is not looked at once the answer is clear.
@@ -312,7 +345,8 @@ impl<'e, L: Logic> Evaluator<'e, L> {
             }
             Node::Plus(a) => {
                 let a = self.relation(*a);
-                Rc::new(matrix::closure(self.logic, &a))
+                let above = self.compiled.is_negative(id).then(|| self.logic.paths_above(&a)).flatten();
+                Rc::new(above.unwrap_or_else(|| matrix::closure(self.logic, &a)))
             }
             Node::Where(from, to, body) => {
                 let outside = (self.env[usize::from(*from)], self.env[usize::from(*to)]);
@@ -347,11 +381,17 @@ impl<'e, L: Logic> Evaluator<'e, L> {
     }
 
     fn ww(&mut self, key: usize) -> Matrix<L::Truth> {
-        let View { keys, ref writes, .. } = *self.view;
+        let View { keys, txns, ref writes, .. } = *self.view;
         let order = self.witness.order_of(key);
-        Matrix::new(self.view.txns, |from, to| {
-            self.logic.all(&[order[(from, to)], writes[from * keys + key], writes[to * keys + key]])
-        })
+        let writers: Vec<usize> = (0..txns).filter(|txn| writes[txn * keys + key] != L::FALSE).collect();
+        let mut ww = Matrix::new(txns, |_, _| L::FALSE);
+        for &from in &writers {
+            for &to in &writers {
+                let both = [order[(from, to)], writes[from * keys + key], writes[to * keys + key]];
+                ww[(from, to)] = self.logic.all(&both);
+            }
+        }
+        ww
     }
 
     /// From the reader of a version to the writers of later ones, but not to itself.

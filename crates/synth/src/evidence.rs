@@ -14,7 +14,7 @@ use crate::history::{SmallHistory, key_name};
 use crate::logic::Plain;
 use crate::matrix::{Matrix, pairs, union};
 use crate::plan::Plan;
-use crate::search::find_witness;
+use crate::witness::find_witness;
 
 /// Whether a level allows a history, and what shows it. None if the search was stopped, or needs too much memory.
 pub fn allows(

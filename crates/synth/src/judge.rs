@@ -2,20 +2,21 @@
 //!
 //! The verdict is exact or *unknown*. A level allows a history if it allows one of its worlds (`convert.rs`). If it forbids all of
 //! them, a small part of the first world shows it: axioms, transactions and operations are dropped as long as the level forbids
-//! what is left. Axioms can always be dropped. Transactions and operations are dropped only if every history with what is left is
-//! forbidden, too (`parts.rs`); otherwise the reason would not be one for the whole history.
+//! what is left. Axioms are dropped first: they can always be. Transactions and operations are dropped only if every history with what is left is
+//! forbidden, too (`parts.rs`); otherwise the reason would not be one for the whole history. The caller says when the part is small
+//! enough.
 
-use isoscope_history::{History, Key, Txn};
-use isoscope_levels::Framework;
-use isoscope_levels::language::{Axiom, Definition};
+use isoscope_history::{History, Key, Op, Txn};
+use isoscope_levels::language::{Axiom, Definition, Library};
+use isoscope_levels::{Anomaly, Framework, Level};
 
-use crate::convert::{Clock, Known, Lowering, Unsupported, World, WrongRead};
+use crate::convert::{Clock, Known, Lowering, TWO_VERSIONS, Unsupported, World, WrongRead};
 use crate::history::SmallHistory;
 use crate::logic::{Ended, Plain};
 use crate::matrix::{Matrix, pairs};
 use crate::parts::Removable;
 use crate::plan::Plan;
-use crate::search::find_witness;
+use crate::witness::find_witness;
 
 /// The most worlds of a history that are tried.
 pub const MOST_WORLDS: usize = 1_000;
@@ -27,6 +28,13 @@ pub enum Ruling {
     Allowed(Shown),
     /// It does not: no definition allows these reads.
     WrongReads(Vec<WrongRead>),
+    /// It does not: it extends a level that forbids these two reads of one key, which returned different versions.
+    TwoVersions {
+        /// The reads.
+        reads: [Op; 2],
+        /// The level of the catalogue.
+        level: Level,
+    },
     /// It does not: no witness satisfies its axioms.
     Forbidden(Core),
     /// It is not known.
@@ -92,12 +100,14 @@ pub struct CoreTxn {
     pub writes: Vec<Key>,
 }
 
-/// Judges a history by a definition. Range reads must have been expanded. `stop` is asked from time to time.
+/// Judges a history by a definition. Range reads must have been expanded. `stop` is asked from time to time. Once the history is
+/// known to be forbidden, `enough` is asked instead: the part that shows it is then not made smaller any more.
 pub fn judge(
     definition: &Definition,
     history: &History,
     clock: Clock,
     stop: &mut dyn FnMut() -> bool,
+    enough: &mut dyn FnMut() -> bool,
 ) -> Ruling {
     let lowering = match Lowering::new(history, clock) {
         Ok(lowering) => lowering,
@@ -106,12 +116,17 @@ pub fn judge(
     if !lowering.wrong.is_empty() {
         return Ruling::WrongReads(lowering.wrong);
     }
+    let one_version = Library::extends(definition, |level| level.forbids(Anomaly::NonRepeatableRead));
+    if let (Some(level), Some(reads)) = (one_version, lowering.two_versions()) {
+        return Ruling::TwoVersions { reads, level };
+    }
     let plan = Plan::new(definition);
     if plan.uses_real_time && !lowering.has_times() {
         return Ruling::Unknown(Why::NoTimes);
     }
     let mut doubt: Option<Why> = None;
     let mut first: Option<Known> = None;
+    let mut two_versions: Option<Ruling> = None;
     let mut worlds = 0;
     for world in lowering.worlds() {
         worlds += 1;
@@ -120,6 +135,18 @@ pub fn judge(
         }
         let known = match world {
             World::Known(known) => known,
+            World::TwoVersions(reads) => {
+                if let Some(level) = one_version {
+                    two_versions.get_or_insert(Ruling::TwoVersions { reads, level });
+                    continue;
+                }
+                let txn = history.txn_of(reads[0]);
+                doubt.get_or_insert(Why::Unsupported(Unsupported::Txn { txn, why: TWO_VERSIONS }));
+                if lowering.optional.is_empty() {
+                    break;
+                }
+                continue;
+            }
             World::Unsupported { txn, why } => {
                 doubt.get_or_insert(Why::Unsupported(Unsupported::Txn { txn, why }));
                 if lowering.optional.is_empty() {
@@ -141,12 +168,16 @@ pub fn judge(
         }
     }
     let why = "reads a value twice that is written twice, so that it may have read two versions";
-    let may_differ = lowering.may_differ().map(|txn| Why::Unsupported(Unsupported::Txn { txn, why }));
+    // A level that forbids two versions forbids every world in which these reads returned two.
+    let may_differ = lowering
+        .may_differ()
+        .filter(|_| one_version.is_none())
+        .map(|txn| Why::Unsupported(Unsupported::Txn { txn, why }));
     match (doubt.or(may_differ), first) {
         (Some(why), _) => Ruling::Unknown(why),
-        (None, Some(world)) => Ruling::Forbidden(core(definition, &world, worlds, stop)),
+        (None, Some(world)) => Ruling::Forbidden(core(definition, &world, worlds, enough)),
         // Every outcome of the transactions of unknown outcome leaves a read without a writer.
-        (None, None) => Ruling::WrongReads(Vec::new()),
+        (None, None) => two_versions.unwrap_or(Ruling::WrongReads(Vec::new())),
     }
 }
 
@@ -198,20 +229,20 @@ struct Shrinking<'s> {
     axioms: Vec<usize>,
     plan: Plan,
     removable: Removable,
-    stop: &'s mut dyn FnMut() -> bool,
-    is_stopped: bool,
+    enough: &'s mut dyn FnMut() -> bool,
+    is_enough: bool,
     world: Known,
 }
 
 impl<'s> Shrinking<'s> {
-    fn new(definition: &'s Definition, world: Known, stop: &'s mut dyn FnMut() -> bool) -> Self {
+    fn new(definition: &'s Definition, world: Known, enough: &'s mut dyn FnMut() -> bool) -> Self {
         Shrinking {
             definition,
             axioms: (0..definition.axioms.len()).collect(),
             plan: Plan::new(definition),
             removable: Removable::of(&definition.axioms),
-            stop,
-            is_stopped: false,
+            enough,
+            is_enough: false,
             world,
         }
     }
@@ -219,10 +250,10 @@ impl<'s> Shrinking<'s> {
     /// Takes a smaller world if the axioms forbid it. False if they do not, or if it is not known.
     fn take(&mut self, smaller: SmallHistory, txns: &[usize], keys: &[usize]) -> bool {
         // Without any key, the initial transaction would not write.
-        if self.is_stopped || keys.is_empty() {
+        if self.is_enough || keys.is_empty() {
             return false;
         }
-        match find_witness(&self.plan, &smaller.view(), self.stop) {
+        match find_witness(&self.plan, &smaller.view(), self.enough) {
             Ok(None) => {
                 let Known { txns: names, keys: key_names, .. } = &self.world;
                 self.world = Known {
@@ -234,7 +265,7 @@ impl<'s> Shrinking<'s> {
             }
             Ok(Some(_)) => false,
             Err(_) => {
-                self.is_stopped = true;
+                self.is_enough = true;
                 false
             }
         }
@@ -315,37 +346,40 @@ impl<'s> Shrinking<'s> {
     fn drop_axioms(&mut self) {
         let axioms = &self.definition.axioms;
         let mut order = self.axioms.clone();
+        // What a definition adds to another one is last, and most often superfluous.
+        order.reverse();
         order.sort_by_key(|&place| Removable::of([&axioms[place]]).txns);
         let view = self.world.history.view();
         for axiom in order {
-            if self.is_stopped {
+            if self.is_enough {
                 break;
             }
             let without: Vec<usize> = self.axioms.iter().copied().filter(|&place| place != axiom).collect();
             let kept: Vec<Axiom> = without.iter().map(|&place| axioms[place].clone()).collect();
             let removable = Removable::of(&kept);
             let plan = Plan::new(&Definition { axioms: kept, ..self.definition.clone() });
-            match find_witness(&plan, &view, self.stop) {
+            match find_witness(&plan, &view, self.enough) {
                 Ok(None) => (self.axioms, self.plan, self.removable) = (without, plan, removable),
                 Ok(Some(_)) => {}
-                Err(_) => self.is_stopped = true,
+                Err(_) => self.is_enough = true,
             }
         }
     }
 }
 
 /// A small part of a world that a level forbids.
-fn core(definition: &Definition, world: &Known, worlds: usize, stop: &mut dyn FnMut() -> bool) -> Core {
-    let mut shrinking = Shrinking::new(definition, world.clone(), stop);
-    if !shrinking.removable.txns {
-        shrinking.drop_axioms();
-    }
+fn core(definition: &Definition, world: &Known, worlds: usize, enough: &mut dyn FnMut() -> bool) -> Core {
+    // The caller's clock starts here.
+    let _ = enough();
+    let mut shrinking = Shrinking::new(definition, world.clone(), enough);
+    // With fewer axioms, every search below is shorter. None of them becomes superfluous later: what can be left out then is a
+    // part of the witnesses that satisfy the others.
+    shrinking.drop_axioms();
     let is_part = shrinking.removable.txns;
     if is_part {
         shrinking.drop_txns();
         shrinking.drop_operations();
         shrinking.drop_txns();
-        shrinking.drop_axioms();
     }
     let Known { history, txns, keys } = &shrinking.world;
     let of = |(place, &txn): (usize, &Txn)| {
@@ -365,7 +399,7 @@ fn core(definition: &Definition, world: &Known, worlds: usize, stop: &mut dyn Fn
     Core {
         txns: (1..).zip(txns).map(of).collect(),
         axioms: shrinking.axioms.clone(),
-        is_minimal: !shrinking.is_stopped,
+        is_minimal: !shrinking.is_enough,
         is_part,
         worlds,
     }

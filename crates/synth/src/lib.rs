@@ -32,11 +32,13 @@ mod history;
 mod judge;
 mod logic;
 mod matrix;
+mod ordered;
 mod parts;
 mod plan;
 mod search;
 mod smallest;
 mod space;
+mod witness;
 
 pub use compare::{Comparison, Lattice, LatticeEdge, Order, compare};
 pub use convert::{Clock, LARGEST, Unsupported, WrongRead, has_times};

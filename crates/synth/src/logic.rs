@@ -2,6 +2,8 @@
 
 use isoscope_solve::{Formula, Formulas};
 
+use crate::matrix::Matrix;
+
 /// Where statements are evaluated.
 pub(crate) trait Logic {
     /// The worth of a statement.
@@ -30,6 +32,18 @@ pub(crate) trait Logic {
     /// Whether to give up. What is returned after that means nothing.
     fn is_stopped(&mut self) -> bool {
         false
+    }
+
+    /// A transitive relation that contains this one, for a place where a larger relation only makes the whole formula harder to
+    /// satisfy: any solution has one that is no larger than the least. None if the logic asks for the least one.
+    fn paths_above(&mut self, _relation: &Matrix<Self::Truth>) -> Option<Matrix<Self::Truth>> {
+        None
+    }
+
+    /// That a relation is acyclic, where the whole formula holds only more easily if this holds: by a total order around it. None if
+    /// the logic has no such order.
+    fn ordered(&mut self, _relation: &Matrix<Self::Truth>) -> Option<Self::Truth> {
+        None
     }
 
     fn constant(value: bool) -> Self::Truth {
@@ -89,6 +103,34 @@ pub(crate) enum Ended {
 pub(crate) const MOST_FORMULAS: usize = 4_000_000;
 /// How many questions are answered between two looks at the limits.
 const PATIENCE: u32 = 1_000;
+
+/// Asks now and then whether to stop.
+pub(crate) struct Patience<'s> {
+    stop: &'s mut dyn FnMut() -> bool,
+    asked: u32,
+    pub(crate) is_stopped: bool,
+}
+
+impl<'s> Patience<'s> {
+    pub(crate) fn new(stop: &'s mut dyn FnMut() -> bool) -> Self {
+        Patience { stop, asked: 0, is_stopped: false }
+    }
+
+    /// Whether to stop: the caller is asked every [`PATIENCE`] times.
+    pub(crate) fn is_over(&mut self) -> bool {
+        self.asked += 1;
+        if self.asked >= PATIENCE {
+            self.asked = 0;
+            self.is_stopped |= (self.stop)();
+        }
+        self.is_stopped
+    }
+
+    /// The question itself.
+    pub(crate) fn stop(&mut self) -> &mut dyn FnMut() -> bool {
+        &mut *self.stop
+    }
+}
 
 /// Formulas with limits.
 pub(crate) struct Limited<'l> {

@@ -60,8 +60,16 @@ pub(crate) fn identity<L: Logic>(size: usize) -> Matrix<L::Truth> {
 }
 
 pub(crate) fn union<L: Logic>(logic: &mut L, size: usize, parts: &[&Matrix<L::Truth>]) -> Matrix<L::Truth> {
-    let cell = |from, to| -> Vec<L::Truth> { parts.iter().map(|part| part[(from, to)]).collect() };
-    Matrix::new(size, |from, to| logic.any(&cell(from, to)))
+    let mut ways = Vec::with_capacity(parts.len());
+    Matrix::new(size, |from, to| {
+        ways.clear();
+        ways.extend(parts.iter().map(|part| part[(from, to)]).filter(|&cell| cell != L::FALSE));
+        match ways[..] {
+            [] => L::FALSE,
+            [only] => only,
+            _ => logic.any(&ways),
+        }
+    })
 }
 
 pub(crate) fn intersection<L: Logic>(
@@ -81,19 +89,24 @@ pub(crate) fn compose<L: Logic>(
 ) -> Matrix<L::Truth> {
     let size = a.size();
     let mut ways = Vec::with_capacity(size);
-    Matrix::new(size, |from, to| {
-        ways.clear();
-        if logic.is_stopped() {
-            return L::FALSE;
-        }
-        for middle in 0..size {
-            let (one, other) = (a[(from, middle)], b[(middle, to)]);
-            if one != L::FALSE && other != L::FALSE {
-                ways.push(logic.both(one, other));
+    let mut composed = Matrix::new(size, |_, _| L::FALSE);
+    for from in 0..size {
+        let middles: Vec<usize> = (0..size).filter(|&middle| a[(from, middle)] != L::FALSE).collect();
+        for to in (0..size).filter(|_| !middles.is_empty()) {
+            if logic.is_stopped() {
+                return composed;
             }
+            ways.clear();
+            for &middle in &middles {
+                let (one, other) = (a[(from, middle)], b[(middle, to)]);
+                if other != L::FALSE {
+                    ways.push(logic.both(one, other));
+                }
+            }
+            composed[(from, to)] = logic.any(&ways);
         }
-        logic.any(&ways)
-    })
+    }
+    composed
 }
 
 /// Up to this size, paths are found by squaring.
@@ -102,12 +115,18 @@ const SQUARED: usize = 16;
 /// One or more steps.
 pub(crate) fn closure<L: Logic>(logic: &mut L, matrix: &Matrix<L::Truth>) -> Matrix<L::Truth> {
     let size = matrix.size();
+    if matrix.cells().iter().all(|&cell| cell == L::TRUE || cell == L::FALSE) {
+        return Paths::of(matrix, |cell| cell == L::TRUE).matrix(L::constant);
+    }
     let leads_forward = (0..size).all(|from| (0..=from).all(|to| matrix[(from, to)] == L::FALSE));
     let mut closed = matrix.clone();
     if leads_forward {
         // The last step of a path to a node comes from a smaller one, whose paths are known.
         for to in 0..size {
             for from in (0..to).rev() {
+                if logic.is_stopped() {
+                    return closed;
+                }
                 let mut ways = vec![matrix[(from, to)]];
                 for middle in from + 1..to {
                     let (first, last) = (closed[(from, middle)], matrix[(middle, to)]);
@@ -146,6 +165,61 @@ pub(crate) fn closure<L: Logic>(logic: &mut L, matrix: &Matrix<L::Truth>) -> Mat
         steps *= 2;
     }
     closed
+}
+
+/// The paths of a relation that is known, as a bit for each pair.
+pub(crate) struct Paths {
+    size: usize,
+    words: usize,
+    bits: Vec<u64>,
+}
+
+impl Paths {
+    /// The paths of the pairs whose cells are as asked (Warshall 1962, a row at a time).
+    pub(crate) fn of<T: Copy + Eq>(matrix: &Matrix<T>, is_pair: impl Fn(T) -> bool) -> Paths {
+        let size = matrix.size();
+        let words = size.div_ceil(64);
+        let mut paths = Paths { size, words, bits: vec![0; size * words] };
+        for from in 0..size {
+            for to in (0..size).filter(|&to| is_pair(matrix[(from, to)])) {
+                paths.bits[from * words + to / 64] |= 1 << (to % 64);
+            }
+        }
+        for middle in 0..size {
+            let row = paths.bits[middle * words..(middle + 1) * words].to_vec();
+            for from in 0..size {
+                if paths.has(from, middle) {
+                    let start = from * words;
+                    paths.bits[start..start + words]
+                        .iter_mut()
+                        .zip(&row)
+                        .for_each(|(bits, more)| *bits |= more);
+                }
+            }
+        }
+        paths
+    }
+
+    /// Whether a path leads from one to another.
+    pub(crate) fn has(&self, from: usize, to: usize) -> bool {
+        self.bits[from * self.words + to / 64] >> (to % 64) & 1 == 1
+    }
+
+    /// Whether a path leads from one to another through a third.
+    pub(crate) fn is_indirect(&self, from: usize, to: usize) -> bool {
+        (0..self.size)
+            .any(|middle| middle != from && middle != to && self.has(from, middle) && self.has(middle, to))
+    }
+
+    /// Whether a path leads back to where it began.
+    pub(crate) fn is_cyclic(&self) -> bool {
+        (0..self.size).any(|node| self.has(node, node))
+    }
+
+    /// As a matrix.
+    pub(crate) fn matrix<T: Copy + Eq>(&self, cell: impl Fn(bool) -> T) -> Matrix<T> {
+        Matrix::new(self.size, |from, to| cell(self.has(from, to)))
+    }
 }
 
 /// Whether the pairs of one are pairs of the other.

@@ -158,6 +158,11 @@ impl Plan {
         }
     }
 
+    /// The number of conditions that a relation is acyclic.
+    pub(crate) fn acyclic(&self) -> usize {
+        self.axioms.iter().map(|(compiled, _)| compiled.acyclic()).sum()
+    }
+
     /// Whether a witness has a visibility of its own.
     pub(crate) fn has_free_visibility(&self) -> bool {
         matches!(self.visibility, Visibility::Free)
@@ -203,7 +208,11 @@ impl Plan {
         }
         witness.vis = Some(Rc::new(match closed {
             Closed::Not => vis,
-            Closed::Transitive => matrix::closure(logic, &vis),
+            // Visibility stands only in negative positions, so that any larger one serves as well.
+            Closed::Transitive => {
+                let above = logic.paths_above(&vis);
+                above.unwrap_or_else(|| matrix::closure(logic, &vis))
+            }
             Closed::Prefix => {
                 let before = matrix::compose(logic, &witness.orders[0], &vis);
                 matrix::union(logic, view.txns, &[&vis, &before])

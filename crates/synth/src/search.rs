@@ -8,19 +8,18 @@
 //! The transactions are numbered in the order of the first witness, which is therefore a constant. It is also the first witness
 //! that must not satisfy the forbidden levels.
 
-use std::rc::Rc;
 use std::time::Duration;
 
 use isoscope_levels::language::{Definition, Formula as Text, Relation};
 use isoscope_solve::{Formula, Outcome};
 
 use crate::compiled::Compiled;
-use crate::evaluate::{Evaluator, View, Witness};
+use crate::evaluate::{Evaluator, Witness};
 use crate::history::SmallHistory;
-use crate::logic::{Ended, Limited, Plain};
-use crate::matrix::{self, Matrix};
+use crate::logic::{Ended, Limited};
 use crate::plan::{Plan, any_atom, mentions};
 use crate::space::{Given, Numbering, Prover, Scope, Space, constant_order, lifted};
+use crate::witness::find_witness;
 
 /// What to look for.
 #[derive(Clone, Debug, Default)]
@@ -161,7 +160,7 @@ impl Search {
             let mut limited = Limited::new(&mut prover.formulas, stop);
             let truth = Evaluator::new(&mut limited, &space.view, &witness, &compiled).truth(root);
             limited.ended.map_or(Ok(()), Err)?;
-            prover.require(truth);
+            prover.require_within(truth, stop)?;
         }
         Ok(())
     }
@@ -185,8 +184,7 @@ impl Search {
         let mut limited = Limited::new(&mut prover.formulas, stop);
         let truth = plan.allows(&mut limited, &space.view, &mut witness);
         limited.ended.map_or(Ok(()), Err)?;
-        prover.require(truth);
-        Ok(())
+        prover.require_within(truth, stop)
     }
 
     /// Requires that a witness does not satisfy a level.
@@ -201,8 +199,7 @@ impl Search {
         let mut limited = Limited::new(&mut prover.formulas, stop);
         let truth = forbidden[level].allows(&mut limited, &space.view, &mut witness);
         limited.ended.map_or(Ok(()), Err)?;
-        prover.require(!truth);
-        Ok(())
+        prover.require_within(!truth, stop)
     }
 
     /// Looks for the next history. `stop` is asked from time to time.
@@ -276,69 +273,4 @@ fn any_witness(plan: &Plan, prover: &mut Prover, txns: usize, keys: usize) -> Wi
     let orders = (0..orders).map(|_| prover.order(txns)).collect();
     let vis = plan.has_free_visibility().then(|| prover.relation(txns));
     Witness { orders, vis }
-}
-
-/// A witness that a level allows a history.
-pub(crate) fn find_witness(
-    plan: &Plan,
-    view: &View<bool>,
-    stop: &mut dyn FnMut() -> bool,
-) -> Result<Option<Witness<bool>>, Ended> {
-    let mut prover = Prover::new();
-    let Some(mut witness) = witness_of(plan, &mut prover, view) else { return Ok(None) };
-    let free = witness.clone();
-    let lift = |matrix: &Rc<Matrix<bool>>| Rc::new(matrix.map(Formula::constant));
-    let symbolic = View {
-        txns: view.txns,
-        keys: view.keys,
-        is_known: true,
-        writes: view.writes.iter().map(|&writes| Formula::constant(writes)).collect(),
-        wr: view.wr.iter().map(lift).collect(),
-        so: lift(&view.so),
-        rt: lift(&view.rt),
-        po: view.po.iter().map(lift).collect(),
-    };
-    let mut limited = Limited::new(&mut prover.formulas, stop);
-    let truth = plan.allows(&mut limited, &symbolic, &mut witness);
-    if let Some(ended) = limited.ended {
-        return Err(ended);
-    }
-    prover.require(truth);
-    match prover.solve(stop) {
-        Outcome::Unsat => Ok(None),
-        Outcome::Stopped => Err(Ended::Stopped),
-        Outcome::Sat => {
-            let lower = |matrix: &Rc<Matrix<Formula>>| Rc::new(matrix.map(|cell| prover.holds(cell)));
-            let orders = free.orders.iter().map(lower).collect();
-            Ok(Some(Witness { orders, vis: free.vis.as_ref().map(lower) }))
-        }
-    }
-}
-
-/// A witness for a history whose parts are open, except for what every witness has. None if there is no witness.
-fn witness_of(plan: &Plan, prover: &mut Prover, view: &View<bool>) -> Option<Witness<Formula>> {
-    if plan.order_per_key {
-        // Only the order of the writers of a key matters.
-        let writes = |txn: usize, key: usize| view.writes[txn * view.keys + key];
-        let writers = |key: usize| -> Vec<usize> { (1..view.txns).filter(|&txn| writes(txn, key)).collect() };
-        let orders = (0..view.keys.max(1)).map(|key| {
-            let writers = if view.keys == 0 { Vec::new() } else { writers(key) };
-            prover.order_of_some(view.txns, &writers)
-        });
-        return Some(Witness { orders: orders.collect(), vis: None });
-    }
-    let mut known = Matrix::new(view.txns, |from, to| from == 0 && to > 0);
-    if plan.orders_sessions {
-        known = matrix::union(&mut Plain, view.txns, &[&known, &view.so]);
-    }
-    if plan.orders_reads {
-        let reads: Vec<&Matrix<bool>> = view.wr.iter().map(|wr| &**wr).collect();
-        known = matrix::union(&mut Plain, view.txns, &[&[&known], &reads[..]].concat());
-    }
-    let known = matrix::closure(&mut Plain, &known);
-    if (0..view.txns).any(|txn| known[(txn, txn)]) {
-        return None;
-    }
-    let vis = plan.has_free_visibility().then(|| prover.relation(view.txns));
-    Some(Witness { orders: vec![prover.order_containing(&known)], vis })
 }

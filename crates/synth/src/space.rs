@@ -9,6 +9,7 @@ use isoscope_solve::{ClauseSink, Formula, Formulas, Lit, Outcome, Solver, Tseiti
 
 use crate::evaluate::{View, Witness};
 use crate::history::SmallHistory;
+use crate::logic::{Ended, Patience};
 use crate::matrix::Matrix;
 
 /// How large histories may be. All are exact numbers or upper bounds as stated.
@@ -76,6 +77,26 @@ impl ClauseSink for Counting {
     }
 }
 
+/// Takes clauses until it is stopped.
+pub(crate) struct Patient<'p, 's, S> {
+    pub(crate) inner: &'p mut S,
+    pub(crate) patience: &'p mut Patience<'s>,
+}
+
+impl<S: ClauseSink> ClauseSink for Patient<'_, '_, S> {
+    fn new_var(&mut self) -> Var {
+        self.inner.new_var()
+    }
+
+    fn add_clause(&mut self, lits: &[Lit]) {
+        self.inner.add_clause(lits);
+    }
+
+    fn is_stopped(&mut self) -> bool {
+        self.patience.is_over()
+    }
+}
+
 /// A solver and its formulas.
 pub(crate) struct Prover {
     pub(crate) solver: Counting,
@@ -99,6 +120,18 @@ impl Prover {
 
     pub(crate) fn require(&mut self, formula: Formula) {
         self.tseitin.require(&self.formulas, formula, &mut self.solver);
+    }
+
+    /// Requires a formula to hold, unless it is stopped. Clauses are then missing, and the prover is of no use any more.
+    pub(crate) fn require_within(
+        &mut self,
+        formula: Formula,
+        stop: &mut dyn FnMut() -> bool,
+    ) -> Result<(), Ended> {
+        let mut patience = Patience::new(stop);
+        let mut sink = Patient { inner: &mut self.solver, patience: &mut patience };
+        self.tseitin.require(&self.formulas, formula, &mut sink);
+        if patience.is_stopped { Err(Ended::Stopped) } else { Ok(()) }
     }
 
     /// At least one of some formulas is not true.

@@ -77,7 +77,7 @@ Examples:
 )]
 pub(crate) struct SynthArgs {
     /// Levels that allow the history
-    #[arg(long, value_name = "LEVEL", value_delimiter = ',', required_unless_present_any = ["forbid", "conditions"])]
+    #[arg(long, value_name = "LEVEL", value_delimiter = ',')]
     pub(crate) allow: Vec<String>,
     /// Levels that forbid the history
     #[arg(long, value_name = "LEVEL", value_delimiter = ',')]

@@ -112,14 +112,11 @@ fn definition_page(definition: &Definition, library: &Library, terminal: &Termin
         // The continuation lines of a sentence are indented, to separate it from the next one.
         page += &format!("{:INDENT$}{}", "", wrap(&sentence, INDENT + 2, WIDTH).trim_start());
     }
-    if let Some(base) = definition.extends.as_ref() {
-        let base = format!("{base}@{}", definition.framework.keyword());
-        if let Ok(base) = library.find(&base) {
-            page += &heading(&format!("{}, in words", full_name(base)));
-            // What every witness is was said above.
-            for sentence in base.words().iter().skip(1) {
-                page += &format!("{:INDENT$}{}", "", wrap(sentence, INDENT + 2, WIDTH).trim_start());
-            }
+    for base in bases(definition, library) {
+        page += &heading(&format!("{}, in words", full_name(base)));
+        // What every witness is was said above.
+        for sentence in base.words().iter().skip(1) {
+            page += &format!("{:INDENT$}{}", "", wrap(sentence, INDENT + 2, WIDTH).trim_start());
         }
     }
     if let Some((level, shipped)) = Library::catalogue_level(definition) {
@@ -131,6 +128,15 @@ fn definition_page(definition: &Definition, library: &Library, terminal: &Termin
     }
     page += &heading("A smallest history that it forbids");
     page + &forbidden(definition, terminal)
+}
+
+/// What a definition extends, what that extends, and so on. A level extends only those above it, so this ends.
+fn bases<'l>(definition: &Definition, library: &'l Library) -> impl Iterator<Item = &'l Definition> {
+    let base = |of: &Definition| -> Option<&'l Definition> {
+        let name = format!("{}@{}", of.extends.as_ref()?, of.framework.keyword());
+        library.find(&name).ok()
+    };
+    std::iter::successors(base(definition), move |one| base(one))
 }
 
 /// A smallest history that a definition forbids, and the common levels that allow it.

@@ -31,6 +31,10 @@ const CONDITIONS: [(&str, &str); 3] = [
 const MOST: usize = 1_000;
 
 pub(crate) fn run(args: &SynthArgs, terminal: &Terminal) -> Exit {
+    if args.allow.is_empty() && args.forbid.is_empty() && args.conditions.is_empty() {
+        terminal.error("at least one of --allow, --forbid and --where is required");
+        return Exit::Usage;
+    }
     let files = args.definitions.define.iter().map(PathBuf::as_path);
     let mut known = match Definitions::with(files, terminal) {
         Ok(known) => known,

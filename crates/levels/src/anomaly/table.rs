@@ -168,13 +168,14 @@ pub(super) static ROWS: [Row; Anomaly::ALL.len()] = [
     Row {
         anomaly: CyclicCausality,
         name: "cyclic-causality",
-        about: "transactions read from each other in a circle",
+        about: "reads, with session or real-time order, form a circle",
         aliases: &["TAP-g"],
         called: &[called("Elle", ":G1c, where no write is overwritten; :G1c-process with sessions")],
         elle: Some("G1c"),
         definition: "Transactions read from each other in a circle, so each must have committed before the \
-                     other read. From read-committed up, session order is part of the circle; Adya's levels \
-                     count reads only.",
+                     other read. From read-committed up, session order is part of the circle, and at strict \
+                     levels real-time order: a transaction reads a value that is written only later in its \
+                     session, or only after it returned. Adya's levels count reads only.",
         cause: "Transactions see each other's writes before they commit.",
         forbidden_from: &[AdyaPl2],
         examples: &[

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::sync::OnceLock;
 
-use super::definition::{Definition, Formula};
+use super::definition::{Axiom, Definition, Formula};
 use super::error::Error;
 use super::shape::{self, Shape};
-use super::{parser, resolve};
+use super::{ast, parser, resolve};
 use crate::{Framework, Level};
 
 /// The shipped files, in the order in which they use each other.
@@ -84,9 +84,9 @@ impl Library {
             return Err(Error::new(0..0, message));
         }
         let before = self.definitions.len();
-        for level in parser::levels(text)? {
-            let added = self.define(&level);
-            if let Err(error) = added {
+        let levels = parser::levels(text)?;
+        for (place, level) in levels.iter().enumerate() {
+            if let Err(error) = self.define(level, &levels[place + 1..]) {
                 self.definitions.truncate(before);
                 return Err(error);
             }
@@ -94,7 +94,8 @@ impl Library {
         Ok(&self.definitions[before..])
     }
 
-    fn define(&mut self, level: &super::ast::Level) -> Result<(), Error> {
+    /// Adds a level. `below` are those after it in the text, which it cannot extend.
+    fn define(&mut self, level: &ast::Level, below: &[ast::Level]) -> Result<(), Error> {
         let framework = resolve::framework(&level.framework)?;
         let name = &level.name;
         let canonical_name = canonical(&name.text);
@@ -114,6 +115,18 @@ impl Library {
                 return Err(Error::new(base.span.clone(), format!("`{}` extends itself", name.text)));
             }
             Some(base) => Some(self.exact(&canonical(&base.text), framework).ok_or_else(|| {
+                let is_base = |other: &&ast::Level| {
+                    other.name.text == base.text && other.framework.text == level.framework.text
+                };
+                if let Some(other) = below.iter().find(is_base) {
+                    let message = format!("`{}` is defined only below", base.text);
+                    let help = if extends_back(other, level, below) {
+                        "the two extend each other; a level extends only levels above it"
+                    } else {
+                        "a level extends only levels above it: move this one down"
+                    };
+                    return Error::new(base.span.clone(), message).help(help);
+                }
                 let message = format!("there is no level `{}` in {}", base.text, framework.keyword());
                 let names: Vec<&str> = self
                     .definitions
@@ -198,10 +211,42 @@ impl Library {
         })
     }
 
+    /// A level of the catalogue that a definition extends, directly or not, and that is as asked; the strongest, if there are
+    /// several. A shipped definition extends its own level.
+    pub fn extends(definition: &Definition, is: impl Fn(Level) -> bool) -> Option<Level> {
+        let is_base = |base: &&Definition| {
+            // The axioms of what a definition extends come first.
+            let same =
+                |(mine, other): (&Axiom, &Axiom)| mine.level == other.level && mine.formula == other.formula;
+            base.framework == definition.framework
+                && !base.axioms.is_empty()
+                && base.axioms.len() <= definition.axioms.len()
+                && definition.axioms.iter().zip(&base.axioms).all(same)
+        };
+        let bases = Library::shipped().definitions.iter().filter(is_base);
+        let levels = bases.filter_map(shape::shipped_level).filter(|&level| is(level));
+        levels.reduce(|a, b| if b.implies(a) { b } else { a })
+    }
+
     /// A formula about histories alone, without a witness: for example `forall t: Txn, x: Key. writes(t, x) => reads(t, x)`.
     pub fn condition(text: &str) -> Result<Formula, Error> {
         resolve::condition(&parser::formula(text)?)
     }
+}
+
+/// Whether a level extends another one, directly or not, by levels of the same text.
+fn extends_back(level: &ast::Level, other: &ast::Level, levels: &[ast::Level]) -> bool {
+    let same_framework = |one: &&ast::Level| one.framework.text == other.framework.text;
+    let mut current = Some(level);
+    // Not more steps than there are levels: they may extend each other.
+    for _ in 0..=levels.len() {
+        let Some(base) = current.and_then(|level| level.extends.as_ref()) else { return false };
+        if base.text == other.name.text {
+            return true;
+        }
+        current = levels.iter().filter(same_framework).find(|one| one.name.text == base.text);
+    }
+    false
 }
 
 /// The canonical name of a level of the catalogue; any other name stays as it is.

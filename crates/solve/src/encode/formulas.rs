@@ -249,6 +249,11 @@ impl Formulas {
 
     /// The value of a formula under values of the variables.
     pub fn evaluate(&self, formula: Formula, value: impl Fn(Var) -> bool) -> bool {
+        match self.op(formula.node()) {
+            Op::True => return !formula.is_negated(),
+            Op::Var => return value(self.var(formula.node())) != formula.is_negated(),
+            Op::And | Op::Xor | Op::Ite => {}
+        }
         let mut needed = vec![false; formula.node() + 1];
         needed[formula.node()] = true;
         for node in (0..needed.len()).rev() {

@@ -57,6 +57,9 @@ impl Tseitin {
     pub fn require(&mut self, formulas: &Formulas, formula: Formula, sink: &mut impl ClauseSink) {
         let mut required = vec![formula];
         while let Some(formula) = required.pop() {
+            if sink.is_stopped() {
+                break;
+            }
             let args = formulas.args(formula.node());
             match formulas.op(formula.node()) {
                 Op::True if formula.is_negated() => sink.add_clause(&[]),
@@ -123,6 +126,10 @@ impl Tseitin {
     /// Encodes everything that is left to do.
     fn finish(&mut self, formulas: &Formulas, sink: &mut impl ClauseSink) {
         while let Some((node, directions)) = self.work.pop() {
+            if sink.is_stopped() {
+                self.work.clear();
+                break;
+            }
             let missing = directions & !self.directions[node];
             self.directions[node] |= directions;
             let lit = self.lits[node];
@@ -165,6 +172,9 @@ impl Tseitin {
                 let mut lits = Vec::new();
                 let mut args: Vec<Formula> = formulas.args(node).iter().rev().copied().collect();
                 while let Some(arg) = args.pop() {
+                    if sink.is_stopped() {
+                        return;
+                    }
                     let inner = arg.node();
                     let nested = formulas.op(inner) == Op::And && !arg.is_negated();
                     if nested && formulas.is_used_once(inner) && !self.has_lit(inner) {

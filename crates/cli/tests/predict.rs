@@ -33,7 +33,8 @@ fn a_write_skew_is_told_with_its_changed_reads_and_places() {
            2 | T2: r(x,1) r(y,0) w(y,2)
              |     ^ T2 reads x=0 instead of 1
              |                   - T2 writes y=2
-          fix: lock the rows of the read of x in transactions like r(x) r(y) w(y) (SELECT .. FOR UPDATE), or write them back
+          fix: also change the rows of the read of x in transactions like r(x) r(y) w(y), such as UPDATE .. SET version =
+            version + 1; a locking read (SELECT .. FOR UPDATE) is not enough
 
         1 prediction of an execution that is not serializable: snapshot-isolation with a relaxed boundary, 2 transactions
           assumed: the accesses of a transaction do not depend on the values it reads
@@ -54,6 +55,9 @@ fn none_is_proved_and_exits_with_zero() {
     let run = isoscope(directory.path(), "predict run --level prefix --violates si -v");
     assert_eq!(run.code, 1, "{}", run.err);
     assert!(run.err.contains("candidates, ") && run.err.contains("orders learnt"), "{}", run.err);
+    for part in ["programs 0", "solver 0", "oracle 0", "validation 0", "fixes 0"] {
+        assert!(run.err.contains(part), "{part}: {}", run.err);
+    }
 }
 
 #[test]
@@ -90,6 +94,7 @@ fn json_has_the_changed_reads_with_their_lines() {
               "column": 5
             }
           ],
+          "commits": [],
           "headline": "T2 and T1 both read x=0, the initial value, and both overwrote it: one of the two updates is lost.",
           "clauses": [
             "T2 comes before T1: T2 wrote x=2 before T1 wrote x=1.",
@@ -123,6 +128,7 @@ fn json_has_the_changed_reads_with_their_lines() {
           "fix": {
             "level": "parallel-snapshot-isolation"
           },
+          "no_fix": null,
           "class": null,
           "reason": null,
           "differences": null,
@@ -145,8 +151,26 @@ fn what_cannot_be_predicted_is_refused() {
           `isoscope check --level serializable` shows the evidence
     "]].assert_eq(&run.out);
     assert_eq!(run.code, 1, "{}", run.err);
+    // A lost update satisfies prefix and violates snapshot isolation.
     let run = isoscope(directory.path(), "predict run --level causal --violates prefix");
     assert_eq!(run.code, 2, "{}", run.err);
+    let needs =
+        "the run is not serializable, and a prediction needs a serializable run; the run satisfies prefix\n";
+    assert!(run.out.starts_with(needs), "{}", run.out);
+    let run = isoscope(directory.path(), "predict run --level causal --violates si");
+    assert_eq!(run.code, 1, "{}", run.err);
+    assert!(
+        run.out.starts_with("the run itself is not snapshot-isolation: no prediction is needed\n"),
+        "{}",
+        run.out
+    );
+    // A write skew satisfies snapshot isolation.
+    let directory = with("T1: r(x,0) r(y,0) w(x,1)\nT2: r(x,0) r(y,0) w(y,2)\n");
+    let run = isoscope(directory.path(), "predict run --level causal --violates si --format json");
+    assert_eq!(run.code, 2, "{}", run.err);
+    let json: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!(json["status"], "unknown");
+    assert!(json["reason"].as_str().unwrap().contains("needs a serializable run"), "{json}");
     let directory = with("T1: w(x,1) ; T2: r(x,1)\n");
     let run = isoscope(directory.path(), "predict run --level causal --format json");
     assert_eq!(run.code, 2);
@@ -219,6 +243,61 @@ fn a_log_of_another_run_is_refused() {
     let run = isoscope(directory.path(), "predict run.jsonl --log run.jsonl");
     assert_eq!(run.code, 255);
     assert!(run.err.contains("this is not a log"), "{}", run.err);
+    std::fs::write(directory.path().join("text"), "T1: r(x,0) w(x,1)\n").unwrap();
+    let run = isoscope(directory.path(), "predict run.jsonl --log text");
+    assert_eq!(run.code, 255);
+    assert!(run.err.contains("this is not a log of `isoscope record --log`"), "{}", run.err);
+}
+
+/// A run of `Voter` with one telephone, with its log. Only the first transaction votes.
+fn recorded_votes() -> TempDir {
+    let directory = TempDir::new().unwrap();
+    let record =
+        "-q record sqlite:bank.db -w voter --size paper --sessions 3 --txns 8 --retries 1000 --seed 3";
+    let run = isoscope(directory.path(), &format!("{record} -o run.jsonl --log run.log"));
+    assert_eq!(run.code, 0, "{}", run.err);
+    directory
+}
+
+/// Predictions that do not count are no proof that there is none: with a relaxed boundary, a transaction that misses the vote is predicted to
+/// do nothing, but votes when it is executed again.
+#[test]
+fn predictions_that_do_not_count_prove_nothing() {
+    let directory = recorded_votes();
+    let predict = "predict run.jsonl --log run.log --level rc --boundary relaxed";
+    let run = isoscope(directory.path(), &format!("{predict} --format json"));
+    assert_eq!(run.code, 1, "{}", run.err);
+    let json: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    let validated = json["classes"]["validated"].as_u64().unwrap();
+    let run = isoscope(directory.path(), &format!("{predict} --count validated"));
+    assert_eq!(run.code, if validated > 0 { 1 } else { 2 }, "{}", run.out);
+    assert_eq!(run.out.contains("none of them counts (--count)"), validated == 0, "{}", run.out);
+}
+
+/// One transaction has one name in all parts of a report.
+#[test]
+fn names_can_be_joined() {
+    let directory = recorded_votes();
+    let run = isoscope(directory.path(), "predict run.jsonl --log run.log --level causal --format json");
+    assert_eq!(run.code, 1, "{}", run.err);
+    let json: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    for one in json["predictions"].as_array().unwrap() {
+        let known: Vec<&str> =
+            one["transactions"].as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect();
+        let is_known = |name: &serde_json::Value| name.is_null() || known.contains(&name.as_str().unwrap());
+        for name in one["order"].as_array().unwrap().iter().chain(one["boundary"].as_array().unwrap()) {
+            assert!(is_known(name), "{name}: {known:?}");
+        }
+        for change in one["changes"].as_array().unwrap() {
+            assert!(is_known(&change["transaction"]) && is_known(&change["to"]), "{change}: {known:?}");
+        }
+        for edge in one["cycle"].as_array().unwrap() {
+            assert!(is_known(&edge["from"]) && is_known(&edge["to"]), "{edge}: {known:?}");
+        }
+        for name in &known {
+            assert!(one["history"].as_str().unwrap().contains(&format!("{name}: ")), "{name}: {one}");
+        }
+    }
 }
 
 #[test]

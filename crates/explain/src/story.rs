@@ -62,6 +62,11 @@ impl<'h> Teller<'h> {
         Teller { words: Words::new(history) }
     }
 
+    /// Calls the transactions of a history by the given names, one for each: those that they have in another history.
+    pub fn with_names(history: &'h History, names: Vec<String>) -> Self {
+        Teller { words: Words::with_names(history, names) }
+    }
+
     /// The story of one occurrence of an anomaly.
     pub fn story(&self, anomaly: Anomaly, instance: &Instance) -> Story {
         let clauses = match &instance.evidence {

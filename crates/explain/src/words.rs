@@ -30,11 +30,17 @@ enum Naming {
 pub(crate) struct Words<'h> {
     pub(crate) history: &'h History,
     naming: Naming,
+    /// The names of the transactions, if the caller gave them.
+    given: Option<Vec<String>>,
 }
 
 impl<'h> Words<'h> {
     pub(crate) fn new(history: &'h History) -> Self {
-        Words { history, naming: naming(history) }
+        Words { history, naming: naming(history), given: None }
+    }
+
+    pub(crate) fn with_names(history: &'h History, names: Vec<String>) -> Self {
+        Words { history, naming: Naming::Name, given: Some(names) }
     }
 
     pub(crate) fn txn(&self, txn: Txn) -> String {
@@ -43,6 +49,9 @@ impl<'h> Words<'h> {
 
     /// The name of a transaction. `spell` formats a name that is text.
     pub(crate) fn txn_by(&self, txn: Txn, spell: impl Fn(&str) -> String) -> String {
+        if let Some(name) = self.given.as_ref().and_then(|given| given.get(txn.index())) {
+            return spell(name);
+        }
         let session = self.history.session_of(txn);
         let name = self.history.txn_name(txn);
         let name = match self.history.datum(name) {

@@ -356,8 +356,8 @@ fn extend(run: &History, forms: &[Forms]) -> (History, Vec<Vec<Txn>>) {
     for forms in forms {
         ids.push((next..next + forms.others.len() as u32).map(Txn).collect());
         next += forms.others.len() as u32;
-        for form in &forms.others {
-            copy.form(others, forms.of, form);
+        for (form, nth) in forms.others.iter().zip(1..) {
+            copy.form(others, forms.of, nth, form);
         }
     }
     let history = copy.draft.finish().expect("a run with some more transactions fits the model");
@@ -391,16 +391,17 @@ impl<'h> Copy<'h> {
         self.draft.txn(session, name, outcome, position)
     }
 
-    /// The name of another form of a transaction: `T17'` of `T17`.
-    fn name_of_form(&mut self, of: Txn) -> Value {
+    /// The name of another form of a transaction, the `nth` one: `T17'` of `T17`, then `T17'2`. No two forms have the same name.
+    fn name_of_form(&mut self, of: Txn, nth: usize) -> Value {
         let run = self.run;
         let name = run.txn_name(of);
         let name = match run.datum(name) {
-            Datum::Int(n) => format!("T{n}'"),
-            Datum::Nat(n) => format!("T{n}'"),
-            _ => format!("{}'", name_text(run, name)),
+            Datum::Int(n) => format!("T{n}"),
+            Datum::Nat(n) => format!("T{n}"),
+            _ => name_text(run, name),
         };
-        self.draft.values.add(Datum::Text(&name))
+        let nth = if nth == 1 { String::new() } else { nth.to_string() };
+        self.draft.values.add(Datum::Text(&format!("{name}'{nth}")))
     }
 
     fn txn(&mut self, session: Session, txn: Txn) {
@@ -425,9 +426,9 @@ impl<'h> Copy<'h> {
     }
 
     /// Adds a form of a transaction. Its operations have the places of the same operations of the transaction, if there are any.
-    fn form(&mut self, session: Session, of: Txn, form: &Rerun) {
+    fn form(&mut self, session: Session, of: Txn, nth: usize, form: &Rerun) {
         let run = self.run;
-        let name = self.name_of_form(of);
+        let name = self.name_of_form(of, nth);
         let to = self.begin(session, of, name, Outcome::Aborted);
         self.forms += 1;
         let mut places: FxHashMap<Access, Option<u64>> = FxHashMap::default();

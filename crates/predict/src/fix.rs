@@ -1,8 +1,12 @@
 //! What prevents a prediction: tried, not guessed.
 //!
-//! At snapshot isolation and parallel snapshot isolation, a read can be *promoted*: the program locks the row that it reads (SELECT .. FOR
-//! UPDATE) or writes it back, so that the read conflicts with writes like a write. Each read of the predicted transactions is promoted in turn, in
-//! all runs of its program. At the other levels, reads do not conflict, and the next stronger levels are tried.
+//! At snapshot isolation and parallel snapshot isolation, a read can be *promoted*: the program also changes the row that it reads, so that the
+//! read conflicts with writes like a write. Each read of the predicted transactions is promoted in turn, in all runs of its program. At the
+//! other levels, reads do not conflict, and the next stronger levels are tried.
+//!
+//! A locking read is no promotion: a lock that was released before the other transaction writes leaves no trace, and the other transaction
+//! keeps its snapshot (PostgreSQL at repeatable read, MariaDB with `innodb_snapshot_isolation=ON`). Nor is an UPDATE that changes
+//! nothing, on MariaDB. Rows that may be absent cannot be changed, and a range may miss rows that do not exist yet: such reads are not promoted.
 //!
 //! A fix is a promotion or a level with which no prediction remains that changes only statements of this one. That is proved in the same
 //! way as that there is no prediction at all. Serializable always is a fix.
@@ -18,7 +22,7 @@ use crate::watch::Watch;
 /// See the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fix {
-    /// The program locks the rows that this statement reads.
+    /// The program also changes the rows that this statement reads.
     Promote(Statement),
     /// The programs run at this level.
     Level(Level),

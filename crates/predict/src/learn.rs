@@ -10,6 +10,10 @@
 //! - or an included writer is between its writer and it: *late*, which follows a chain of forms before the read. late of a chain implies
 //!   late of the chain without its last form, or that this form writes the key and the writer of `r` is before it.
 //!
+//! A *reader*, a boundary form that writes nothing, affects nobody, so an order leaves its place open: it is unexplained only if it is
+//! at each of several slots. The slots are those that explained it in some candidate before, so what is learnt about one reader serves all
+//! combinations with others. Without that, a run with many readers and versions needs an order for each combination.
+//!
 //! Chains are shared between orders. The reads of a transaction whose chains are those of the observed order are one literal, so a
 //! clause has a literal for each transaction, and more only for what the order moves.
 
@@ -19,6 +23,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::encode::Encoder;
 use crate::oracle::Order;
 use crate::problem::{INITIAL, Problem};
+
+/// The most slots of a reader.
+const MOST_SLOTS: usize = 64;
 
 /// A form in a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -52,6 +59,10 @@ pub(crate) struct Learnt {
     roots: Vec<u32>,
     /// For each transaction: some read of its boundary form, at its place in the observed order, is not explained.
     deviates: Vec<Option<Lit>>,
+    /// For each reader: the ranks that explained it.
+    slots: FxHashMap<u32, Vec<u32>>,
+    /// For each reader, and the moved forms that write its keys: some read of it is unexplained at each of these ranks.
+    readers: FxHashMap<(u32, Vec<(u32, u32)>), (Lit, FxHashSet<u32>)>,
     /// The number of orders.
     pub(crate) orders: u64,
     known: FxHashSet<Vec<Lit>>,
@@ -64,6 +75,8 @@ impl Learnt {
             longer: FxHashMap::default(),
             roots: Vec::new(),
             deviates: vec![None; encoder.window.end as usize],
+            slots: FxHashMap::default(),
+            readers: FxHashMap::default(),
             orders: 0,
             known: FxHashSet::default(),
         };
@@ -82,7 +95,9 @@ impl Learnt {
             if encoder.bound(number).is_none() {
                 continue;
             }
-            if places.is_observed(encoder.problem, number) {
+            if order.ranks.is_none() && encoder.problem.txn(number).writes.is_empty() {
+                clause.push(self.reader(encoder, number, order));
+            } else if places.is_observed(encoder.problem, number) {
                 clause.push(self.deviates(encoder, number));
             } else {
                 for read in encoder.reads_of(number) {
@@ -117,6 +132,53 @@ impl Learnt {
         clause.retain(|&lit| lit != encoder.no());
         encoder.solver.add_clause(&clause);
         self.deviates[number as usize] = Some(lit);
+        lit
+    }
+
+    /// The literal that a reader is not explained wherever it is among the others, of which some are moved.
+    fn reader(&mut self, encoder: &mut Encoder<'_>, number: u32, order: &Order) -> Lit {
+        let problem = encoder.problem;
+        let keys = &problem.txn(number).reads;
+        let disturbs = |&(moved, _): &(u32, u32)| {
+            moved == number || keys.iter().any(|read| problem.txn(moved).writes_key(read.key))
+        };
+        let context: Vec<(u32, u32)> = order.moved.iter().copied().filter(disturbs).collect();
+        let own = context.iter().find(|&&(moved, _)| moved == number).map(|&(_, rank)| rank);
+        let others: Vec<(u32, u32)> = context.iter().copied().filter(|&(moved, _)| moved != number).collect();
+        let known = self.slots.entry(number).or_default();
+        if let Some(rank) = own
+            && known.len() < MOST_SLOTS
+            && !known.contains(&rank)
+        {
+            known.push(rank);
+        }
+        let known = known.clone();
+        let (lit, mut done) = match self.readers.remove(&(number, others.clone())) {
+            Some(reader) => reader,
+            None => (encoder.solver.variable(false), FxHashSet::default()),
+        };
+        let mut moved: Vec<Vec<(u32, u32)>> = Vec::new();
+        if done.insert(u32::MAX) {
+            moved.push(others.clone());
+        }
+        // At a known slot it follows the forms of the same rank.
+        let follows = |rank: u32| others.iter().copied().chain([(number, rank)]).collect();
+        moved.extend(known.into_iter().filter(|&rank| done.insert(rank)).map(follows));
+        // In this order it may precede them.
+        if own.is_some_and(|rank| !others.is_empty() || !done.contains(&rank)) {
+            moved.push(context);
+        }
+        for moved in moved {
+            let order = Order { ranks: None, moved };
+            let places = Places::new(problem, &order);
+            let mut clause = vec![!lit];
+            for read in encoder.reads_of(number) {
+                self.unexplained(encoder, read, &places, &mut clause);
+            }
+            clause.retain(|&lit| lit != encoder.no());
+            encoder.solver.add_clause(&clause);
+        }
+        self.readers.insert((number, others), (lit, done));
         lit
     }
 

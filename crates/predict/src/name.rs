@@ -25,6 +25,7 @@ fn steps(evidence: &isoscope_certificate::Evidence) -> usize {
 pub(crate) fn rank(found: &mut [Prediction]) {
     let loses_writes = |one: &Prediction| matches!(one.anomaly, Anomaly::LostUpdate | Anomaly::DirtyWrite);
     found.sort_by_key(|one| {
-        (!loses_writes(one), one.changes.len(), one.txns.len(), one.changes.first().map(|change| change.read))
+        let changed = one.changes.len() + one.commits.len();
+        (!loses_writes(one), changed, one.txns.len(), one.changes.first().map(|change| change.read))
     });
 }

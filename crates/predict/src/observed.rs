@@ -7,7 +7,7 @@
 //! Invariant: every transaction that took effect has one place in the order, and every external read of a known value has the source
 //! that the order determines, which wrote the value that the history records.
 
-use isoscope_certificate::{Limit, Unknown, Verdict};
+use isoscope_certificate::{Judgement, Limit, Unknown, Verdict};
 use isoscope_check::{Checker, Options};
 use isoscope_history::{History, Op, OpView, Outcome, Session, Txn, Value};
 use isoscope_levels::Level;
@@ -74,6 +74,26 @@ impl<'h> Observed<'h> {
             executions: None,
             statements: Vec::new(),
         })
+    }
+
+    /// Whether a run that is not serializable violates a level, confirmed by the verifier; `None` if that could not be decided.
+    ///
+    /// # Errors
+    ///
+    /// An internal error.
+    pub fn violates(
+        history: &History,
+        level: Level,
+        watch: &dyn Watch,
+    ) -> Result<Option<(bool, Judgement)>, Refusal> {
+        let judgement = Checker::watched(history, Options::default(), watch).check(level);
+        let violates = match &judgement.verdict {
+            Verdict::Holds(_) => false,
+            Verdict::Violated(_) => true,
+            Verdict::Unknown(_) => return Ok(None),
+        };
+        verify(history, &judgement).map_err(|error| Refusal::internal(format!("{level}: {error}")))?;
+        Ok(Some((violates, judgement)))
     }
 
     /// The run with the other forms of its transactions.

@@ -32,7 +32,7 @@ use crate::name;
 use crate::observed::Observed;
 use crate::oracle::{Answer, Oracle, Order};
 use crate::predicted::predicted_with;
-use crate::problem::{INITIAL, Problem};
+use crate::problem::{Cut, INITIAL, Problem};
 use crate::signature::{Signature, Statement, Statements, is_within};
 use crate::structure;
 use crate::watch::{Progress, Watch};
@@ -60,6 +60,9 @@ pub struct Settings {
     pub boundary: Boundary,
     /// Whether to accept only violations that `IsoPredict`'s sufficient condition shows.
     pub approximate: bool,
+    /// With a strict boundary: whether a transaction that is cut has written a key only if the last of all its writes of the key is before
+    /// the cut, as in `IsoPredict`. Otherwise it has written what it wrote before the cut.
+    pub final_writes: bool,
     /// The most predictions.
     pub most: usize,
     /// The most transactions of a window.
@@ -73,7 +76,16 @@ impl Settings {
     pub fn new(level: Level) -> Settings {
         let target = Level::Serializable;
         let boundary = Boundary::Relaxed;
-        Settings { level, target, boundary, approximate: false, most: 10, window: 400, engine: None }
+        Settings {
+            level,
+            target,
+            boundary,
+            approximate: false,
+            final_writes: false,
+            most: 10,
+            window: 400,
+            engine: None,
+        }
     }
 
     /// The default settings for the level of an engine, for executions that are possible on it.
@@ -103,6 +115,8 @@ pub struct Prediction {
     pub ops: Vec<Op>,
     /// The changed reads.
     pub changes: Vec<Change>,
+    /// The transactions that commit although the run rolled them back, and no read of them changes.
+    pub commits: Vec<Txn>,
     /// The observed transactions whose reads change.
     pub boundary: Vec<Txn>,
     /// That it satisfies the level, with a witness.
@@ -111,9 +125,10 @@ pub struct Prediction {
     pub violates: Judgement,
     /// The name of the anomaly.
     pub anomaly: Anomaly,
-    /// The statements of its changed reads: what tells it from other anomalies.
+    /// The statements of its changed reads, and its commits: what tells it from other anomalies.
     pub statements: Vec<Statement>,
-    /// The statements of all reads of its transactions that can change, those of the changed ones first.
+    /// The statements of all reads of its transactions that can change and read existing rows by their names; those of the changed
+    /// ones first.
     pub reads: Vec<Statement>,
     /// The steps of its transactions in an order that the engine permits, if an engine was asked for.
     pub interleaving: Option<Vec<Step>>,
@@ -178,7 +193,7 @@ pub struct Predictions {
 /// What predictions may change, and what programs do in addition.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Restriction<'a> {
-    /// Only reads of these statements change.
+    /// Only these statements change.
     pub(crate) within: Option<&'a [Statement]>,
     /// Reads of these statements conflict with writes.
     pub(crate) promoted: &'a [Statement],
@@ -209,8 +224,9 @@ pub(crate) fn predict_within(
     if settings.boundary == Boundary::ValueAware && observed.executions.is_none() {
         return Err(Refusal::NoPrograms);
     }
-    let mut problem =
-        Problem::new(observed, settings.level != Level::ReadCommitted, settings.boundary == Boundary::Strict);
+    let cut = if settings.final_writes { Cut::Final } else { Cut::Before };
+    let cut = (settings.boundary == Boundary::Strict).then_some(cut);
+    let mut problem = Problem::new(observed, settings.level != Level::ReadCommitted, cut);
     let statements = Statements::new(&problem);
     if !restriction.promoted.is_empty() {
         problem.promote(|number, read| statements.is_among(number, read, restriction.promoted));
@@ -249,9 +265,6 @@ pub(crate) fn predict_within(
         }
     }
     let Search { mut found, figures, more, .. } = search;
-    let signatures: Vec<Signature> = found.iter().map(|one| one.signature.clone()).collect();
-    let is_minimal = |one: &Signature| !signatures.iter().any(|other| other != one && is_within(other, one));
-    found.retain(|one| is_minimal(&one.signature));
     name::rank(&mut found);
     Ok(Predictions { found, limit, more, figures })
 }
@@ -308,6 +321,20 @@ impl State<'_> {
             signature.iter().map(|&statement| !self.statements[statement as usize]).collect();
         self.encoder.solver.add_clause(&clause);
     }
+
+    /// A literal that implies that only statements of a signature change; none if it has a single one.
+    fn within(&mut self, signature: &[u32]) -> Option<Lit> {
+        if signature.len() < 2 {
+            return None;
+        }
+        let within = self.encoder.solver.variable(false);
+        for (statement, &lit) in (0..).zip(&self.statements) {
+            if signature.binary_search(&statement).is_err() {
+                self.encoder.solver.add_clause(&[!within, !lit]);
+            }
+        }
+        Some(within)
+    }
 }
 
 struct Search<'a, 'p> {
@@ -343,22 +370,7 @@ impl<'p> Search<'_, 'p> {
         let allows = |number, key, writer| eager::allows(problem, level, number, key, writer);
         let mut encoder = Encoder::new(problem, level, window, &allows);
         let seen = eager::add(&mut encoder);
-        let statements: Vec<_> = (0..self.statements.count).map(|_| encoder.solver.variable(false)).collect();
-        for read in 0..encoder.reads.len() {
-            let vars = &encoder.reads[read];
-            let statement = statements[self.statements.of(vars.txn, vars.place) as usize];
-            let within = self.restriction.within;
-            let may_change = within.is_none_or(|some| self.statements.is_among(vars.txn, vars.place, some));
-            let changed = vars.choices.iter().filter(|choice| choice.writer != vars.observed);
-            let changed: Vec<_> = changed.map(|choice| choice.lit).collect();
-            for lit in changed {
-                if may_change {
-                    encoder.solver.add_clause(&[!lit, statement]);
-                } else {
-                    encoder.solver.add_clause(&[!lit]);
-                }
-            }
-        }
+        let statements = self.add_statements(&mut encoder);
         if self.settings.target == Level::Serializable {
             structure::add(&mut encoder);
         }
@@ -373,19 +385,57 @@ impl<'p> Search<'_, 'p> {
         state
     }
 
+    /// Makes a literal for each statement that changes.
+    fn add_statements(&self, encoder: &mut Encoder<'_>) -> Vec<Lit> {
+        let lits: Vec<Lit> = (0..self.statements.count).map(|_| encoder.solver.variable(false)).collect();
+        let within = self.restriction.within;
+        let may_change = |changed: &[u32]| within.is_none_or(|some| self.statements.are_among(changed, some));
+        for number in encoder.window.start..encoder.window.end {
+            let mut of_txn = Vec::new();
+            for read in encoder.reads_of(number) {
+                let vars = &encoder.reads[read];
+                let statements = self.statements.of(number, vars.place);
+                let changed = vars.choices.iter().filter(|choice| choice.writer != vars.observed);
+                let changed: Vec<Lit> = changed.map(|choice| choice.lit).collect();
+                for &lit in &changed {
+                    for &statement in statements {
+                        encoder.solver.add_clause(&[!lit, lits[statement as usize]]);
+                    }
+                    if !may_change(statements) {
+                        encoder.solver.add_clause(&[!lit]);
+                    }
+                }
+                of_txn.extend(changed);
+            }
+            // Without a changed read, the commit of an attempt is what changes.
+            if let (Some(bound), Some(commit)) = (encoder.bound(number), self.statements.commit(number)) {
+                let lit = lits[commit as usize];
+                let changes = if may_change(&[commit]) { lit } else { encoder.no() };
+                let clause: Vec<Lit> = [!bound, changes].into_iter().chain(of_txn).collect();
+                encoder.solver.add_clause(&clause);
+            }
+        }
+        lits
+    }
+
+    /// Finds predictions until there are enough or none is left. After each one, those that change only a part of its statements are searched
+    /// first, so that each prediction that is counted is minimal in this window.
     fn solve(&mut self, state: &mut State<'p>) -> Result<(), Ended> {
         let mut last: Option<Candidate> = None;
+        let mut parts: Option<Lit> = None;
         loop {
-            if self.found.len() >= self.settings.most {
+            if parts.is_none() && self.found.len() >= self.settings.most {
                 self.more = true;
                 return Ok(());
             }
             let begun = self.watch.now();
-            let outcome = self.next(state)?;
+            let outcome = self.next(state, parts)?;
             let solved = self.watch.now();
             self.figures.solving += solved.saturating_sub(begun);
             if outcome == Outcome::Unsat {
-                return Ok(());
+                let Some(within) = parts.take() else { return Ok(()) };
+                state.encoder.solver.add_clause(&[!within]);
+                continue;
             }
             let candidate = state.encoder.candidate();
             let broken = lazy::add(&mut state.encoder, &state.seen, &candidate);
@@ -409,6 +459,7 @@ impl<'p> Search<'_, 'p> {
             let placed = self.watch.now();
             self.figures.interleaving += placed.saturating_sub(checked);
             let answer = self.oracle.ask(&candidate, self.watch);
+            let is_learnt = matches!(answer, Answer::Serial(_));
             let asked = self.watch.now();
             self.figures.oracle += asked.saturating_sub(placed);
             match answer {
@@ -426,11 +477,15 @@ impl<'p> Search<'_, 'p> {
                 Answer::Violates => {
                     let prediction = self.emit(candidate.clone(), state.model.as_ref())?;
                     state.block(&prediction.signature);
+                    parts = state.within(&prediction.signature);
+                    self.found.retain(|one| !is_within(&prediction.signature, &one.signature));
                     self.found.push(prediction);
                     self.figures.minimising += self.watch.now().saturating_sub(asked);
                 }
             }
-            self.figures.learning += self.watch.now().saturating_sub(asked);
+            if is_learnt {
+                self.figures.learning += self.watch.now().saturating_sub(asked);
+            }
             last = Some(candidate);
             self.progress.candidates = self.figures.candidates;
             self.progress.orders = self.figures.orders + state.learnt.orders;
@@ -463,14 +518,14 @@ impl<'p> Search<'_, 'p> {
         Ok(found.is_some())
     }
 
-    /// Runs the solver within the limits.
-    fn next(&self, state: &mut State<'_>) -> Result<Outcome, Ended> {
+    /// Runs the solver within the limits, under an assumption.
+    fn next(&self, state: &mut State<'_>, assumed: Option<Lit>) -> Result<Outcome, Ended> {
         let mut limit = self.watch.limit();
         let mut stop = || {
             limit = self.watch.limit();
             limit.is_some()
         };
-        match state.encoder.solver.solve_within(&[], Budget::stopped_by(&mut stop)) {
+        match state.encoder.solver.solve_within(assumed.as_slice(), Budget::stopped_by(&mut stop)) {
             Outcome::Stopped => Err(limit.unwrap_or(Limit::Time).into()),
             outcome => Ok(outcome),
         }
@@ -512,17 +567,16 @@ impl<'p> Search<'_, 'p> {
         };
         let anomaly =
             name::anomaly(findings).ok_or_else(|| internal("the violation has no anomaly".to_owned()))?;
-        let txn = |number: u32| (number != INITIAL).then(|| problem.txn(number).txn);
-        let change = |(number, read): (u32, usize)| {
-            let observed = problem.txn(number).reads[read];
-            let boundary = candidate.boundary_of(number);
-            let to = boundary.map_or(observed.source, |boundary| boundary.sources[read]);
-            let first = problem.observed.history.op_range(problem.txn(number).txn).start;
-            Change { read: Op::at(first + observed.at as usize), from: txn(observed.source), to: txn(to) }
-        };
         let signature = self.statements.signature(problem, &candidate);
+        let changes = self.changes(&candidate);
+        let is_unchanged = |&txn: &Txn| {
+            let reader = |change: &Change| problem.observed.history.txn_of(change.read);
+            changes.iter().all(|change| reader(change) != txn)
+        };
+        let boundary = candidate.boundary.iter().map(|boundary| problem.txn(boundary.txn).txn);
         Ok(Prediction {
-            changes: candidate.changes(problem).into_iter().map(change).collect(),
+            commits: boundary.filter(is_unchanged).collect(),
+            changes,
             boundary: candidate.boundary.iter().map(|boundary| problem.txn(boundary.txn).txn).collect(),
             txns: predicted.numbers.iter().map(|&number| problem.txn(number).txn).collect(),
             ops: predicted.ops,
@@ -537,17 +591,39 @@ impl<'p> Search<'_, 'p> {
         })
     }
 
-    /// The statements of the reads of a candidate, those of a signature first.
+    /// The changed reads of a candidate in the order of the history, with those that were merged with them.
+    fn changes(&self, candidate: &Candidate) -> Vec<Change> {
+        let problem = self.problem;
+        let txn = |number: u32| (number != INITIAL).then(|| problem.txn(number).txn);
+        let mut changes = Vec::new();
+        for boundary in &candidate.boundary {
+            let number = boundary.txn;
+            let first = problem.observed.history.op_range(problem.txn(number).txn).start;
+            for (at, read) in problem.merged(number) {
+                let from = problem.txn(number).reads[read].source;
+                if let Some(&to) = boundary.sources.get(read).filter(|&&to| to != from) {
+                    let read = Op::at(first + at as usize);
+                    changes.push(Change { read, from: txn(from), to: txn(to) });
+                }
+            }
+        }
+        changes.sort_unstable_by_key(|change| change.read);
+        changes
+    }
+
+    /// The statements of the reads of a candidate that read only existing rows, those of a signature first.
     fn reads_of(&self, candidate: &Candidate, signature: &[u32]) -> Vec<Statement> {
         let mut all = signature.to_vec();
         for form in candidate.forms(self.problem) {
             for read in 0..form.reads.len() {
-                let statement = self.statements.of(form.txn, read);
-                if !all.contains(&statement) {
-                    all.push(statement);
+                for &statement in self.statements.of(form.txn, read) {
+                    if !all.contains(&statement) {
+                        all.push(statement);
+                    }
                 }
             }
         }
-        all.into_iter().map(|statement| self.statements.name(statement).clone()).collect()
+        let of_rows = all.into_iter().filter(|&statement| self.statements.is_of_rows(statement));
+        of_rows.map(|statement| self.statements.name(statement).clone()).collect()
     }
 }

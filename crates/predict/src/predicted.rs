@@ -8,12 +8,12 @@ use isoscope_history::notation::ValueText;
 use isoscope_history::{
     Datum, Draft, DraftTxn, History, Key, Op, OpKind, OpView, Outcome, Remap, Session, Txn, Value,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::candidate::{Boundary, Candidate};
 use crate::executions::key_text;
 use crate::observed::is_external_read;
-use crate::problem::{INITIAL, Problem};
+use crate::problem::{Cut, INITIAL, Problem};
 
 /// A predicted history, and what its transactions and operations are in the observed one.
 pub(crate) struct Predicted {
@@ -47,8 +47,11 @@ pub(crate) fn predicted_with(problem: &Problem<'_>, candidate: &Candidate, writt
             numbers.push(number);
             let txn = writing.begin(number, &mut place);
             for op in included(problem, number, boundary) {
-                let writer = if op.kind.is_write() { number } else { source(problem, &op, number, boundary) };
-                let value = writing.value(op.key, writer);
+                let value = if op.kind.is_write() {
+                    writing.written(op.key, number, op.value)
+                } else {
+                    writing.read(op.key, source(problem, &op, number, boundary))
+                };
                 let kind = if op.kind.is_write() { OpKind::Write } else { OpKind::Read };
                 let at = observed.op_position(op.id).map(|position| position.0);
                 let key = writing.names.apply(observed.key_name(op.key));
@@ -67,10 +70,17 @@ fn included(problem: &Problem<'_>, number: u32, boundary: Option<&Boundary>) -> 
     let cut = boundary.filter(|_| problem.strict).and_then(|boundary| boundary.sources.len().checked_sub(1));
     let last = cut.map(|cut| txn.reads[cut].at as usize);
     let ops = problem.observed.history.ops_of(txn.txn).enumerate();
-    let is_in = |&(at, ref op): &(usize, OpView)| {
-        (is_external_read(op) || op.last_write) && last.is_none_or(|last| at <= last)
-    };
-    ops.filter(is_in).map(|(_, op)| op).collect()
+    let ops = ops.take_while(|&(at, _)| last.is_none_or(|last| at <= last)).map(|(_, op)| op);
+    if last.is_none() || problem.cut == Cut::Final {
+        return ops.filter(|op| is_external_read(op) || op.last_write).collect();
+    }
+    // The last write of a key before the cut, whether or not others were to follow.
+    let mut written = FxHashSet::default();
+    let mut kept: Vec<OpView> = ops.collect();
+    kept.reverse();
+    kept.retain(|op| is_external_read(op) || (op.kind.is_write() && written.insert(op.key)));
+    kept.reverse();
+    kept
 }
 
 /// The number of the writer that an included read is from.
@@ -113,7 +123,7 @@ impl<'p> Writing<'p> {
         for number in 0..problem.len() as u32 {
             let boundary = candidate.boundary_of(number);
             if boundary.is_some() || candidate.is_full(problem, number) {
-                for op in included(problem, number, boundary).iter().filter(|op| op.last_write) {
+                for op in included(problem, number, boundary).iter().filter(|op| op.kind.is_write()) {
                     let known = written.get(&number).filter(|known| !known.is_empty());
                     let known = known.and_then(|known| {
                         let name = key_text(history, op);
@@ -145,15 +155,20 @@ impl<'p> Writing<'p> {
         self.draft.txn(session, self.names.apply(history.txn_name(txn)), Outcome::Committed, position)
     }
 
-    /// The value that a transaction wrote to a key, or the initial one.
-    fn value(&mut self, key: Key, writer: u32) -> Value {
+    /// The value that a read has from its source: a full transaction, or the initial state.
+    fn read(&mut self, key: Key, source: u32) -> Value {
         let history = self.problem.observed.history;
-        if writer == INITIAL {
+        if source == INITIAL {
             return self.names.apply(history.initial(key));
         }
-        let txn = self.problem.txn(writer).txn;
+        let txn = self.problem.txn(source).txn;
         let write = history.ops_of(txn).find(|op| op.key == key && op.last_write);
-        let recorded = write.expect("a source writes the key").value;
+        self.written(key, source, write.expect("a source writes the key").value)
+    }
+
+    /// The value that a transaction writes to a key, of which one is recorded.
+    fn written(&mut self, key: Key, writer: u32, recorded: Value) -> Value {
+        let history = self.problem.observed.history;
         let known = self.instead.get(&(writer, key)).copied();
         let value = known.unwrap_or_else(|| self.names.apply(recorded));
         let is_shared = self.shared.get(&(key, value)).is_some_and(|&count| count > 1);

@@ -3,7 +3,7 @@
 //! Transactions are numbered in the observed order, so `a < b` says that `a` is before `b` in it. Reads of keys that nobody writes
 //! are dropped. From read atomic up, a second read of a key cannot differ from the first and is dropped, and keys with the same writers
 //! are one key: reads of two such keys from different writers would be fractured. With a strict boundary this holds only if no
-//! read stands between the writes of the keys, in any writer.
+//! read stands between the first writes of the keys, in any writer.
 //!
 //! `hb`, the transitive closure of session order and reads-from in the observed run, is a vector clock for each transaction. It holds
 //! between full transactions in every prediction, because a full transaction reads what it read.
@@ -28,13 +28,24 @@ pub(crate) struct Read {
     pub(crate) at: u32,
 }
 
-/// The last write of a key by a transaction.
+/// The writes of a key by a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Write {
     /// The class of its key.
     pub(crate) key: u32,
-    /// How many remaining reads of the transaction are before it.
+    /// How many remaining reads of the transaction are before its first write of the key; with [`Cut::Final`], before its last one. A
+    /// transaction that is cut has written the key if the cut is behind that.
     pub(crate) after: u32,
+}
+
+/// What is left of a transaction that is cut at a read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cut {
+    /// Everything before the read.
+    Before,
+    /// Of the writes before the read, only those that are the last one of their key in the whole transaction. In `IsoPredict`, a
+    /// transaction has no other writes (section 2.1 of the paper).
+    Final,
 }
 
 /// A transaction of the run.
@@ -82,14 +93,17 @@ pub(crate) struct Problem<'o> {
     pub(crate) reads_once: bool,
     /// Whether the boundary is strict.
     pub(crate) strict: bool,
+    /// What a strict boundary leaves.
+    pub(crate) cut: Cut,
     /// Whether some transaction is a variant.
     pub(crate) has_variants: bool,
     clocks: Vec<u32>,
 }
 
 impl<'o> Problem<'o> {
-    /// Reduces a run. `merges` says whether the level is read atomic or stronger.
-    pub(crate) fn new(observed: &'o Observed<'o>, merges: bool, strict: bool) -> Problem<'o> {
+    /// Reduces a run. `merges` says whether the level is read atomic or stronger; `strict` is what a strict boundary leaves.
+    pub(crate) fn new(observed: &'o Observed<'o>, merges: bool, strict: Option<Cut>) -> Problem<'o> {
+        let (strict, cut) = (strict.is_some(), strict.unwrap_or(Cut::Before));
         let history = observed.history;
         let keys = history.key_count();
         let mut writers: Vec<Vec<u32>> = vec![Vec::new(); keys];
@@ -101,9 +115,9 @@ impl<'o> Problem<'o> {
         let single: Vec<u32> = (0..keys as u32)
             .map(|key| if writers[key as usize].is_empty() { NO_CLASS } else { key })
             .collect();
-        let raw = transactions(observed, &single, merges);
+        let raw = transactions(observed, &single, merges, cut);
         let classes = if merges { merge(&raw, &writers, strict) } else { single };
-        let mut txns = if merges { transactions(observed, &classes, true) } else { raw };
+        let mut txns = if merges { transactions(observed, &classes, true, cut) } else { raw };
         let count =
             classes.iter().filter(|&&class| class != NO_CLASS).max().map_or(0, |&most| most as usize + 1);
         let mut class_writers: Vec<Vec<u32>> = vec![Vec::new(); count];
@@ -128,6 +142,7 @@ impl<'o> Problem<'o> {
             classes,
             reads_once,
             strict,
+            cut,
             has_variants,
             clocks,
         }
@@ -156,6 +171,20 @@ impl<'o> Problem<'o> {
     /// The class of an operation's key, unless nobody writes it.
     pub(crate) fn class(&self, op: &OpView) -> Option<u32> {
         Some(self.classes[op.key.index()]).filter(|&class| class != NO_CLASS)
+    }
+
+    /// The external reads of a transaction, by their place in it, each with the read of [`Transaction::reads`] whose writer it has if that
+    /// changes. With [`Problem::reads_once`], all reads of a class have one writer.
+    pub(crate) fn merged(&self, number: u32) -> Vec<(u32, usize)> {
+        let txn = self.txn(number);
+        // A transaction that is cut ends with its only changed read.
+        let by_class = self.reads_once && !self.strict;
+        let name = |key: u32, at: u32| if by_class { key } else { at };
+        let reads = txn.reads.iter().enumerate();
+        let reads: FxHashMap<u32, usize> = reads.map(|(i, read)| (name(read.key, read.at), i)).collect();
+        let ops = self.observed.history.ops_of(txn.txn).zip(0..).filter(|(op, _)| is_external_read(op));
+        let read = |(op, at): (OpView, u32)| Some((at, *reads.get(&name(self.class(&op)?, at))?));
+        ops.filter_map(read).collect()
     }
 
     /// The writers of a class of keys in a session, in session order.
@@ -195,7 +224,7 @@ impl<'o> Problem<'o> {
 }
 
 /// The transactions in observed order, with the reads and writes of keys that have a class. Sessions are numbered later.
-fn transactions(observed: &Observed<'_>, classes: &[u32], reads_once: bool) -> Vec<Transaction> {
+fn transactions(observed: &Observed<'_>, classes: &[u32], reads_once: bool, cut: Cut) -> Vec<Transaction> {
     let history = observed.history;
     let transaction = |(number, &txn): (usize, &Txn)| {
         let (mut reads, mut writes): (Vec<Read>, Vec<Write>) = (Vec::new(), Vec::new());
@@ -207,7 +236,8 @@ fn transactions(observed: &Observed<'_>, classes: &[u32], reads_once: bool) -> V
             if is_external_read(&op) && !(reads_once && reads.iter().any(|read| read.key == key)) {
                 reads.push(Read { key, source: observed.sources[&op.id], at });
             }
-            if op.last_write && writes.iter().all(|write| write.key != key) {
+            let counts = if cut == Cut::Final { op.last_write } else { op.kind.is_write() };
+            if counts && writes.iter().all(|write| write.key != key) {
                 writes.push(Write { key, after: reads.len() as u32 });
             }
         }

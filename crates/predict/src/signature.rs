@@ -4,11 +4,15 @@
 //! same operations in the same order on keys whose names differ only in their numbers, such as `savings/3` and `savings/7`. The statement
 //! of a read is its place in the shape; in a known program it is the pattern of the key, and how many reads with this pattern are
 //! before it. The *signature* of a prediction is the set of the statements of its changed reads.
+//!
+//! An attempt that the database rolled back may commit in a prediction although no read of it changes. Then its commit is what differs from the run, and
+//! stands in the signature as a statement of its own. So every boundary transaction adds to the signature, and none is empty: the empty set would
+//! be within every other one.
 
 use std::fmt;
 
-use isoscope_history::OpView;
 use isoscope_history::notation::ValueText;
+use isoscope_history::{OpKind, OpView, Value};
 use rustc_hash::FxHashMap;
 
 use crate::candidate::Candidate;
@@ -18,22 +22,26 @@ use crate::problem::Problem;
 /// A set of statements, sorted.
 pub(crate) type Signature = Vec<u32>;
 
-/// A read in a program.
+/// What a prediction changes in a program: a read, or that an attempt commits.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Statement {
     /// The name of the program, or the shape of its transactions if it has none.
     pub program: String,
-    /// The keys that it reads: a name in which every number is `#`.
+    /// The keys that it reads: a name in which every number is `#`. Empty for a commit.
     pub keys: String,
     /// How many reads of the program with such keys are before it; in a shape, how many operations.
     pub place: u32,
     /// Whether the program has a name.
     pub is_named: bool,
+    /// Whether it is the commit of an attempt that was rolled back in the run.
+    pub is_commit: bool,
 }
 
 impl fmt::Display for Statement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_named {
+        if self.is_commit {
+            write!(f, "the commit of {}", self.program)
+        } else if self.is_named {
             write!(f, "the read of {} in {}", self.keys, self.program)
         } else {
             write!(f, "the read of {} in transactions like {}", self.keys, self.program)
@@ -41,13 +49,15 @@ impl fmt::Display for Statement {
     }
 }
 
-/// The statement of each read.
+/// The statements of each transaction.
 pub(crate) struct Statements {
-    /// By transaction and place among its reads.
-    of_reads: Vec<Vec<u32>>,
-    /// The same, with the statements of the reads that were dropped because they have the writer of this one.
-    all: Vec<Vec<Vec<u32>>>,
+    /// By transaction and place among its reads: the statements of all reads that have the writer of this one.
+    of_reads: Vec<Vec<Vec<u32>>>,
+    /// For each attempt that was rolled back in the run: its commit.
+    commits: Vec<Option<u32>>,
     known: Vec<Statement>,
+    /// By statement: it reads only rows that exist in every version, and by their names.
+    of_rows: Vec<bool>,
     /// The number of statements.
     pub(crate) count: u32,
 }
@@ -56,54 +66,90 @@ impl Statements {
     pub(crate) fn new(problem: &Problem<'_>) -> Statements {
         let namer = Namer::new(problem);
         let mut numbers: FxHashMap<Statement, u32> = FxHashMap::default();
-        let (mut of_reads, mut all) = (Vec::new(), Vec::new());
+        let (mut of_reads, mut commits, mut of_rows) = (Vec::new(), Vec::new(), Vec::new());
+        let may_be_absent = absent(problem);
         for (number, txn) in problem.txns.iter().enumerate() {
-            let named = namer.of(problem, number);
-            let mut number = |statement: &Statement| {
+            let mut numbered = |statement: Statement| {
                 let next = numbers.len() as u32;
-                *numbers.entry(statement.clone()).or_insert(next)
+                *numbers.entry(statement).or_insert(next)
             };
-            let mut own = Vec::with_capacity(txn.reads.len());
-            let mut also = Vec::with_capacity(txn.reads.len());
-            for read in &txn.reads {
-                let is_same = |&&(at, key, _): &&(u32, Option<u32>, Statement)| {
-                    at == read.at || (problem.reads_once && key == Some(read.key))
-                };
-                let of_read: Vec<u32> =
-                    named.iter().filter(is_same).map(|(_, _, statement)| number(statement)).collect();
-                let first = named.iter().find(|(at, ..)| *at == read.at);
-                own.push(first.map_or(0, |(_, _, statement)| number(statement)));
-                also.push(of_read);
+            let mut named: FxHashMap<u32, u32> = FxHashMap::default();
+            for (at, op, statement) in namer.of(problem, number) {
+                let statement = numbered(statement);
+                named.insert(at, statement);
+                of_rows.resize(of_rows.len().max(statement as usize + 1), true);
+                of_rows[statement as usize] &= !op.in_range && !may_be_absent[op.key.index()];
             }
-            of_reads.push(own);
-            all.push(also);
+            let mut of_txn = vec![Vec::new(); txn.reads.len()];
+            for (at, read) in problem.merged(number as u32) {
+                of_txn[read].extend(named.get(&at).copied());
+            }
+            for of_read in &mut of_txn {
+                of_read.sort_unstable();
+                of_read.dedup();
+            }
+            of_reads.push(of_txn);
+            let is_attempt = !problem.observed.took_effect(number);
+            commits.push(is_attempt.then(|| numbered(namer.commit(problem, number))));
         }
         let mut known: Vec<(Statement, u32)> = numbers.into_iter().collect();
         known.sort_unstable_by_key(|&(_, number)| number);
         let known: Vec<Statement> = known.into_iter().map(|(statement, _)| statement).collect();
-        Statements { of_reads, all, count: known.len() as u32, known }
+        of_rows.resize(known.len(), false);
+        Statements { of_reads, commits, count: known.len() as u32, known, of_rows }
     }
 
-    pub(crate) fn of(&self, number: u32, read: usize) -> u32 {
-        self.of_reads[number as usize][read]
+    /// Whether a program can change all rows that a statement reads.
+    pub(crate) fn is_of_rows(&self, statement: u32) -> bool {
+        self.of_rows[statement as usize] && !self.name(statement).is_commit
+    }
+
+    /// The statements of a read, and of those that change with it.
+    pub(crate) fn of(&self, number: u32, read: usize) -> &[u32] {
+        &self.of_reads[number as usize][read]
+    }
+
+    /// The commit of a transaction, if it is an attempt that was rolled back in the run.
+    pub(crate) fn commit(&self, number: u32) -> Option<u32> {
+        self.commits[number as usize]
     }
 
     pub(crate) fn name(&self, statement: u32) -> &Statement {
         &self.known[statement as usize]
     }
 
-    /// Whether a read, or one that has the same writer, is of one of some statements.
+    /// Whether some of a read's statements are among others.
     pub(crate) fn is_among(&self, number: u32, read: usize, some: &[Statement]) -> bool {
-        self.all[number as usize][read].iter().any(|&statement| some.contains(self.name(statement)))
+        self.of(number, read).iter().any(|&statement| some.contains(self.name(statement)))
+    }
+
+    /// Whether all statements are among others.
+    pub(crate) fn are_among(&self, statements: &[u32], some: &[Statement]) -> bool {
+        statements.iter().all(|&statement| some.contains(self.name(statement)))
     }
 
     pub(crate) fn signature(&self, problem: &Problem<'_>, candidate: &Candidate) -> Signature {
         let changes = candidate.changes(problem);
-        let mut signature: Signature = changes.iter().map(|&(number, read)| self.of(number, read)).collect();
+        let mut signature: Signature =
+            changes.iter().flat_map(|&(number, read)| self.of(number, read).iter().copied()).collect();
+        let is_unchanged = |number: u32| changes.iter().all(|&(changed, _)| changed != number);
+        let boundary = candidate.boundary.iter().map(|boundary| boundary.txn);
+        signature.extend(boundary.filter(|&number| is_unchanged(number)).filter_map(|it| self.commit(it)));
         signature.sort_unstable();
         signature.dedup();
         signature
     }
+}
+
+/// For each key: it is the key of a row that does not exist in some version.
+fn absent(problem: &Problem<'_>) -> Vec<bool> {
+    let observed = problem.observed;
+    let history = observed.history;
+    let mut absent: Vec<bool> = history.keys().map(|key| history.initial(key) == Value::NIL).collect();
+    for op in observed.order.iter().flat_map(|&txn| history.ops_of(txn)) {
+        absent[op.key.index()] |= op.kind == OpKind::Delete;
+    }
+    absent
 }
 
 /// Names the statements of transactions.
@@ -123,23 +169,33 @@ impl Namer {
         &self.patterns[op.key.index()]
     }
 
-    /// The external reads of a transaction: place, class of the key, statement.
-    fn of(&self, problem: &Problem<'_>, number: usize) -> Vec<(u32, Option<u32>, Statement)> {
+    /// The program of a transaction, and whether it has a name.
+    fn program(&self, problem: &Problem<'_>, number: usize) -> (String, bool) {
         let observed = problem.observed;
-        let ops = observed.history.ops_of(problem.txns[number].txn);
         let executions = observed.executions;
         let name = executions.and_then(|executions| executions.programs.program(observed.of[number]));
+        (name.map_or_else(|| self.shape(problem, number), str::to_owned), name.is_some())
+    }
+
+    /// The commit of a transaction.
+    fn commit(&self, problem: &Problem<'_>, number: usize) -> Statement {
+        let (program, is_named) = self.program(problem, number);
+        Statement { program, keys: String::new(), place: 0, is_named, is_commit: true }
+    }
+
+    /// The external reads of a transaction: place, operation and statement.
+    fn of(&self, problem: &Problem<'_>, number: usize) -> Vec<(u32, OpView, Statement)> {
+        let ops = problem.observed.history.ops_of(problem.txns[number].txn);
+        let (program, is_named) = self.program(problem, number);
         let mut before: FxHashMap<&str, u32> = FxHashMap::default();
-        let program = name.map_or_else(|| self.shape(problem, number), str::to_owned);
         let mut found = Vec::new();
         for (op, at) in ops.zip(0..).filter(|(op, _)| is_external_read(op)) {
             let keys = self.pattern(&op);
             let times = before.entry(keys).or_default();
-            let place = if name.is_some() { *times } else { at };
+            let place = if is_named { *times } else { at };
             *times += 1;
-            let is_named = name.is_some();
-            let statement = Statement { program: program.clone(), keys: keys.to_owned(), place, is_named };
-            found.push((at, problem.class(&op), statement));
+            let (program, keys) = (program.clone(), keys.to_owned());
+            found.push((at, op, Statement { program, keys, place, is_named, is_commit: false }));
         }
         found
     }

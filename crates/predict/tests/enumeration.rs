@@ -7,7 +7,7 @@ mod reference;
 use isoscope_history::{History, Txn};
 use isoscope_levels::Level;
 use isoscope_predict::{Boundary, Observed, Predictions, Refusal, Settings, Unwatched, predict};
-use reference::{LEVELS, Run};
+use reference::{Access, Changed, KEYS, Kept, LEVELS, Run};
 
 /// A small generator of numbers: splitmix64.
 struct Random(u64);
@@ -79,6 +79,12 @@ fn with(boundary: Boundary) -> Settings {
     Settings { boundary, ..Settings::new(Level::ReadCommitted) }
 }
 
+/// The settings for what is kept.
+fn keeping(kept: Kept) -> Settings {
+    let boundary = if kept == Kept::All { Boundary::Relaxed } else { Boundary::Strict };
+    Settings { final_writes: kept == Kept::Final, ..with(boundary) }
+}
+
 /// A prediction is a prefix of the run: full transactions are as they were, and only boundary transactions differ.
 fn check(history: &History, one: &isoscope_predict::Prediction, boundary: Boundary) {
     assert!(!one.changes.is_empty());
@@ -124,10 +130,10 @@ fn compare(seeds: std::ops::Range<u64>, most: usize) -> (usize, usize) {
     for seed in seeds {
         let run = run(seed, most);
         let history = run.history(false);
-        for boundary in [Boundary::Strict, Boundary::Relaxed] {
-            let expected = run.verdicts(boundary == Boundary::Strict, 6);
-            let found = verdicts(&history, &with(boundary));
-            assert_eq!(found, expected, "seed {seed}, {boundary:?}: {history:?}");
+        for kept in [Kept::Before, Kept::Final, Kept::All] {
+            let expected = run.verdicts(kept, 6);
+            let found = verdicts(&history, &keeping(kept));
+            assert_eq!(found, expected, "seed {seed}, {kept:?}: {history:?}");
             count += found.len();
             predicted += found.iter().filter(|&&found| found).count();
         }
@@ -138,7 +144,7 @@ fn compare(seeds: std::ops::Range<u64>, most: usize) -> (usize, usize) {
 #[test]
 fn the_engine_agrees_with_the_enumeration() {
     let (count, predicted) = compare(0..700, 2_000);
-    assert_eq!(count, 8_400);
+    assert_eq!(count, 12_600);
     assert!(predicted > 800 && count - predicted > 800, "{predicted} of {count}");
 }
 
@@ -149,14 +155,14 @@ fn other_targets_agree_with_the_enumeration() {
         for seed in 20_000..20_150 {
             let run = run(seed, 500);
             let history = run.history(false);
-            for boundary in [Boundary::Strict, Boundary::Relaxed] {
-                let found = verdicts(&history, &Settings { target, ..with(boundary) });
-                let expected = run.verdicts(boundary == Boundary::Strict, place);
+            for kept in [Kept::Before, Kept::All] {
+                let found = verdicts(&history, &Settings { target, ..keeping(kept) });
+                let expected = run.verdicts(kept, place);
                 for (level, name) in LEVELS.iter().enumerate() {
                     if !self::level(name).implies(target) {
                         assert_eq!(
                             found[level], expected[level],
-                            "seed {seed}, {name}, {target}, {boundary:?}: {history:?}"
+                            "seed {seed}, {name}, {target}, {kept:?}: {history:?}"
                         );
                     }
                 }
@@ -165,6 +171,64 @@ fn other_targets_agree_with_the_enumeration() {
         }
         assert!(predicted > 50, "{predicted}");
     }
+}
+
+/// The list of predictions has every set of changed reads of which no part is one, and nothing else.
+#[test]
+fn the_list_of_predictions_agrees_with_the_enumeration() {
+    let (mut count, mut larger) = (0, 0);
+    for seed in 70_000..70_800 {
+        let run = run(seed, 500);
+        let history = run.history(false);
+        for kept in [Kept::Before, Kept::All] {
+            let expected = run.minimal_changes(kept);
+            for (name, expected) in LEVELS.iter().zip(expected) {
+                let settings = Settings { level: level(name), most: 1000, ..keeping(kept) };
+                let Some(predictions) = predictions(&history, &settings) else { continue };
+                assert!(predictions.limit.is_none() && !predictions.more);
+                let found: Vec<Changed> =
+                    predictions.found.iter().map(|one| changed(&history, one)).collect();
+                for one in &found {
+                    assert!(expected.contains(one), "seed {seed}, {name}, {kept:?}: {one:?} {history:?}");
+                }
+                assert_eq!(found.len(), expected.len(), "seed {seed}, {name}, {kept:?}: {history:?}");
+                count += found.len();
+                larger += found.iter().filter(|one| one.len() > 1).count();
+                // With a limit, as many are listed, and each of them is minimal.
+                let some = self::predictions(&history, &Settings { most: 2, ..settings }).unwrap();
+                assert_eq!(
+                    (some.found.len(), some.more),
+                    (found.len().min(2), found.len() >= 2),
+                    "seed {seed}"
+                );
+                for one in &some.found {
+                    assert!(expected.contains(&changed(&history, one)), "seed {seed}, {name}, {kept:?}");
+                }
+            }
+        }
+    }
+    assert!(count > 1_000 && larger > 100, "{count} predictions, {larger} with several changed reads");
+}
+
+/// The changed reads of a prediction, as the reference writes them. They are those whose value differs from the run.
+fn changed(history: &History, one: &isoscope_predict::Prediction) -> Changed {
+    let access = |op: isoscope_history::OpView| -> Access {
+        let key = isoscope_history::notation::ValueText(history, history.key_name(op.key)).to_string();
+        (op.kind.is_write(), KEYS.iter().position(|&name| name == key).unwrap())
+    };
+    let changed = one.changes.iter().map(|change| {
+        let txn = history.txn_of(change.read);
+        (history.ops_of(txn).map(access).collect(), change.read.index() - history.op_range(txn).start)
+    });
+    let changed: Changed = changed.collect();
+    let statements = one.statements.iter().map(|statement| (statement.program.clone(), statement.place));
+    assert_eq!(statements.collect::<std::collections::BTreeSet<_>>().len(), changed.len());
+    for op in one.history.txns().flat_map(|txn| one.history.ops_of(txn)).filter(|op| op.kind.is_read()) {
+        let observed = history.op(one.ops[op.id.index()]);
+        let is_listed = one.changes.iter().any(|change| change.read == observed.id);
+        assert_eq!(op.value != observed.value, is_listed, "{:?}", one.history);
+    }
+    changed
 }
 
 /// `cargo nextest run -p isoscope-predict --release --run-ignored all --no-capture`

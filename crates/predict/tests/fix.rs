@@ -44,3 +44,12 @@ fn what_only_serializability_prevents() {
     let (_, fix) = first(run, Level::Prefix);
     assert_eq!(fix, Fix::Level(Level::Serializable));
 }
+
+/// A row that may be absent cannot be changed to make a read conflict with its insertion.
+#[test]
+fn rows_that_may_be_absent_are_not_promoted() {
+    let run = "init=nil  init(x)=0  init(y)=0  T1: r(x,0) r(y,0) w(x,1)  T2: r(x,1) r(y,0) w(y,1)";
+    assert!(matches!(first(run, Level::Snapshot).1, Fix::Promote(_)));
+    let run = "init=nil  T1: r(x,nil) r(y,nil) w(x,1)  T2: r(x,1) r(y,nil) w(y,1)";
+    assert_eq!(first(run, Level::Snapshot).1, Fix::Level(Level::Serializable));
+}

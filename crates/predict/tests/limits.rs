@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use isoscope_certificate::Limit;
 use isoscope_history::notation;
 use isoscope_levels::Level;
-use isoscope_predict::{Observed, Refusal, Settings, Unwatched, Watch, predict};
+use isoscope_predict::{Boundary, Observed, Refusal, Settings, Unwatched, Watch, predict};
 
 /// Reaches the time limit at the given question.
 struct Questions {
@@ -100,4 +100,40 @@ fn distinct_anomalies_are_found_once() {
     assert!(!predictions.more);
     let one = predict(&observed, &Settings { most: 1, ..Settings::new(Level::Causal) }, &Unwatched).unwrap();
     assert!(one.found.len() == 1 && one.more);
+}
+
+/// The predictions of a run: the keys of their changed reads.
+fn changed_keys(text: &str, settings: &Settings) -> Vec<Vec<String>> {
+    let history = notation::parse(text).unwrap();
+    let observed = Observed::new(&history, &Unwatched).unwrap();
+    let predictions = predict(&observed, settings, &Unwatched).unwrap();
+    let name = |change: &isoscope_predict::Change| {
+        notation::ValueText(&history, history.key_name(history.key_of(change.read))).to_string()
+    };
+    predictions.found.iter().map(|one| one.changes.iter().map(name).collect()).collect()
+}
+
+/// From read atomic up, keys with the same writers are one key inside the engine, and so are several reads of a key.
+#[test]
+fn all_changed_reads_are_listed() {
+    let run = "T3: r(x,1) r(y,2) w(x,3) w(y,4)  T2: r(x,0) w(x,1) w(y,2)";
+    assert_eq!(changed_keys(run, &Settings::new(Level::Causal)), [["x", "y"]]);
+    let run = "T1: r(y,0) r(y,0) r(x,0) ; T2: w(y,1)  T3: r(x,0) w(x,2) ; T4: r(x,2) w(y,3)";
+    for keys in changed_keys(run, &Settings::new(Level::ReadAtomic)) {
+        assert_ne!(keys.iter().filter(|key| *key == "y").count(), 1, "both reads of y change: {keys:?}");
+    }
+}
+
+/// What was written before the cut has been written, even if the transaction would write the key again. The strict strategies of `IsoPredict`
+/// know only the last write of a key.
+#[test]
+fn a_write_before_the_cut_counts() {
+    let run = "T3: r(y,0) w(x,1)  T4: w(y,2) r(x,1) w(y,3)";
+    let strict = Settings { boundary: Boundary::Strict, ..Settings::new(Level::Causal) };
+    assert_eq!(changed_keys(run, &strict), [["x"]]);
+    assert!(changed_keys(run, &Settings { final_writes: true, ..strict }).is_empty());
+    let history = notation::parse(run).unwrap();
+    let observed = Observed::new(&history, &Unwatched).unwrap();
+    let predictions = predict(&observed, &strict, &Unwatched).unwrap();
+    assert_eq!(notation::print(&predictions.found[0].history), "T3: r(y,0) w(x,1)  T4: w(y,2) r(x,0)");
 }

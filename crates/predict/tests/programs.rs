@@ -8,6 +8,7 @@
 mod axioms;
 
 use axioms::LEVELS;
+use isoscope_history::notation::ValueText;
 use isoscope_history::{Builder, History, Outcome, Txn};
 use isoscope_levels::Level;
 use isoscope_predict::{
@@ -61,6 +62,8 @@ struct Run {
     keys: usize,
     txns: Vec<(usize, Program)>,
     odd: Vec<Vec<bool>>,
+    /// Whether the database rolled a transaction back, whatever its program did.
+    refused: Vec<bool>,
 }
 
 /// What a transaction did. The writer 0 is the initial state.
@@ -80,7 +83,8 @@ impl Run {
         let all: Vec<usize> = (0..keys).collect();
         let txns = (0..count).map(|_| (random.below(sessions), program(&mut random, &all, 4))).collect();
         let odd = (0..=count).map(|_| (0..keys).map(|_| random.below(2) == 0).collect()).collect();
-        Run { keys, txns, odd }
+        let refused = (0..count).map(|_| random.below(5) == 0).collect();
+        Run { keys, txns, odd, refused }
     }
 
     /// Runs the program of a transaction, from 1.
@@ -109,7 +113,8 @@ impl Run {
         let mut current = vec![0; self.keys];
         let mut all = vec![Did { commits: false, accesses: Vec::new() }];
         for txn in 1..=self.txns.len() {
-            let did = self.execute(txn, &mut |key| current[key]);
+            let mut did = self.execute(txn, &mut |key| current[key]);
+            did.commits &= !self.refused[txn - 1];
             if did.commits {
                 for &(_, key, _) in did.accesses.iter().filter(|(writes, ..)| *writes) {
                     current[key] = txn;
@@ -345,6 +350,45 @@ fn programs_that_depend_on_values() {
     let (count, predicted, changed) = compare(0..3_000);
     assert!(count > 10_000, "{count}");
     assert!(predicted > 1_000 && changed > 100, "{predicted} predicted, {changed} with other accesses");
+}
+
+/// A program that reads a key and writes it.
+fn update(key: usize) -> Program {
+    let then = || Program::Write(key, Box::new(Program::Commit));
+    Program::Read(key, Box::new([then(), then()]))
+}
+
+/// An attempt that the database rolled back would commit on the values of the run. That it does is one anomaly, and hides no other.
+#[test]
+fn an_attempt_that_commits_is_one_anomaly_of_several() {
+    let txns = vec![(0, update(0)), (1, update(0)), (0, update(1)), (1, update(1))];
+    let odd =
+        vec![vec![false, false], vec![true, true], vec![false, false], vec![true, true], vec![false, true]];
+    let run = Run { keys: 2, txns, odd, refused: vec![true, false, false, false] };
+    let (history, numbers) = run.history();
+    let programs = Again { run: &run, numbers };
+    let executions = Executions::explore(&history, &programs, &Unwatched).unwrap();
+    let settings = Settings { boundary: Boundary::ValueAware, ..Settings::new(Level::Causal) };
+    let predictions = predict(&executions.observed(), &settings, &Unwatched).unwrap();
+    assert!(predictions.limit.is_none() && !predictions.more);
+    let mut found: Vec<(usize, usize, String)> = Vec::new();
+    for one in &predictions.found {
+        let [statement] = &one.statements[..] else { panic!("{:?}", one.statements) };
+        found.push((one.changes.len(), one.commits.len(), statement.to_string()));
+    }
+    found.sort();
+    let expected = [(0, 1, "the commit of program"), (1, 0, "the read of k# in program")];
+    assert_eq!(found, expected.map(|(changes, commits, name)| (changes, commits, name.to_owned())));
+    // The other executions of a run have different names, so that reports can name them.
+    let mut names: Vec<String> = executions
+        .history()
+        .txns()
+        .map(|txn| ValueText(executions.history(), executions.history().txn_name(txn)).to_string())
+        .collect();
+    let count = names.len();
+    names.sort();
+    names.dedup();
+    assert!(names.len() >= count - history.txn_count(), "{names:?}");
 }
 
 /// `cargo nextest run -p isoscope-predict --release --run-ignored all --no-capture`

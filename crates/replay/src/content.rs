@@ -14,6 +14,16 @@ pub enum Source {
     Txn(Call),
 }
 
+impl Source {
+    /// The source, with the caller's names of transactions.
+    pub fn describe(&self, name: &dyn Fn(Call) -> String) -> String {
+        match self {
+            Source::Initial => "the initial state".to_owned(),
+            Source::Txn(call) => name(*call),
+        }
+    }
+}
+
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -45,24 +45,32 @@ pub enum Trouble {
     Empty,
 }
 
-impl fmt::Display for Trouble {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = |call: &Call| Source::Txn(*call);
+impl Trouble {
+    /// The sentence, with the caller's names of transactions.
+    pub fn describe(&self, name: &dyn Fn(Call) -> String) -> String {
         match self {
-            Trouble::Unsupported(level) => write!(f, "the store does not support {level}"),
-            Trouble::Again(call) => write!(f, "{} has run before", name(call)),
+            Trouble::Unsupported(level) => format!("the store does not support {level}"),
+            Trouble::Again(call) => format!("{} has run before", name(*call)),
             Trouble::NotWritten { call, key, from } => {
-                write!(f, "{} cannot read {key} from {from}, which has not written it", name(call))
+                let from = from.describe(name);
+                format!("{} cannot read {key} from {from}, which has not written it", name(*call))
             }
             Trouble::Illegal { call, key, from } => {
-                write!(f, "{} cannot read {key} from {from}: the level forbids it", name(call))
+                let from = from.describe(name);
+                format!("{} cannot read {key} from {from}: the level forbids it", name(*call))
             }
             Trouble::Undecided(call) => {
-                write!(f, "it is unknown whether the level permits what {} reads", name(call))
+                format!("it is unknown whether the level permits what {} reads", name(*call))
             }
-            Trouble::Crashed { call, message } => write!(f, "{} crashed: {message}", name(call)),
-            Trouble::Empty => f.write_str("no transaction committed"),
+            Trouble::Crashed { call, message } => format!("{} crashed: {message}", name(*call)),
+            Trouble::Empty => "no transaction committed".to_owned(),
         }
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.describe(&|call| Source::Txn(call).to_string()))
     }
 }
 

@@ -367,7 +367,9 @@ fn outcomes(all: &[Runs]) -> Table {
         for size in 0..2 {
             for runs in all {
                 let of = |(_, boundary, approximate)| {
-                    let settings = Settings { boundary, approximate, most: 1, ..Settings::new(level) };
+                    let final_writes = boundary == Boundary::Strict;
+                    let settings =
+                        Settings { boundary, approximate, final_writes, most: 1, ..Settings::new(level) };
                     let mut outcomes = Outcomes::default();
                     for (place, recorded) in runs.recorded[size].iter().enumerate() {
                         outcomes.add(recorded, &runs.run(size, place), &settings);

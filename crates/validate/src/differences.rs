@@ -14,7 +14,6 @@ use std::fmt;
 use isoscope_application::Call;
 use isoscope_replay::{End, Operation, Origin, Ran, Source};
 
-use crate::failure::Named;
 use crate::plan::Planned;
 
 /// The first thing that a transaction did otherwise than predicted.
@@ -47,37 +46,44 @@ pub enum Difference {
     },
 }
 
-impl fmt::Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Difference {
+    /// The sentence, with the caller's names of transactions.
+    pub fn describe(&self, name: &dyn Fn(Call) -> String) -> String {
         match self {
             Difference::End { call, end } => {
-                write!(f, "{} ", Source::Txn(*call))?;
-                match end {
-                    End::Committed => f.write_str("committed"),
-                    End::RolledBack => f.write_str("rolled back"),
-                    End::Refused => f.write_str("was not allowed to commit"),
-                    End::Failed(why) => write!(f, "gave up: {why}"),
-                }
+                let ended = match end {
+                    End::Committed => "committed".to_owned(),
+                    End::RolledBack => "rolled back".to_owned(),
+                    End::Refused => "was not allowed to commit".to_owned(),
+                    End::Failed(why) => format!("gave up: {why}"),
+                };
+                format!("{} {ended}", name(*call))
             }
-            Difference::Read { call, predicted, happened } => write!(
-                f,
-                "{} had {}; {} was predicted",
-                Source::Txn(*call),
-                Named(happened.as_ref()),
-                Named(predicted.as_ref()),
-            ),
+            Difference::Read { call, predicted, happened } => {
+                let read = |read: &Option<(String, Source)>| match read {
+                    Some((key, from)) => format!("a read of {key} from {}", from.describe(name)),
+                    None => "no further read".to_owned(),
+                };
+                format!("{} had {}; {} was predicted", name(*call), read(happened), read(predicted))
+            }
             Difference::Writes { call, missing, unforeseen } => {
-                write!(f, "{}", Source::Txn(*call))?;
+                let mut text = name(*call);
                 if !missing.is_empty() {
-                    write!(f, " did not write {}", missing.join(", "))?;
+                    text += &format!(" did not write {}", missing.join(", "));
                 }
                 if !unforeseen.is_empty() {
                     let and = if missing.is_empty() { "" } else { " and" };
-                    write!(f, "{and} wrote {}, which was not predicted", unforeseen.join(", "))?;
+                    text += &format!("{and} wrote {}, which was not predicted", unforeseen.join(", "));
                 }
-                Ok(())
+                text
             }
         }
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.describe(&|call| Source::Txn(call).to_string()))
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::fmt;
 
+use isoscope_application::Call;
 use isoscope_certificate::{Limit, Unknown};
 use isoscope_levels::Level;
-use isoscope_replay::{Source, Trouble};
+use isoscope_replay::Trouble;
 
 /// See the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +49,21 @@ pub enum Failure {
         /// How many are in the history.
         recorded: usize,
     },
+}
+
+impl Failure {
+    /// Whether a limit stopped the execution, or came before it.
+    pub fn is_limit(&self) -> bool {
+        matches!(self, Failure::Limit(_) | Failure::Unknown { why: Unknown::Limit(_), .. })
+    }
+
+    /// The sentence, with the caller's names of transactions.
+    pub fn describe(&self, name: &dyn Fn(Call) -> String) -> String {
+        match self {
+            Failure::Trouble(trouble) => trouble.describe(name),
+            other => other.to_string(),
+        }
+    }
 }
 
 impl From<Trouble> for Failure {
@@ -98,15 +114,3 @@ impl fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
-
-/// A read or its absence, for messages.
-pub(crate) struct Named<'a>(pub(crate) Option<&'a (String, Source)>);
-
-impl fmt::Display for Named<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some((key, from)) => write!(f, "a read of {key} from {from}"),
-            None => f.write_str("no further read"),
-        }
-    }
-}

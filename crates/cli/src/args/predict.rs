@@ -63,8 +63,9 @@ Levels: read-committed, read-atomic, causal, prefix, parallel-snapshot-isolation
 Targets: prefix, snapshot-isolation, serializable.
 
 Exit codes: 0 it was proved that there is no prediction; 1 there are predictions (that --count \
-counts), or the run itself violates the target; 2 a limit was reached first, or nothing can be \
-predicted; 254 invalid usage; 255 the history or the log cannot be read, or an internal error.
+counts), or the run itself violates the target; 2 there are predictions but none that --count \
+counts, a limit was reached first, or nothing can be predicted; 254 invalid usage; 255 the history \
+or the log cannot be read, or an internal error.
 
 Examples:
   isoscope predict

@@ -11,10 +11,13 @@ mod text;
 
 use std::borrow::Cow;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
-use isoscope_certificate::Limit;
+use isoscope_application::Call;
+use isoscope_certificate::{Judgement, Limit};
+use isoscope_explain::Teller;
 use isoscope_formats::Reading;
 use isoscope_history::{History, Txn};
 use isoscope_levels::Level;
@@ -22,7 +25,8 @@ use isoscope_predict::{
     Boundary, Engine, Executions, Figures, Fix, Observed, Prediction, Predictions, Progress, Refusal,
     Settings, Watch, fix, predict,
 };
-use isoscope_report::words::counted;
+use isoscope_replay::Source;
+use isoscope_report::words::{counted, ratio};
 use isoscope_reproduce::Outcome;
 use isoscope_validate::{Baseline, Class, Counts, Run, StorePrograms, Tally, Validation, baseline, validate};
 use rustc_hash::FxHashMap;
@@ -30,7 +34,7 @@ use rustc_hash::FxHashMap;
 pub(crate) use self::engine::Played;
 use self::engine::{Stage, play};
 use self::programs::Known;
-use self::source::Source;
+use self::source::Files;
 use super::generate::chosen_seed;
 use super::open;
 use crate::args::{BoundaryArg, CountArg, PredictArgs, StrategyArg, TextStyle, Timeout};
@@ -46,11 +50,25 @@ pub(crate) struct Result<'a> {
     pub(crate) predictions: &'a Predictions,
     /// For transactions of the reading that are other forms of transactions of the run: which.
     pub(crate) forms: FxHashMap<Txn, Txn>,
-    /// The fix of each prediction, as far as one was found.
-    pub(crate) fixes: Vec<Option<Fix>>,
+    /// The fix of each prediction, or why none was found.
+    pub(crate) fixes: Vec<std::result::Result<Fix, String>>,
     /// What the programs showed, if they are known.
     pub(crate) executed: Option<Executed>,
+    pub(crate) parts: Parts,
     pub(crate) seconds: f64,
+}
+
+/// The time of what is done beside the search.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Parts {
+    /// Executing programs on other values.
+    pub(crate) programs: Duration,
+    pub(crate) validation: Duration,
+    pub(crate) fixes: Duration,
+    /// Random executions.
+    pub(crate) baseline: Duration,
+    /// Real databases.
+    pub(crate) database: Duration,
 }
 
 /// What became of the predictions when they were executed again.
@@ -63,6 +81,8 @@ pub(crate) struct Executed {
     pub(crate) played: Vec<Played>,
     /// How many transactions have more executions than were tried.
     pub(crate) incomplete: usize,
+    /// The calls of the transactions.
+    pub(crate) calls: FxHashMap<Txn, Call>,
 }
 
 impl Result<'_> {
@@ -90,8 +110,35 @@ impl Result<'_> {
         self.forms.get(&txn).copied().unwrap_or(txn)
     }
 
-    fn exit(&self) -> Exit {
-        let counts = match (&self.executed, self.args.count) {
+    /// The names of the transactions: those of the run, and of their other forms.
+    pub(crate) fn teller(&self) -> Teller<'_> {
+        Teller::new(&self.reading.history)
+    }
+
+    /// A teller of a predicted history, whose transactions have the same names.
+    pub(crate) fn teller_of<'p>(&self, one: &'p Prediction) -> Teller<'p> {
+        let teller = self.teller();
+        Teller::with_names(&one.history, one.txns.iter().map(|&txn| teller.full_txn(txn)).collect())
+    }
+
+    /// The name of a call of a prediction, or of the run.
+    pub(crate) fn name_of(&self, call: Call, one: Option<&Prediction>) -> String {
+        let calls = self.executed.as_ref().map(|executed| &executed.calls);
+        let is_it = |txn: &Txn| calls.and_then(|calls| calls.get(txn)) == Some(&call);
+        let history = &self.reading.history;
+        let of_prediction = one.and_then(|one| one.txns.iter().copied().find(is_it));
+        // Of several attempts, the one that took effect, or else the last.
+        let of_run = || {
+            let attempts = history.txns().filter(|txn| !self.forms.contains_key(txn)).filter(is_it);
+            attempts.max_by_key(|&txn| (history.outcome(txn) != isoscope_history::Outcome::Aborted, txn))
+        };
+        let txn = of_prediction.or_else(of_run);
+        txn.map_or_else(|| Source::Txn(call).to_string(), |txn| self.teller().full_txn(txn))
+    }
+
+    /// Whether some prediction counts for the exit code.
+    fn counts(&self) -> bool {
+        match (&self.executed, self.args.count) {
             (Some(executed), CountArg::Validated) => {
                 executed.validations.iter().any(|one| one.class == Class::Validated)
             }
@@ -99,11 +146,15 @@ impl Result<'_> {
                 executed.played.iter().any(|one| one.outcome == Some(Outcome::Reproduced))
             }
             _ => !self.found().is_empty(),
-        };
-        match self.is_complete() {
-            _ if counts => Exit::Violated,
-            true => Exit::Holds,
-            false => Exit::Unknown,
+        }
+    }
+
+    /// Predictions that do not count are no proof that there is none.
+    fn exit(&self) -> Exit {
+        match self.status() {
+            _ if self.counts() => Exit::Violated,
+            "none" => Exit::Holds,
+            _ => Exit::Unknown,
         }
     }
 }
@@ -150,7 +201,7 @@ fn run_on(args: &PredictArgs, terminal: &Terminal) -> std::result::Result<Exit, 
     };
     let draws = args.history.is_none() || args.baseline.is_some();
     let seed = if draws { chosen_seed(args.record.seed, terminal) } else { 0 };
-    let source = Source::new(args, seed, terminal)?;
+    let source = Files::new(args, seed, terminal)?;
     let mut reading =
         open::open(&source.history, false, &args.read, None, terminal).map_err(|_| Exit::Failed)?;
     let programs = match source.header(terminal)? {
@@ -197,8 +248,10 @@ impl Command<'_> {
         let settings = settings(self.args, false);
         let observed = self.observed(reading)?;
         let predictions = self.predict(&observed, &settings, reading)?;
+        let begun = self.clock.begin("looking for fixes:", ALL);
         let fixes = self.fixes(&observed, &settings, &predictions);
-        Ok(self.print(reading, settings, &predictions, FxHashMap::default(), fixes, None))
+        let parts = Parts { fixes: begun.elapsed(), ..Parts::default() };
+        Ok(self.print(reading, settings, &predictions, FxHashMap::default(), fixes, None, parts))
     }
 
     /// Predicts, and executes the predictions again.
@@ -216,6 +269,8 @@ impl Command<'_> {
             Exit::Failed
         })?;
         let is_value_aware = settings.boundary == Boundary::ValueAware;
+        let mut parts = Parts::default();
+        let begun = self.clock.begin("executing programs on other values:", SEARCH);
         let executions = if is_value_aware {
             Some(
                 Executions::explore(&recorded, &programs, &self.clock)
@@ -224,18 +279,31 @@ impl Command<'_> {
         } else {
             None
         };
+        parts.programs = begun.elapsed();
         let observed = executions.as_ref().map_or(observed, Executions::observed);
         let run = executions.as_ref().map_or_else(|| run.clone(), |executions| run.with_forms(executions));
         let predictions = self.predict(&observed, &settings, reading)?;
+        let begun = self.clock.begin("executing predictions again:", VALIDATION);
+        let mut executed = self.execute(&run, &settings, &predictions)?;
+        parts.validation = begun.elapsed();
+        let until = if self.args.baseline.is_some() { FIXES } else { ALL };
+        let begun = self.clock.begin("looking for fixes:", until);
         let fixes = self.fixes(&observed, &settings, &predictions);
-        let executed = self.execute(&run, &settings, &predictions)?;
-        let incomplete = executions.as_ref().map_or(0, |executions| executions.incomplete);
-        let executed = Executed { incomplete, ..executed };
+        parts.fixes = begun.elapsed();
+        let begun = self.clock.begin("executing the run at random:", ALL);
+        let random =
+            |runs| baseline(&run, settings.level, settings.target, runs as usize, self.seed, &self.clock);
+        executed.baseline = self.args.baseline.map(random);
+        parts.baseline = begun.elapsed();
+        let begun = self.clock.begin("running predictions on the database:", ALL);
+        executed.played = self.play(&run, &settings, &predictions)?;
+        parts.database = begun.elapsed();
+        executed.incomplete = executions.as_ref().map_or(0, |executions| executions.incomplete);
         let forms = executions.iter().flat_map(Executions::forms).collect();
         if let Some(executions) = &executions {
             reading.history = executions.history().clone();
         }
-        Ok(self.print(reading, settings, &predictions, forms, fixes, Some(executed)))
+        Ok(self.print(reading, settings, &predictions, forms, fixes, Some(executed), parts))
     }
 
     fn expanded<'h>(&self, history: &'h History) -> std::result::Result<Cow<'h, History>, Exit> {
@@ -262,18 +330,28 @@ impl Command<'_> {
         settings: &Settings,
         reading: &Reading,
     ) -> std::result::Result<Predictions, Exit> {
+        self.clock.begin("predicting:", SEARCH);
         predict(observed, settings, &self.clock).map_err(|refusal| self.refuse(&refusal, reading))
     }
 
+    /// Looks for a fix of each prediction. Each search has an equal share of the time that is left.
     fn fixes(
         &self,
         observed: &Observed<'_>,
         settings: &Settings,
         predictions: &Predictions,
-    ) -> Vec<Option<Fix>> {
-        let one = |one: &Prediction| fix(observed, settings, one, &self.clock).ok().flatten();
-        self.clock.bar.set_message("looking for fixes:");
-        predictions.found.iter().map(one).collect()
+    ) -> Vec<std::result::Result<Fix, String>> {
+        let until = self.clock.until();
+        let count = predictions.found.len();
+        let one = |(place, one): (usize, &Prediction)| {
+            self.clock.share(until, count - place);
+            match fix(observed, settings, one, &self.clock) {
+                Ok(Some(fix)) => Ok(fix),
+                Ok(None) => Err("the time limit (--timeout) was reached".to_owned()),
+                Err(refusal) => Err(refusal.to_string()),
+            }
+        };
+        predictions.found.iter().enumerate().map(one).collect()
     }
 
     fn execute(
@@ -282,7 +360,6 @@ impl Command<'_> {
         settings: &Settings,
         predictions: &Predictions,
     ) -> std::result::Result<Executed, Exit> {
-        self.clock.bar.set_message("executing predictions again:");
         let mut tally = Tally::new(predictions.found.len());
         let mut validations = Vec::with_capacity(predictions.found.len());
         for (place, one) in predictions.found.iter().enumerate() {
@@ -294,36 +371,51 @@ impl Command<'_> {
             self.terminal.error(&lost.to_string());
             Exit::Failed
         })?;
-        let random = self.args.baseline.map(|runs| {
-            self.clock.bar.set_message("executing the run at random:");
-            baseline(run, settings.level, settings.target, runs as usize, self.seed, &self.clock)
-        });
+        Ok(Executed {
+            application: run.application.name(),
+            validations,
+            counts,
+            baseline: None,
+            played: Vec::new(),
+            incomplete: 0,
+            calls: run.calls.iter().copied().collect(),
+        })
+    }
+
+    /// Makes the scripts of the predictions, and runs them if there is a database.
+    fn play(
+        &self,
+        run: &Run<'_>,
+        settings: &Settings,
+        predictions: &Predictions,
+    ) -> std::result::Result<Vec<Played>, Exit> {
         let mut played = Vec::new();
         if let Some(engine) = settings.engine {
-            self.clock.bar.set_message(format!("running predictions on {engine}:"));
             for (number, one) in (1..).zip(&predictions.found) {
                 let places = (self.args.stage.out.as_deref(), self.stage.as_ref());
                 played.push(play(one, number, (engine, settings), run, places, self.terminal)?);
             }
         }
-        let application = run.application.name();
-        Ok(Executed { application, validations, counts, baseline: random, played, incomplete: 0 })
+        Ok(played)
     }
 
+    #[allow(clippy::too_many_arguments, reason = "everything that a report is made of")]
     fn print(
         &self,
         reading: &Reading,
         settings: Settings,
         predictions: &Predictions,
         forms: FxHashMap<Txn, Txn>,
-        fixes: Vec<Option<Fix>>,
+        fixes: Vec<std::result::Result<Fix, String>>,
         executed: Option<Executed>,
+        parts: Parts,
     ) -> Exit {
         self.clock.bar.finish_and_clear();
         let seconds = self.clock.start.elapsed().as_secs_f64();
-        detail(&predictions.figures, seconds, self.terminal);
+        detail(&predictions.figures, &parts, seconds, self.terminal);
         let (args, file) = (self.args, self.file);
-        let result = Result { args, file, settings, reading, predictions, forms, fixes, executed, seconds };
+        let result =
+            Result { args, file, settings, reading, predictions, forms, fixes, executed, parts, seconds };
         self.terminal.print(&match self.args.format {
             TextStyle::Full => text::render(&result),
             TextStyle::Json => format!("{:#}\n", json::render(&result)),
@@ -331,18 +423,38 @@ impl Command<'_> {
         result.exit()
     }
 
+    /// The run itself is not serializable; perhaps it violates the target, too.
+    fn not_serializable(&self, judgement: &Judgement, reading: &Reading) -> Exit {
+        let (args, terminal) = (self.args, self.terminal);
+        let target = args.violates;
+        let of_target = if target == Level::Serializable {
+            Some((true, judgement.clone()))
+        } else {
+            match Observed::violates(&reading.history, target, &self.clock) {
+                Ok(of_target) => of_target,
+                Err(refusal) => return self.refuse(&refusal, reading),
+            }
+        };
+        let (violates, shown) = match &of_target {
+            Some((true, of_target)) => (Some(true), of_target),
+            Some((false, _)) => (Some(false), judgement),
+            None => (None, judgement),
+        };
+        terminal.print(&match args.format {
+            TextStyle::Full => text::not_serializable(reading, shown, target, violates),
+            TextStyle::Json => {
+                format!("{:#}\n", json::not_serializable(args, self.file, shown, violates))
+            }
+        });
+        if violates == Some(true) { Exit::Violated } else { Exit::Unknown }
+    }
+
     /// Says why nothing can be predicted.
     fn refuse(&self, refusal: &Refusal, reading: &Reading) -> Exit {
         self.clock.bar.finish_and_clear();
         let (args, terminal) = (self.args, self.terminal);
         match refusal {
-            Refusal::NotSerializable(judgement) => {
-                terminal.print(&match args.format {
-                    TextStyle::Full => text::not_serializable(reading, judgement),
-                    TextStyle::Json => format!("{:#}\n", json::not_serializable(args, self.file, judgement)),
-                });
-                if args.violates.implies(judgement.level) { Exit::Violated } else { Exit::Unknown }
-            }
+            Refusal::NotSerializable(judgement) => self.not_serializable(judgement, reading),
             Refusal::Level(_) | Refusal::Target(_) | Refusal::Implied { .. } => {
                 terminal.error(&refusal.to_string());
                 Exit::Usage
@@ -380,10 +492,13 @@ fn settings(args: &PredictArgs, has_programs: bool) -> Settings {
         Some(StrategyArg::ApproxRelaxed) => (Boundary::Relaxed, true),
         None => (chosen, false),
     };
+    // The strict strategies of the paper know only the last write of a key (section 2.1).
+    let final_writes = matches!(args.strategy, Some(StrategyArg::ExactStrict | StrategyArg::ApproxStrict));
     let (most, window) = (args.most as usize, args.window as usize);
     let engine = args.stage.engine;
     let level = engine.map(Engine::level).or(args.level).unwrap_or(Level::ReadCommitted);
-    Settings { target: args.violates, boundary, approximate, most, window, engine, ..Settings::new(level) }
+    let target = args.violates;
+    Settings { level, target, boundary, approximate, final_writes, most, window, engine }
 }
 
 /// What the prediction assumes about the run.
@@ -401,7 +516,7 @@ fn warn(observed: &Observed<'_>, terminal: &Terminal) {
 }
 
 /// The work, with `--verbose`.
-fn detail(figures: &Figures, seconds: f64, terminal: &Terminal) {
+fn detail(figures: &Figures, parts: &Parts, seconds: f64, terminal: &Terminal) {
     let Figures { transactions, reads, windows, variables, clauses, conflicts, lazy, .. } = figures;
     let windows = counted(*windows, "window");
     terminal.detail(&format!(
@@ -412,22 +527,39 @@ fn detail(figures: &Figures, seconds: f64, terminal: &Terminal) {
         figures.candidates, figures.orders, figures.excluded
     ));
     let parts = [
+        ("programs", parts.programs),
         ("encoding", figures.encoding),
         ("solver", figures.solving),
         ("order check", figures.checking),
+        ("interleavings", figures.interleaving),
         ("oracle", figures.oracle),
         ("learning", figures.learning),
         ("minimising", figures.minimising),
+        ("validation", parts.validation),
+        ("fixes", parts.fixes),
+        ("random executions", parts.baseline),
+        ("database", parts.database),
     ];
-    let parts: Vec<String> =
-        parts.iter().map(|(name, time)| format!("{name} {:.3} s", time.as_secs_f64())).collect();
+    let share = |time: Duration| ratio(if seconds > 0.0 { time.as_secs_f64() / seconds } else { 0.0 });
+    let parts: Vec<String> = parts
+        .iter()
+        .map(|(name, time)| format!("{name} {:.3} s ({})", time.as_secs_f64(), share(*time)))
+        .collect();
     terminal.detail(&format!("predicted in {seconds:.3} s: {}", parts.join(", ")));
 }
+
+/// What of the time limit may have passed at the end of a stage: what follows needs the rest.
+const SEARCH: f64 = 0.8;
+const VALIDATION: f64 = 0.9;
+const FIXES: f64 = 0.95;
+const ALL: f64 = 1.0;
 
 /// The time limit and the progress bar.
 struct Clock {
     start: Instant,
     limit: Option<Duration>,
+    /// When the stage at hand ends, in nanoseconds from the start.
+    end: AtomicU64,
     bar: ProgressBar,
 }
 
@@ -437,13 +569,47 @@ impl Clock {
             Timeout::Never => None,
             Timeout::After(time) => Some(time),
         };
-        Clock { start: Instant::now(), limit, bar: terminal.progress("predicting", None, Unit::Count) }
+        let bar = terminal.progress("predicting", None, Unit::Count);
+        let clock = Clock { start: Instant::now(), limit, end: AtomicU64::new(u64::MAX), bar };
+        clock.set(SEARCH);
+        clock
     }
+
+    /// Begins a stage that ends when this part of the time limit has passed.
+    fn begin(&self, message: &'static str, part: f64) -> Instant {
+        self.set(part);
+        self.bar.set_message(message);
+        Instant::now()
+    }
+
+    fn set(&self, part: f64) {
+        if let Some(limit) = self.limit {
+            self.end.store(nanoseconds(limit.mul_f64(part)), Ordering::Relaxed);
+        }
+    }
+
+    /// When the stage at hand ends.
+    fn until(&self) -> Duration {
+        Duration::from_nanos(self.end.load(Ordering::Relaxed))
+    }
+
+    /// Gives what follows one of several equal shares of the time until then.
+    fn share(&self, until: Duration, shares: usize) {
+        if self.limit.is_some() {
+            let now = self.start.elapsed();
+            let share = until.saturating_sub(now) / shares.max(1) as u32;
+            self.end.store(nanoseconds(now + share), Ordering::Relaxed);
+        }
+    }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 impl isoscope_check::Watch for Clock {
     fn limit(&self) -> Option<Limit> {
-        self.limit.filter(|&limit| self.start.elapsed() >= limit).map(|_| Limit::Time)
+        (nanoseconds(self.start.elapsed()) >= self.end.load(Ordering::Relaxed)).then_some(Limit::Time)
     }
 }
 

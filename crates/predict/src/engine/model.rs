@@ -238,7 +238,7 @@ impl<'p> Model<'p> {
         &self.plans[shape.txn as usize].accesses[..shape.len]
     }
 
-    /// The writes of a form. With a strict boundary, a key counts if its last write is included.
+    /// The writes of a form. See [`Boundary::writes`].
     fn writes(&self, shape: &Shape) -> impl Iterator<Item = &Access> {
         let (is_cut, reads) = (shape.is_boundary && self.problem.strict, shape.sources.len() as u32);
         let writes = &self.problem.txn(shape.txn).writes;

@@ -13,7 +13,7 @@ use crate::candidate::{Boundary, Candidate};
 use crate::observed::Observed;
 use crate::predict::{Settings, predict};
 use crate::predicted::predicted;
-use crate::problem::{INITIAL, Problem};
+use crate::problem::{Cut, INITIAL, Problem};
 use crate::watch::Unwatched;
 
 /// Numbers that look random: a linear congruential generator.
@@ -305,7 +305,7 @@ fn the_model_agrees_with_a_simulation() {
             let history = run(&mut lot);
             let Ok(observed) = Observed::new(&history, &Unwatched) else { continue };
             let merges = engine.has_snapshot();
-            let problem = Problem::new(&observed, merges, seed % 3 == 0);
+            let problem = Problem::new(&observed, merges, (seed % 3 == 0).then_some(Cut::Before));
             let mut model = Model::new(&problem, engine, problem.len() as u32);
             let candidates: Vec<Candidate> = (0..20).map(|_| candidate(&problem, &mut lot)).collect();
             let (mut answers, mut refusals) = (Vec::new(), Vec::new());
@@ -405,7 +405,7 @@ fn none_is_a_proof() {
         for seed in 0..250 {
             let history = run(&mut Lot(seed * 104_729 + 17));
             let Ok(observed) = Observed::new(&history, &Unwatched) else { continue };
-            let problem = Problem::new(&observed, engine.has_snapshot(), false);
+            let problem = Problem::new(&observed, engine.has_snapshot(), None);
             let all = candidates(&problem);
             let settings = Settings { most: 1, ..Settings::for_engine(engine) };
             let Ok(predictions) = predict(&observed, &settings, &Unwatched) else { continue };

@@ -8,6 +8,8 @@
 
 mod axioms;
 
+use std::collections::BTreeSet;
+
 use isoscope_history::{Builder, History};
 
 pub use axioms::LEVELS;
@@ -15,6 +17,23 @@ use axioms::{Txn, judge};
 
 /// An operation: whether it writes, and its key.
 pub type Access = (bool, usize);
+
+/// What is kept of a transaction whose reads change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// All its accesses.
+    All,
+    /// What is before the changed read.
+    Before,
+    /// The same, but of the writes only those that are the last of their key.
+    Final,
+}
+
+/// The names of the keys.
+pub const KEYS: [&str; 3] = ["x", "y", "z"];
+
+/// A set of changed reads: the accesses of the transaction, and the place of the read among them.
+pub type Changed = BTreeSet<(Vec<Access>, usize)>;
 
 /// A serial run: transactions in the order in which they ran, each with its session and accesses.
 #[derive(Clone, Debug)]
@@ -51,8 +70,8 @@ impl Run {
             let (session, accesses) = &self.txns[i];
             let mut txn = builder.session(*session as u32).txn();
             for (&(writes, key), &value) in accesses.iter().zip(&values[i]) {
-                let name = if rename { format!("k{}", 90 - key) } else { format!("k{key}") };
-                txn = if writes { txn.write(name.as_str(), value) } else { txn.read(name.as_str(), value) };
+                let name = if rename { ["r", "q", "p"][key] } else { KEYS[key] };
+                txn = if writes { txn.write(name, value) } else { txn.read(name, value) };
             }
         }
         builder.finish()
@@ -72,15 +91,30 @@ impl Run {
         product
     }
 
+    /// For each level, the changed reads of the predictions that are not serializable: the smallest sets, those of which no part is one.
+    pub fn minimal_changes(&self, kept: Kept) -> [BTreeSet<Changed>; 6] {
+        let observed = self.observed();
+        let changed = Some(Default::default());
+        let mut search =
+            Search { run: self, observed: &observed, kept, target: 6, found: [false; 6], changed };
+        let sessions = self.txns.iter().map(|(session, _)| session + 1).max().unwrap_or(0);
+        search.prefixes(&mut vec![0; sessions], 0);
+        search.changed.unwrap().map(|all| {
+            let is_minimal = |one: &&Changed| !all.iter().any(|other| other != *one && other.is_subset(one));
+            all.iter().filter(is_minimal).cloned().collect()
+        })
+    }
+
     fn writers(&self, key: usize) -> usize {
         self.txns.iter().filter(|(_, accesses)| accesses.contains(&(true, key))).count()
     }
 
     /// For each level, whether there is a prediction that violates a target: the place of a level in [`LEVELS`], or 6 for
     /// serializable.
-    pub fn verdicts(&self, strict: bool, target: usize) -> [bool; 6] {
+    pub fn verdicts(&self, kept: Kept, target: usize) -> [bool; 6] {
         let observed = self.observed();
-        let mut search = Search { run: self, observed: &observed, strict, target, found: [false; 6] };
+        let mut search =
+            Search { run: self, observed: &observed, kept, target, found: [false; 6], changed: None };
         let sessions = self.txns.iter().map(|(session, _)| session + 1).max().unwrap_or(0);
         search.prefixes(&mut vec![0; sessions], 0);
         search.found
@@ -112,9 +146,11 @@ impl Run {
 struct Search<'a> {
     run: &'a Run,
     observed: &'a [Txn],
-    strict: bool,
+    kept: Kept,
     target: usize,
     found: [bool; 6],
+    /// The changed reads of all predictions by level, if they are wanted.
+    changed: Option<[BTreeSet<Changed>; 6]>,
 }
 
 impl Search<'_> {
@@ -157,11 +193,11 @@ impl Search<'_> {
         execution: &mut Vec<Option<Txn>>,
         session: usize,
     ) {
-        if self.found.iter().all(|&found| found) {
+        if self.changed.is_none() && self.found.iter().all(|&found| found) {
             return;
         }
         if session == prefix.len() {
-            self.judge(execution);
+            self.judge(full, execution);
             return;
         }
         self.boundaries(full, prefix, execution, session + 1);
@@ -180,7 +216,7 @@ impl Search<'_> {
             (0..full.len()).filter(|&w| full[w] && self.observed[w].writes.contains(&key)).collect()
         };
         let mut forms = Vec::new();
-        if self.strict {
+        if self.kept != Kept::All {
             for cut in 0..observed.reads.len() {
                 if !observed.reads[..cut].iter().all(|&(_, source)| full[source]) {
                     continue;
@@ -210,19 +246,51 @@ impl Search<'_> {
         forms
     }
 
-    /// The keys whose last write is before the `cut`-th external read of a transaction.
-    fn written_before(&self, txn: usize, cut: usize) -> Vec<usize> {
+    /// The places of the external reads of a transaction.
+    fn external(&self, txn: usize) -> Vec<usize> {
         let accesses = &self.run.txns[txn - 1].1;
         let external = |&at: &usize| {
             let (writes, key) = accesses[at];
             !writes && !accesses[..at].contains(&(true, key))
         };
-        let at = (0..accesses.len()).filter(external).nth(cut).unwrap();
-        let last = |key: usize| accesses.iter().rposition(|&access| access == (true, key)).unwrap();
-        self.observed[txn].writes.iter().copied().filter(|&key| last(key) < at).collect()
+        (0..accesses.len()).filter(external).collect()
     }
 
-    fn judge(&mut self, execution: &[Option<Txn>]) {
-        judge(execution, self.target, &mut self.found);
+    /// The keys that a transaction has written when it is cut at its `cut`-th external read.
+    fn written_before(&self, txn: usize, cut: usize) -> Vec<usize> {
+        let accesses = &self.run.txns[txn - 1].1;
+        let at = self.external(txn)[cut];
+        let decisive = |key: usize| match self.kept {
+            Kept::Final => accesses.iter().rposition(|&access| access == (true, key)).unwrap(),
+            _ => accesses.iter().position(|&access| access == (true, key)).unwrap(),
+        };
+        self.observed[txn].writes.iter().copied().filter(|&key| decisive(key) < at).collect()
+    }
+
+    fn judge(&mut self, full: &[bool], execution: &[Option<Txn>]) {
+        let Some(all) = &mut self.changed else { return judge(execution, self.target, &mut self.found) };
+        let mut found = [false; 6];
+        judge(execution, self.target, &mut found);
+        if found == [false; 6] {
+            return;
+        }
+        let mut all = std::mem::take(all);
+        let mut changed = Changed::new();
+        for (txn, form) in execution.iter().enumerate().filter(|&(txn, _)| !full[txn]) {
+            let Some(form) = form else { continue };
+            for ((read, observed), at) in
+                form.reads.iter().zip(&self.observed[txn].reads).zip(self.external(txn))
+            {
+                if read != observed {
+                    changed.insert((self.run.txns[txn - 1].1.clone(), at));
+                }
+            }
+        }
+        for (all, found) in all.iter_mut().zip(found) {
+            if found {
+                all.insert(changed.clone());
+            }
+        }
+        self.changed = Some(all);
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use isoscope_certificate::{Edge, Evidence, Judgement, Limit, Node, Verdict};
 use isoscope_explain::Teller;
 use isoscope_history::{Txn, notation};
-use isoscope_predict::{Boundary, Change, Fix, Prediction, Refusal};
+use isoscope_predict::{Boundary, Change, Fix, Prediction, Refusal, Statement};
 use isoscope_report::Value as Shown;
 use isoscope_validate::{Class, Counts};
 use serde_json::{Value, json};
@@ -70,8 +70,14 @@ pub(crate) fn render(result: &Result<'_>) -> Value {
                 "solver": seconds(figures.solving),
                 "order_check": seconds(figures.checking),
                 "oracle": seconds(figures.oracle),
+                "interleavings": seconds(figures.interleaving),
                 "learning": seconds(figures.learning),
                 "minimising": seconds(figures.minimising),
+                "programs": seconds(result.parts.programs),
+                "validation": seconds(result.parts.validation),
+                "fixes": seconds(result.parts.fixes),
+                "random_executions": seconds(result.parts.baseline),
+                "database": seconds(result.parts.database),
             },
         },
     })
@@ -89,9 +95,10 @@ pub(super) fn boundary(boundary: Boundary) -> &'static str {
 fn prediction(place: usize, one: &Prediction, result: &Result<'_>) -> Value {
     let validation = result.executed.as_ref().map(|executed| &executed.validations[place]);
     let played = result.executed.as_ref().and_then(|executed| executed.played.get(place));
-    let teller = Teller::new(&result.reading.history);
-    let story = story(one);
-    let told = Teller::new(&one.history);
+    let teller = result.teller();
+    let told = result.teller_of(one);
+    let story = story(&told, one);
+    let name = |call| result.name_of(call, Some(one));
     let witness = match &one.holds.verdict {
         Verdict::Holds(witness) => witness.order.as_deref().unwrap_or_default(),
         _ => &[],
@@ -110,27 +117,25 @@ fn prediction(place: usize, one: &Prediction, result: &Result<'_>) -> Value {
         "transactions": one.txns.iter().map(|&txn| teller.full_txn(txn)).collect::<Vec<_>>(),
         "boundary": one.boundary.iter().map(|&txn| teller.full_txn(txn)).collect::<Vec<_>>(),
         "changes": one.changes.iter().map(|change| self::change(change, one, result, &teller)).collect::<Vec<_>>(),
+        "commits": one.commits.iter().map(|&txn| teller.full_txn(txn)).collect::<Vec<_>>(),
         "headline": story.as_ref().map(|(story, _)| story.headline.clone()),
         "clauses": story.iter().flat_map(|(story, _)| &story.clauses).map(|clause| clause.text.clone()).collect::<Vec<_>>(),
         "cycle": cycle.iter().map(|edge| json!({ "from": node(edge.from), "to": node(edge.to), "kind": kind(edge) })).collect::<Vec<_>>(),
         "order": witness.iter().map(|&txn| told.full_txn(txn)).collect::<Vec<_>>(),
         "history": notation::print(&one.history),
-        "statements": one.statements.iter().map(|statement| json!({
-            "program": statement.program, "keys": statement.keys, "place": statement.place,
-        })).collect::<Vec<_>>(),
-        "fix": result.fixes[place].as_ref().map(|fix| match fix {
-            Fix::Promote(statement) => json!({
-                "promote": { "program": statement.program, "keys": statement.keys, "place": statement.place },
-            }),
+        "statements": one.statements.iter().map(statement).collect::<Vec<_>>(),
+        "fix": result.fixes[place].as_ref().ok().map(|fix| match fix {
+            Fix::Promote(promoted) => json!({ "promote": statement(promoted) }),
             Fix::Level(level) => json!({ "level": level.name() }),
         }),
+        "no_fix": result.fixes[place].as_ref().err(),
         "class": validation.map(|validation| validation.class.name()),
         "reason": validation.and_then(|validation| match &validation.class {
-            Class::Failed(failure) => Some(failure.to_string()),
+            Class::Failed(failure) => Some(failure.describe(&name)),
             _ => None,
         }),
         "differences": validation.map(|validation| {
-            validation.differences.iter().map(ToString::to_string).collect::<Vec<_>>()
+            validation.differences.iter().map(|difference| difference.describe(&name)).collect::<Vec<_>>()
         }),
         "script": played.and_then(|played| played.script.as_ref().ok()).map(|script| script.text.clone()),
         "no_script": played.and_then(|played| played.script.as_ref().err().cloned()),
@@ -141,16 +146,27 @@ fn prediction(place: usize, one: &Prediction, result: &Result<'_>) -> Value {
     })
 }
 
+/// A statement; that an attempt commits has no keys.
+fn statement(statement: &Statement) -> Value {
+    let is_read = !statement.is_commit;
+    json!({
+        "program": statement.program,
+        "keys": is_read.then_some(&statement.keys),
+        "place": is_read.then_some(statement.place),
+    })
+}
+
 fn change(change: &Change, one: &Prediction, result: &Result<'_>, teller: &Teller<'_>) -> Value {
     let history = &result.reading.history;
-    let txn = result.original(history.txn_of(change.read));
+    let form = history.txn_of(change.read);
+    let txn = result.original(form);
     let writer = |writer: Option<Txn>| writer.map(|txn| teller.full_txn(txn));
     let place = places(result.reading, std::iter::once(change.read)).pop().flatten();
     let predicted = one.ops.iter().position(|&op| op == change.read);
     let value =
         predicted.map(|op| Shown::of(&one.history, one.history.op(isoscope_history::Op::at(op)).value));
     json!({
-        "transaction": teller.full_txn(txn),
+        "transaction": teller.full_txn(form),
         "session": Shown::of(history, history.session_name(history.session_of(txn))),
         "key": Shown::of(history, history.key_name(history.key_of(change.read))),
         "from": writer(change.from),
@@ -173,13 +189,19 @@ fn kind(edge: &Edge) -> &'static str {
 }
 
 /// The run itself has the anomaly.
-pub(crate) fn not_serializable(args: &PredictArgs, file: &Path, judgement: &Judgement) -> Value {
+pub(crate) fn not_serializable(
+    args: &PredictArgs,
+    file: &Path,
+    judgement: &Judgement,
+    violates: Option<bool>,
+) -> Value {
     let Verdict::Violated(findings) = &judgement.verdict else { return Value::Null };
     json!({
         "file": file.display().to_string(),
         "level": super::settings(args, false).level.name(),
         "violates": args.violates.name(),
-        "status": "observed",
+        "status": if violates == Some(true) { "observed" } else { "unknown" },
+        "reason": super::text::no_serializable_run(args.violates, violates),
         "anomalies": findings.iter().map(|finding| finding.anomaly.name()).collect::<Vec<_>>(),
         "predictions": [],
     })

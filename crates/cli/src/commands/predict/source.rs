@@ -14,18 +14,18 @@ use crate::exit::Exit;
 use crate::terminal::{self, Terminal};
 
 /// The files of a run.
-pub(super) struct Source {
+pub(super) struct Files {
     pub(super) history: PathBuf,
     pub(super) log: Option<PathBuf>,
     /// The directory of a recording that was made for the prediction.
     directory: Option<tempfile::TempDir>,
 }
 
-impl Source {
+impl Files {
     /// The files that the arguments name, or those of a new recording.
-    pub(super) fn new(args: &PredictArgs, seed: u64, terminal: &Terminal) -> Result<Source, Exit> {
+    pub(super) fn new(args: &PredictArgs, seed: u64, terminal: &Terminal) -> Result<Files, Exit> {
         match &args.history {
-            Some(history) => Ok(Source { history: history.clone(), log: args.log.clone(), directory: None }),
+            Some(history) => Ok(Files { history: history.clone(), log: args.log.clone(), directory: None }),
             None => record(&args.record, seed, terminal),
         }
     }
@@ -38,7 +38,8 @@ impl Source {
             Exit::Failed
         };
         let file = std::fs::File::open(path).map_err(|error| failed(error.to_string()))?;
-        let reader = Reader::new(BufReader::new(file)).map_err(|error| failed(error.to_string()))?;
+        let reader = Reader::new(BufReader::new(file))
+            .map_err(|error| failed(format!("this is not a log of `isoscope record --log`: {error}")))?;
         Ok(Some(reader.header().clone()))
     }
 
@@ -57,7 +58,7 @@ const HISTORY: &str = "run.jsonl";
 const LOG: &str = "run.log";
 
 /// Records a run in a temporary SQLite database.
-fn record(args: &PredictRecordArgs, seed: u64, terminal: &Terminal) -> Result<Source, Exit> {
+fn record(args: &PredictRecordArgs, seed: u64, terminal: &Terminal) -> Result<Files, Exit> {
     let directory = tempfile::Builder::new().prefix("isoscope-predict-").tempdir().map_err(|error| {
         terminal.error(&format!("cannot create a temporary directory: {error}"));
         Exit::Failed
@@ -79,7 +80,7 @@ fn record(args: &PredictRecordArgs, seed: u64, terminal: &Terminal) -> Result<So
         return Err(exit);
     }
     terminal.note(&recorded.text());
-    Ok(Source { history, log: Some(log), directory: Some(directory) })
+    Ok(Files { history, log: Some(log), directory: Some(directory) })
 }
 
 /// The arguments of the recording. SQLite refuses writers that wait too long, so transactions are retried.

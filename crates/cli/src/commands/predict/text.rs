@@ -7,6 +7,7 @@
 //!     --> run:1:29                          the operations, in the run
 //! ```
 
+use isoscope_application::Call;
 use isoscope_certificate::{Instance, Judgement, Limit, Verdict};
 use isoscope_explain::{Story, Teller};
 use isoscope_formats::{Place, Reading};
@@ -35,23 +36,20 @@ fn prediction(place: usize, one: &Prediction, result: &Result<'_>) -> String {
     let validation = result.executed.as_ref().map(|executed| &executed.validations[place]);
     let played = result.executed.as_ref().and_then(|executed| executed.played.get(place));
     let title = format!("{}. {} at {}", place + 1, one.anomaly, at(result));
-    let class = validation.map_or(String::new(), |validation| format!(", {}", validation.class.name()));
+    let class = validation.map_or(String::new(), |validation| format!(", {}", class(validation)));
+    let commits = match one.commits.len() {
+        0 => String::new(),
+        1 => ", 1 attempt that commits".to_owned(),
+        count => format!(", {count} attempts that commit"),
+    };
     let size = format!(
-        "{}, {}{class}",
+        "{}, {}{commits}{class}",
         counted(one.txns.len() as u64, "transaction"),
         counted(one.changes.len() as u64, "changed read")
     );
     let mut text = format!("{}  {}\n\n", styled(BOLD, title), styled(DIM, size));
-    let teller = Teller::new(&result.reading.history);
-    let changes: Vec<String> =
-        one.changes.iter().map(|change| self::change(&teller, result, change)).collect();
-    if changes.is_empty() {
-        // An attempt that was rolled back in the run commits on the values that it would have read then.
-        text += &wrap(&format!("  Had {} committed, then:", boundary(one, result)), 2);
-    } else {
-        text += &wrap(&format!("  Had {}, then:", changes.join(", and ")), 2);
-    }
-    if let Some((story, _)) = story(one) {
+    text += &wrap(&format!("  Had {}, then:", changes(one, result).join(", and ")), 2);
+    if let Some((story, _)) = story(&result.teller_of(one), one) {
         text += &wrap(&format!("  {}", story.headline), 2);
         for clause in &story.clauses {
             let depth = 2 * usize::from(clause.depth);
@@ -61,20 +59,32 @@ fn prediction(place: usize, one: &Prediction, result: &Result<'_>) -> String {
     }
     text += &snippet::render(&marks(one, result), "   ", &Ansi);
     if let Some(validation) = validation {
-        text += &outcome(validation);
+        text += &outcome(validation, &|call| result.name_of(call, Some(one)));
     }
     text += &played.map_or(String::new(), self::played);
-    text + &result.fixes[place].as_ref().map_or(String::new(), fix)
+    text + &match &result.fixes[place] {
+        Ok(fix) => self::fix(fix),
+        Err(why) => wrap(&format!("  fix: not found: {why}"), 4),
+    }
+}
+
+/// The class; a limit gives it another word.
+fn class(validation: &Validation) -> &'static str {
+    match &validation.class {
+        Class::Failed(failure) if failure.is_limit() => "not executed",
+        class => class.name(),
+    }
 }
 
 /// What became of a prediction that was executed again: nothing more to say if it happened as predicted.
-fn outcome(validation: &Validation) -> String {
+fn outcome(validation: &Validation, name: &dyn Fn(Call) -> String) -> String {
     let mut text = String::new();
     if let Class::Failed(failure) = &validation.class {
-        text += &wrap(&format!("  not executed again: {failure}"), 4);
+        let again = if failure.is_limit() { "" } else { " again" };
+        text += &wrap(&format!("  not executed{again}: {}", failure.describe(name)), 4);
     }
     for difference in validation.differences.iter().take(MOST_DIFFERENCES) {
-        text += &wrap(&format!("  executed again: {difference}"), 4);
+        text += &wrap(&format!("  executed again: {}", difference.describe(name)), 4);
     }
     for rule in &validation.broken_rules {
         text += &wrap(&format!("  executed again: {rule}"), 4);
@@ -110,7 +120,9 @@ const MOST_DIFFERENCES: usize = 3;
 fn fix(fix: &Fix) -> String {
     match fix {
         Fix::Promote(statement) => wrap(
-            &format!("  fix: lock the rows of {statement} (SELECT .. FOR UPDATE), or write them back"),
+            &format!(
+                "  fix: also change the rows of {statement}, such as UPDATE .. SET version = version + 1; a locking read (SELECT .. FOR UPDATE) is not enough"
+            ),
             4,
         ),
         Fix::Level(level) => wrap(&format!("  fix: run these programs at {level}{}", or_stronger(*level)), 4),
@@ -121,34 +133,61 @@ fn or_stronger(level: Level) -> &'static str {
     if level == Level::Serializable { "" } else { " or a stronger level" }
 }
 
-/// The boundary transactions of a prediction.
-fn boundary(one: &Prediction, result: &Result<'_>) -> String {
-    let teller = Teller::new(&result.reading.history);
-    let names: Vec<String> = one.boundary.iter().map(|&txn| teller.txn(result.original(txn))).collect();
-    names.join(" and ")
-}
-
 /// The story of the violation, in terms of the predicted history.
-pub(crate) fn story(one: &Prediction) -> Option<(Story, &Instance)> {
+pub(crate) fn story<'p>(teller: &Teller<'p>, one: &'p Prediction) -> Option<(Story, &'p Instance)> {
     let Verdict::Violated(findings) = &one.violates.verdict else { return None };
     let finding = findings.iter().find(|finding| finding.anomaly == one.anomaly)?;
     let instance = finding.instances.first()?;
-    Some((Teller::new(&one.history).story(one.anomaly, instance), instance))
+    Some((teller.story(one.anomaly, instance), instance))
 }
 
-/// `T2 (session 1) read x from T1 instead of the initial state`.
-fn change(teller: &Teller<'_>, result: &Result<'_>, change: &Change) -> String {
+/// The most keys that are named of reads that change together, and the most changed reads that are shown in the input.
+const MOST_KEYS: usize = 4;
+const MOST_MARKS: usize = 8;
+
+/// A reader, the writer in the prediction, and the writer in the run.
+type Writers = (Txn, Option<Txn>, Option<Txn>);
+
+/// What differs from the run: `T2 (session 1) read x and y from T1 instead of the initial state`.
+fn changes(one: &Prediction, result: &Result<'_>) -> Vec<String> {
+    let teller = result.teller();
     let history = &result.reading.history;
-    let txn = result.original(history.txn_of(change.read));
-    let session = ValueText(history, history.session_name(history.session_of(txn)));
+    let with_session = |txn: Txn| {
+        let session = history.session_of(result.original(txn));
+        let session = ValueText(history, history.session_name(session));
+        format!("{} (session {session})", teller.txn(txn))
+    };
     let from = |writer: Option<Txn>| writer.map_or("the initial state".to_owned(), |txn| teller.txn(txn));
-    format!(
-        "{} (session {session}) read {} from {} instead of {}",
-        teller.txn(txn),
-        teller.key(history.key_of(change.read)),
-        from(change.to),
-        from(change.from)
-    )
+    let mut groups: Vec<(Writers, Vec<String>)> = Vec::new();
+    for change in &one.changes {
+        let group = (history.txn_of(change.read), change.to, change.from);
+        let key = teller.key(history.key_of(change.read));
+        match groups.iter_mut().find(|(known, _)| *known == group) {
+            Some((_, keys)) if keys.contains(&key) => {}
+            Some((_, keys)) => keys.push(key),
+            None => groups.push((group, vec![key])),
+        }
+    }
+    let read = groups.iter().map(|((txn, to, was), keys)| {
+        let (keys, to, was) = (listed(keys), from(*to), from(*was));
+        format!("{} read {keys} from {to} instead of {was}", with_session(*txn))
+    });
+    let committed =
+        one.commits.iter().map(|&txn| format!("{} committed instead of rolling back", with_session(txn)));
+    read.chain(committed).collect()
+}
+
+/// Some names: `x, y and z`, or `x, y, z and 7 other keys`.
+fn listed(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] if names.len() <= MOST_KEYS => format!("{} and {last}", first.join(", ")),
+        _ => {
+            let (first, others) = names.split_at(MOST_KEYS - 1);
+            format!("{} and {} other keys", first.join(", "), others.len())
+        }
+    }
 }
 
 /// What a changed read returned in the run, or would have returned there.
@@ -161,15 +200,15 @@ pub(crate) fn observed_value(history: &History, change: &Change) -> Value {
 /// The operations of the story where they are in the run, and first the changed reads.
 fn marks(one: &Prediction, result: &Result<'_>) -> Vec<Mark> {
     let history = &result.reading.history;
-    let told = Teller::new(&one.history);
+    let told = result.teller_of(one);
     let mut wanted: Vec<(Op, String, bool)> = Vec::new();
-    for change in &one.changes {
+    for change in one.changes.iter().take(MOST_MARKS) {
         let predicted = one.ops.iter().position(|&op| op == change.read).map(Op::at);
         let label = predicted.map(|op| told.label(op)).unwrap_or_default();
         let was = ValueText(history, observed_value(history, change)).to_string();
         wanted.push((change.read, format!("{label} instead of {was}"), true));
     }
-    if let Some((story, _)) = story(one) {
+    if let Some((story, _)) = story(&told, one) {
         for pointer in told.pointers(&story) {
             let op = one.ops[pointer.op.index()];
             if !wanted.iter().any(|(other, ..)| *other == op) {
@@ -233,6 +272,12 @@ fn summary(result: &Result<'_>) -> String {
     if let Some(executed) = &result.executed {
         text += &self::executed(executed, result);
     }
+    if count > 0 && !result.counts() {
+        text += &styled(
+            WARNING,
+            "  none of them counts (--count), which does not prove that there is none\n".to_owned(),
+        );
+    }
     let assumed = match settings.boundary {
         Boundary::Relaxed => "the accesses of a transaction do not depend on the values it reads",
         Boundary::Strict => "the transactions that were cut commit",
@@ -256,7 +301,12 @@ fn executed(executed: &Executed, result: &Result<'_>) -> String {
             (failed, "failed"),
         ];
         let parts: Vec<String> = parts.iter().map(|(count, name)| format!("{count} {name}")).collect();
-        text += &format!("  executed again in the in-memory store: {}\n", parts.join("; "));
+        let is_limit = |one: &&Validation| matches!(&one.class, Class::Failed(failure) if failure.is_limit());
+        let stopped = match executed.validations.iter().filter(is_limit).count() {
+            0 => String::new(),
+            count => format!(" ({count} not executed: the time limit was reached)"),
+        };
+        text += &format!("  executed again in the in-memory store: {}{stopped}\n", parts.join("; "));
     }
     if !executed.played.is_empty() && executed.played.iter().any(|played| played.outcome.is_some()) {
         let mut counts: Vec<(&str, usize)> = Vec::new();
@@ -286,8 +336,9 @@ fn executed(executed: &Executed, result: &Result<'_>) -> String {
         for (rule, runs) in &baseline.rules {
             text += &wrap(&format!("    {runs} times: {rule}"), 6);
         }
-        if !baseline.failures.is_empty() {
-            text += &format!("    {} failed, the first: {}\n", baseline.failures.len(), baseline.failures[0]);
+        if let Some(first) = baseline.failures.first() {
+            let first = first.describe(&|call| result.name_of(call, None));
+            text += &format!("    {} failed, the first: {}\n", baseline.failures.len(), first);
         }
         if baseline.limit.is_some() {
             text += &styled(WARNING, "    a limit ended the random executions\n");
@@ -301,11 +352,26 @@ fn violation(target: Level) -> String {
     format!("an execution that is not {target}")
 }
 
-/// The run itself has the anomaly.
-pub(crate) fn not_serializable(reading: &Reading, judgement: &Judgement) -> String {
+/// Why nothing is predicted from a run that is not serializable; `violates` says whether it violates the target, if that is known.
+pub(crate) fn no_serializable_run(target: Level, violates: Option<bool>) -> String {
+    let needs = "the run is not serializable, and a prediction needs a serializable run";
+    match violates {
+        Some(true) => format!("the run itself is not {target}: no prediction is needed"),
+        Some(false) => format!("{needs}; the run satisfies {target}"),
+        None => format!("{needs}; it could not be decided whether the run satisfies {target}"),
+    }
+}
+
+/// The run itself is not serializable.
+pub(crate) fn not_serializable(
+    reading: &Reading,
+    judgement: &Judgement,
+    target: Level,
+    violates: Option<bool>,
+) -> String {
     let Verdict::Violated(findings) = &judgement.verdict else { return String::new() };
-    let mut text =
-        format!("{}\n", styled(ERROR, "the run itself is not serializable: no prediction is needed"));
+    let style = if violates == Some(true) { ERROR } else { WARNING };
+    let mut text = format!("{}\n", styled(style, no_serializable_run(target, violates)));
     let teller = Teller::new(&reading.history);
     for finding in findings {
         if let Some(instance) = finding.instances.first() {
@@ -313,7 +379,7 @@ pub(crate) fn not_serializable(reading: &Reading, judgement: &Judgement) -> Stri
             text += &wrap(&format!("  {}: {}", finding.anomaly, story.headline), 2);
         }
     }
-    text + &styled(DIM, "  `isoscope check --level serializable` shows the evidence\n")
+    text + &styled(DIM, format!("  `isoscope check --level {}` shows the evidence\n", judgement.level))
 }
 
 /// The width of the text.

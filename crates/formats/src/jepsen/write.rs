@@ -355,10 +355,8 @@ fn check_expressible<S: Script>(history: &History) -> Result<(), WriteError> {
             {
                 return inexpressible("nil as a value that is not the initial one");
             }
-            (_, Datum::List(elements)) => {
-                if elements.iter().any(odd) {
-                    return inexpressible("lists inside lists, or with unknown elements");
-                }
+            (_, Datum::List(elements)) if elements.iter().any(odd) => {
+                return inexpressible("lists inside lists, or with unknown elements");
             }
             _ => {}
         }

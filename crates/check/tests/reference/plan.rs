@@ -102,7 +102,7 @@ pub(crate) fn build_unexpanded(initials: &Initials, plan: &[Plan]) -> History {
                 Step::Write(key, value) => txn.write(KEYS[*key], *value),
                 Step::Insert(key, value) => txn.insert(KEYS[*key], *value),
                 Step::Delete(key) => match turn() {
-                    turn if plan.len() % 2 == 0 => txn.delete_leaving(KEYS[*key], TOMBSTONES + turn),
+                    turn if plan.len().is_multiple_of(2) => txn.delete_leaving(KEYS[*key], TOMBSTONES + turn),
                     _ => txn.delete(KEYS[*key]),
                 },
                 Step::Append(key, value) => txn.append(KEYS[*key], *value),

@@ -51,8 +51,8 @@ struct Chain {
     before: Before,
 }
 
-/// Transactions with other forms than in the run, and their ranks.
-type Moved = Vec<(u32, u32)>;
+/// The literal of a reader, and the ranks at which it says that the reader is not explained.
+type Reader = (Lit, FxHashSet<u32>);
 
 /// What was learnt, and the chains.
 pub(crate) struct Learnt {
@@ -65,7 +65,7 @@ pub(crate) struct Learnt {
     /// For each reader: the ranks that explained it.
     slots: FxHashMap<u32, Vec<u32>>,
     /// For each reader, and the moved forms that write its keys: some read of it is unexplained at each of these ranks.
-    readers: FxHashMap<(u32, Moved), (Lit, FxHashSet<u32>)>,
+    readers: FxHashMap<(u32, Vec<(u32, u32)>), Reader>,
     /// The number of orders.
     pub(crate) orders: u64,
     known: FxHashSet<Vec<Lit>>,

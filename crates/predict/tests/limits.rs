@@ -137,3 +137,19 @@ fn a_write_before_the_cut_counts() {
     let predictions = predict(&observed, &strict, &Unwatched).unwrap();
     assert_eq!(notation::print(&predictions.found[0].history), "T3: r(y,0) w(x,1)  T4: w(y,2) r(x,0)");
 }
+
+/// What is learnt about one transaction that only reads serves its combinations with all others: their number must not be a product.
+#[test]
+fn many_readers_of_many_versions_are_no_product() {
+    let session = |name: &str, access: &str| {
+        let txns: Vec<String> = (1..=6).map(|i| format!("{name}{i}: {access}(x,{i})")).collect();
+        txns.join(" ; ")
+    };
+    let readers = ["A", "B", "C"].map(|name| session(name, "r"));
+    let history = notation::parse(&format!("{}  {}", session("W", "w"), readers.join("  "))).unwrap();
+    let observed = Observed::new(&history, &Unwatched).unwrap();
+    let predictions = predict(&observed, &Settings::new(Level::Causal), &Unwatched).unwrap();
+    assert!(predictions.found.is_empty() && predictions.limit.is_none());
+    // At most one for each of 18 readers and 7 versions.
+    assert!(predictions.figures.candidates <= 126, "{:?}", predictions.figures);
+}

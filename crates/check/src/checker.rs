@@ -181,7 +181,7 @@ impl<'h> Checker<'h> {
         }
         let mut reads = ops().filter(|op| !op.kind.is_write() && op.value != Value::UNKNOWN);
         let Some(first) = reads.next() else { return true };
-        let is_initial = |op: &OpView| op.kind.is_read() && history.is_initial(op.key, op.value);
+        let is_initial = |op: &OpView| op.kind.is_read() && history.reads_initial(op);
         !ops().any(|op| op.kind.is_write()) && is_initial(&first) && reads.all(|op| is_initial(&op))
     }
 

@@ -525,6 +525,13 @@ impl History {
         value == self.initial(key) || matches!(self.table.datum(value), Datum::List(list) if is_same(list))
     }
 
+    /// Whether a read returned the initial value of its key. A read of a list may return nil for an empty list.
+    pub fn reads_initial(&self, read: &OpView) -> bool {
+        let is_empty = read.kind == OpKind::ReadList && read.value == Value::NIL;
+        self.is_initial(read.key, read.value)
+            || is_empty && self.table.elements(self.initial(read.key)).is_empty()
+    }
+
     /// When each transaction was invoked and returned, as positions in the order of all such events of the
     /// recording; [`NO_EVENT`] if an event was not recorded. If events are recorded, they alone decide
     /// real-time order.

@@ -151,7 +151,7 @@ fn check_nothing(facts: &Facts<'_>) -> Result<(), Refutation> {
             written = Some(op.id);
         } else if op.value != Value::UNKNOWN {
             read = Some(op.id);
-            let initial = op.kind.is_read() && history.is_initial(op.key, op.value);
+            let initial = op.kind.is_read() && history.reads_initial(&op);
             other = other.or((!initial).then_some(op.id));
         }
     }

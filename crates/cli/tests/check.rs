@@ -640,7 +640,7 @@ fn a_row_that_is_inserted_later_does_not_refute_a_range_read() {
         assert_eq!(run.code, 0, "{low} to {high}: {}{}", run.out, run.err);
         let wrong = range(r#"{"id":5,"sk":5,"val":41}"#) + &range("");
         std::fs::write(d.path().join("J1.log"), wrong).unwrap();
-        let run = isoscope(d.path(), "-q check --level read-atomic --certify --format concise .");
+        let run = isoscope(d.path(), "-q check --level causal --certify --format concise .");
         assert_eq!(run.code, 1, "{low} to {high}: {}{}", run.out, run.err);
     }
 }

@@ -9,6 +9,7 @@ use isoscope_log::Class;
 use crate::machine::{Step, World};
 use crate::model::{Model, Order, Verdict};
 use crate::mutate;
+use crate::paper;
 use crate::random::Random;
 use crate::statement::{Change, Compare, Condition, Filter, Image, Statement, What};
 use crate::tiny::{Given, TinyEntry, TinyLog};
@@ -53,6 +54,9 @@ pub fn any(model: Model, size: Size, random: &mut Random) -> TinyLog {
         _ => *random.pick(&Model::ENGINES),
     };
     let mut log = run(engine, size, random);
+    if Model::PAPER.contains(&model) && random.percent(50) {
+        paper::answer(&mut log, model, random);
+    }
     if random.percent(60) {
         blur(&mut log, random);
     }

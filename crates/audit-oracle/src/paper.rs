@@ -287,9 +287,7 @@ fn execute(entry: &TinyEntry, e: usize, view: &Table, is_free: bool) -> Option<C
     };
     // A statement whose connection was lost may have been executed.
     let is_free = is_free || entry.outcome == Some(Outcome::Unknown);
-    let is_possible = is_right || is_free;
-    // A transaction that committed did not fail for a constraint in a statement of its own.
-    is_possible.then_some(step)
+    (is_right || is_free).then_some(step)
 }
 
 /// All tables in which each row is as in some state, except for the own writes, which cover it.

@@ -184,8 +184,14 @@ impl Search<'_> {
         if entry.statement == Statement::Commit {
             next.limbo.insert(entry.txn);
             found.push(next);
-        } else if entry.statement.writes() && self.is_autocommit(e) {
-            next.ghosts.insert(e);
+        } else if self.is_autocommit(e) {
+            if entry.statement.writes() {
+                next.ghosts.insert(e);
+                found.push(next);
+            }
+        } else if entry.statement != Statement::Begin {
+            // ROLLBACK, or a statement that fails.
+            next.world.abort(entry.txn);
             found.push(next);
         }
     }
@@ -245,11 +251,20 @@ impl Search<'_> {
             next.world.txns[entry.txn].doing = Some(doing);
             found.push(next);
             return;
+        } else if self.is_abandoned(e) {
+            next.world.abort(entry.txn);
         }
         if !is_free {
             next.over[entry.session] += 1;
         }
         found.push(next);
+    }
+
+    /// Whether an entry is the last of a transaction without outcome.
+    fn is_abandoned(&self, e: usize) -> bool {
+        let txn = self.log.entries[e].txn;
+        let last = self.log.entries.iter().rposition(|other| other.txn == txn);
+        last == Some(e) && self.log.entries[e].outcome.is_none()
     }
 
     /// Whether an entry is a transaction of its own.

@@ -17,7 +17,7 @@
 //! An entry *fails* if no execution gives the answers of all entries answered up to and including it. The verdict is the first
 //! entry that fails, by the time of the answer and then by line. In the log up to an entry, a statement that was sent but
 //! not answered is *in flight*: a `COMMIT` may have happened or not, and an autocommit statement may have been executed
-//! with any answer, or not. Other statements in flight have no effect that anybody sees.
+//! with any answer, or not. Any other statement in flight may have failed or rolled back, and released the locks of its transaction.
 //!
 //! Each statement takes effect in steps, at moments between its sending and its answer. A statement whose answer arrived
 //! before another was sent is over before the other begins; intervals that touch are concurrent. Statements of one session do

@@ -11,6 +11,7 @@
 //! - [`engines`]: the verdict of the engine models, by a search of all runs of the machine.
 //! - [`paper`]: the verdict of the paper's models, by enumerating orders, state ids and outcomes.
 //! - [`generate`], [`mutate`]: random logs.
+//! - [`fixtures`]: logs with known verdicts.
 //!
 //! # Definitions of the engine models
 //!
@@ -54,6 +55,7 @@
 //! The definitions of the paper's models are in [`paper`].
 
 pub mod engines;
+pub mod fixtures;
 pub mod generate;
 pub mod machine;
 pub mod model;

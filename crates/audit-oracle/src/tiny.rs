@@ -81,9 +81,9 @@ impl TinyLog {
     /// The log with its loader: entry `e` of the tiny log is entry `LOADED + e`.
     pub fn to_log(&self, model: Model) -> Log {
         let (vendor, database, isolation) = match model {
-            Model::PgRc | Model::PaperRc => (Vendor::Postgres, "PostgreSQL 15", "read committed"),
+            Model::PgRc | Model::PaperRc => (Vendor::Postgres, "PostgreSQL 15", "read-committed"),
             Model::PgRr | Model::PaperSi | Model::PaperSsi => {
-                (Vendor::Postgres, "PostgreSQL 15", "repeatable read")
+                (Vendor::Postgres, "PostgreSQL 15", "repeatable-read")
             }
             Model::PgSer | Model::PaperS | Model::PaperSs => (Vendor::Postgres, "PostgreSQL 15", "serializable"),
             Model::Sqlite => (Vendor::Sqlite, "SQLite 3", "serializable"),

@@ -62,9 +62,6 @@ impl<'l> Engine<'_, 'l, '_> {
                 return Ok(self.undecided(point.statement(), "the time limit was reached"));
             }
             let Err(conflict) = self.replay.step(point, false) else { continue };
-            if let Some(error) = self.replay.refusal() {
-                return Err(error);
-            }
             match self.repair(point, &conflict) {
                 Repair::Done => {}
                 Repair::Stopped => {

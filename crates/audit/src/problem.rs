@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 
 use crate::error::AuditError;
 use crate::model::Model;
-use crate::text::{Kind, kind_of};
+use crate::text::{Facts, Kind, kind_of};
 
 pub(crate) type StatementId = u32;
 pub(crate) type TxnId = u32;
@@ -119,6 +119,7 @@ pub(crate) struct Problem<'l> {
     /// The entries of the loader, in order.
     pub(crate) loader: Vec<u32>,
     pub(crate) texts: Vec<&'l str>,
+    pub(crate) facts: Vec<Facts>,
     /// The transactions of each session, in order.
     pub(crate) sessions: Vec<Vec<TxnId>>,
     /// Transactions that write and whose end nobody confirmed.
@@ -141,6 +142,7 @@ impl<'l> Problem<'l> {
             txns: Vec::new(),
             loader: Vec::new(),
             texts: Vec::new(),
+            facts: Vec::new(),
             sessions: Vec::new(),
             dangling: Vec::new(),
             points: Vec::new(),
@@ -165,6 +167,7 @@ impl<'l> Problem<'l> {
         others.sort_by_key(|&entry| entries[entry as usize].answered);
         self.check_limits(others.len())?;
         let mut texts: FxHashMap<&'l str, u32> = FxHashMap::default();
+        let mut kinds: Vec<Kind> = Vec::new();
         let mut names: FxHashMap<(u32, String), TxnId> = FxHashMap::default();
         for entry in others {
             let line = &entries[entry as usize];
@@ -180,13 +183,15 @@ impl<'l> Problem<'l> {
             let text = *texts.entry(line.sql.as_str()).or_insert(next);
             if text == next {
                 self.texts.push(&line.sql);
+                self.facts.push(Facts::of(&line.sql));
+                kinds.push(kind_of(&line.sql));
             }
             self.statements.push(Statement {
                 entry,
                 txn,
                 sent: line.sent,
                 answered: line.answered,
-                kind: kind_of(&line.sql),
+                kind: kinds[text as usize],
                 text,
                 reply: reply_of(line),
             });
@@ -315,11 +320,6 @@ impl<'l> Problem<'l> {
         }
     }
 
-    /// Whether a point is certainly before another, by time.
-    pub(crate) fn precedes(&self, a: Point, b: Point) -> bool {
-        self.interval(a).1 < self.interval(b).0
-    }
-
     pub(crate) fn statement(&self, id: StatementId) -> &Statement {
         &self.statements[id as usize]
     }
@@ -334,6 +334,11 @@ impl<'l> Problem<'l> {
 
     pub(crate) fn entry(&self, id: StatementId) -> &'l Entry {
         &self.log.entries[self.statements[id as usize].entry as usize]
+    }
+
+    /// What is known of a statement's text.
+    pub(crate) fn facts(&self, id: StatementId) -> &Facts {
+        &self.facts[self.statements[id as usize].text as usize]
     }
 
     /// The point where a transaction ends.

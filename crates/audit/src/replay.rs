@@ -11,10 +11,9 @@
 //! rows do not follow from its text makes its table *wild*: from then on nothing in the table is certain.
 
 use isoscope_log::{Answer, Class};
-use isoscope_sql::{Catalog, RowId, Sarg, TableId};
+use isoscope_sql::{Catalog, Change, RowId, Sarg, TableId};
 
-use crate::error::AuditError;
-use crate::evaluate::{self, Change, Effect, Plans};
+use crate::evaluate::{Effect, Plans};
 use crate::problem::{Event, Fate, NONE, Point, Problem, Reply, StatementId, TxnId};
 use crate::seen::Seen;
 use crate::store::{ABORTED, INITIAL, PENDING, Reader, Store, Version};
@@ -247,8 +246,8 @@ impl<'p, 'l> Replay<'p, 'l> {
                 self.problem.interval(self.problem.snapshot_point(statement)),
                 self.known,
             );
-            let number = self.store.catalog(self.problem.txn_of(statement)).0;
-            let effect = self.plans.evaluate(number, line, &seen, &seen);
+            let text = self.problem.statement(statement).text;
+            let effect = self.plans.evaluate(text, line, true, &seen, &seen);
             (effect, seen.met_havoc())
         };
         self.compare(point, &effect, havoc, here)
@@ -274,7 +273,7 @@ impl<'p, 'l> Replay<'p, 'l> {
         }
         let line = self.problem.entry(statement);
         let wrong = match (&line.answer, &effect.reply) {
-            (Ok(logged), Ok(expected)) => evaluate::difference(expected, logged),
+            (Ok(logged), Ok(expected)) => self.plans.difference(effect, expected, logged),
             (Ok(_), Err(error)) => Some(format!("expected an error: {error}")),
             (Err(failure), reply) => match self.problem.statement(statement).reply {
                 Reply::Failed(class) if !explains(effect, class) => Some(match reply {
@@ -305,9 +304,9 @@ impl<'p, 'l> Replay<'p, 'l> {
                 (line.sent, line.answered),
                 self.known,
             );
-            let number = self.store.catalog(txn).0;
             let entry = self.problem.entry(statement);
-            let effect = self.plans.evaluate(number, entry, &snapshot, &newest);
+            let is_query = self.problem.facts(statement).is_query;
+            let effect = self.plans.evaluate(line.text, entry, is_query, &snapshot, &newest);
             let certain = snapshot.is_certain() && newest.is_certain();
             (effect, certain, snapshot.met_havoc() || newest.met_havoc())
         };
@@ -338,9 +337,12 @@ impl<'p, 'l> Replay<'p, 'l> {
             return self.check_whole_lock(point, effect);
         }
         let at = self.reader(statement).at;
+        for &(table, row) in &effect.locks {
+            self.check_row(point, table, row, at)?;
+        }
         for change in &effect.changes {
             match change {
-                Change::Update(table, row, _) | Change::Delete(table, row) | Change::Lock(table, row) => {
+                Change::Update(table, row, _) | Change::Delete(table, row) => {
                     self.check_row(point, *table, *row, at)?;
                 }
                 Change::Insert(..) | Change::Catalog(_) => {}
@@ -442,8 +444,8 @@ impl<'p, 'l> Replay<'p, 'l> {
             self.havoc(statement, effect, here);
         }
         if !certain && !effect.is_query && !self.has_fixed_rows(statement) {
-            let sql = self.problem.texts[line.text as usize];
-            let table = text::target_of(sql).and_then(|name| self.store.newest_catalog().table(&name));
+            let target = self.problem.facts(statement).target.as_deref();
+            let table = target.and_then(|name| self.store.newest_catalog().table(name));
             let tables: Vec<TableId> = match table {
                 Some(table) => vec![table.id],
                 None => self.store.tables().map(|table| table.0).collect(),
@@ -457,7 +459,6 @@ impl<'p, 'l> Replay<'p, 'l> {
                 Change::Insert(table, values) => (*table, self.store.new_row(*table), Some(values.clone())),
                 Change::Update(table, row, values) => (*table, row.0 as u32, Some(values.clone())),
                 Change::Delete(table, row) => (*table, row.0 as u32, None),
-                Change::Lock(..) => continue,
                 Change::Catalog(change) => {
                     let mut catalog: Catalog = self.store.newest_catalog().clone();
                     catalog.apply(change);
@@ -476,13 +477,13 @@ impl<'p, 'l> Replay<'p, 'l> {
     /// Whether the rows that a statement writes follow from its text and its answer.
     pub(crate) fn has_fixed_rows(&self, statement: StatementId) -> bool {
         let line = self.problem.statement(statement);
-        let sql = self.problem.texts[line.text as usize];
-        if line.reply != Reply::Success || !text::is_plain_write(sql) {
+        let facts = self.problem.facts(statement);
+        if line.reply != Reply::Success || !facts.is_plain_write {
             return false;
         }
         let known = self.knows(statement) && !self.ignored.contains(&statement);
         match &self.problem.entry(statement).answer {
-            _ if text::is_plain_insert(sql) => known,
+            _ if facts.is_plain_insert => known,
             Ok(Answer::Count(0)) => known,
             Ok(Answer::Count(1)) => known && self.plans.is_point(self.problem, &self.store, statement),
             _ => false,
@@ -491,9 +492,8 @@ impl<'p, 'l> Replay<'p, 'l> {
 
     /// From here on, the contents of the tables that a statement writes are unknown.
     fn havoc(&mut self, statement: StatementId, effect: &Effect, here: u32) {
-        let line = self.problem.statement(statement);
-        let sql = self.problem.texts[line.text as usize];
-        let named = text::target_of(sql).and_then(|name| self.store.newest_catalog().table(&name).cloned());
+        let target = self.problem.facts(statement).target.as_deref();
+        let named = target.and_then(|name| self.store.newest_catalog().table(name).cloned());
         let tables: Vec<TableId> = match named {
             _ if effect.is_query => return,
             Some(table) => vec![table.id],
@@ -617,7 +617,7 @@ impl<'p, 'l> Replay<'p, 'l> {
         let wrote = |&id: &StatementId| {
             let line = self.problem.statement(id);
             line.kind.writes()
-                && !text::is_query(self.problem.texts[line.text as usize])
+                && !self.problem.facts(id).is_query
                 && self.evaluated[id as usize] != NONE
         };
         if let Some(first) = self.problem.txn(txn).statements.iter().copied().find(wrote) {
@@ -687,11 +687,6 @@ impl<'p, 'l> Replay<'p, 'l> {
     /// The statement that the replay has reached in the order of answers.
     fn known_place(&self) -> StatementId {
         self.problem.points.get(self.cursor).map_or(NONE, |point| point.statement())
-    }
-
-    /// The entry of a statement that failed to be understood, if the log cannot be audited.
-    pub(crate) fn refusal(&self) -> Option<AuditError> {
-        self.plans.refusal()
     }
 
     /// Whether a version was written by a point before a position.

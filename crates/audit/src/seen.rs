@@ -56,6 +56,17 @@ impl<'a, 'l> Seen<'a, 'l> {
         self.touched.as_ref().map(|touched| touched.borrow().clone()).unwrap_or_default()
     }
 
+    /// Whether both views have the same version of a row.
+    pub(crate) fn sees_the_same(&self, other: &Seen<'_, '_>, table: TableId, row: RowId) -> bool {
+        let Some(row) = self.store.row(table, row) else { return true };
+        other.note_row(table, row);
+        match (row.seen_by(&self.reader), row.seen_by(&other.reader)) {
+            (Some(a), Some(b)) => std::ptr::eq(a, b),
+            (None, None) => true,
+            _ => false,
+        }
+    }
+
     pub(crate) fn position(&self) -> u32 {
         self.reader.at
     }
@@ -64,6 +75,19 @@ impl<'a, 'l> Seen<'a, 'l> {
         if let Some(touched) = &self.touched {
             touched.borrow_mut().push((table, sarg.clone()));
         }
+    }
+
+    /// Notes that one row is read: everything with its key.
+    fn note_row(&self, table: TableId, row: &Row) {
+        if self.touched.is_none() {
+            return;
+        }
+        let values = row.versions.iter().rev().find_map(|version| version.values.as_ref());
+        let key = self.catalog().table_of(table).and_then(|table| table.primary_key());
+        let equal = key.zip(values).map(|(key, values)| {
+            key.columns.iter().filter_map(|&column| Some((column, values.get(column)?.clone()))).collect()
+        });
+        self.note(table, &Sarg { equal: equal.unwrap_or_default(), ranges: Vec::new() });
     }
 
     fn inspect(&self, row: &Row) {
@@ -138,12 +162,7 @@ impl View for Seen<'_, '_> {
     fn row(&self, table: TableId, row: RowId) -> Option<Vec<isoscope_sql::Value>> {
         let found = self.store.row(table, row)?;
         self.inspect(found);
-        let values = found.versions.iter().rev().find_map(|version| version.values.as_ref());
-        let key = self.catalog().table_of(table).and_then(|table| table.primary_key());
-        let equal = key.zip(values).map(|(key, values)| {
-            key.columns.iter().filter_map(|&column| Some((column, values.get(column)?.clone()))).collect()
-        });
-        self.note(table, &Sarg { equal: equal.unwrap_or_default(), ranges: Vec::new() });
+        self.note_row(table, found);
         let seen = found.seen_by(&self.reader)?;
         seen.values.as_ref().map(|values| values.to_vec())
     }

@@ -22,7 +22,6 @@ use crate::problem::{Event, Fate, NONE, Point, Reply, StatementId, TxnId};
 use crate::region::Region;
 use crate::replay::{Conflict, Replay};
 use crate::store::{ABORTED, INITIAL, PENDING, Row, Version};
-use crate::text;
 
 /// What a statement may write.
 #[derive(Clone, Debug, PartialEq)]
@@ -188,11 +187,11 @@ impl Slice<'_, '_, '_, '_> {
             NONE => replay.executed.len() as u32 + 1,
             at => at,
         };
-        let number = replay.store.catalog(line.txn).0;
         let seen = replay.seen(statement).noting();
         let newest = replay.newest(statement, if writes { at } else { seen.position() }).noting();
         let entry = problem.entry(statement);
-        replay.plans.look(number, entry, &seen, &newest);
+        let is_query = problem.facts(statement).is_query;
+        let _ = replay.plans.evaluate(line.text, entry, is_query, &seen, &newest);
         for (table, sarg) in seen.touched() {
             self.depend_scan(statement, snapshot, table, &sarg);
         }
@@ -342,15 +341,15 @@ pub(crate) fn footprint(replay: &Replay<'_, '_>, id: StatementId) -> Footprint {
         return Footprint::Nothing;
     }
     let knows = replay.knows(id) && !replay.ignored.contains(&id);
-    let sql = problem.texts[line.text as usize];
+    let facts = problem.facts(id);
     match &problem.entry(id).answer {
         Err(_) if knows => return Footprint::Nothing,
-        Ok(isoscope_log::Answer::Count(0)) if knows && text::is_plain_write(sql) => {
+        Ok(isoscope_log::Answer::Count(0)) if knows && facts.is_plain_write => {
             return Footprint::Nothing;
         }
         _ => {}
     }
-    if text::is_query(sql) {
+    if facts.is_query {
         return Footprint::Nothing;
     }
     replay.plans.footprint(problem, &replay.store, id)

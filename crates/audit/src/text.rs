@@ -68,7 +68,7 @@ pub(crate) fn savepoint_of(sql: &str) -> String {
 }
 
 /// Whether a statement only returns rows: a query, with locks or without.
-pub(crate) fn is_query(sql: &str) -> bool {
+fn is_query(sql: &str) -> bool {
     let writes = |word: &String| matches!(word.as_str(), "INSERT" | "DELETE" | "INTO" | "CALL");
     let mut all = words(sql);
     match all.next().as_deref() {
@@ -79,7 +79,7 @@ pub(crate) fn is_query(sql: &str) -> bool {
 }
 
 /// Whether a statement is an INSERT, UPDATE or DELETE of one table without subqueries, other tables and triggers.
-pub(crate) fn is_plain_write(sql: &str) -> bool {
+fn is_plain_write(sql: &str) -> bool {
     let other = |word: &String| {
         matches!(word.as_str(), "SELECT" | "WITH" | "USING" | "JOIN" | "CONFLICT" | "DUPLICATE" | "REPLACE")
     };
@@ -92,12 +92,12 @@ pub(crate) fn is_plain_write(sql: &str) -> bool {
 }
 
 /// Whether a statement is a plain INSERT of values.
-pub(crate) fn is_plain_insert(sql: &str) -> bool {
+fn is_plain_insert(sql: &str) -> bool {
     is_plain_write(sql) && words(sql).next().as_deref() == Some("INSERT")
 }
 
 /// The name of the table that an INSERT, UPDATE or DELETE writes.
-pub(crate) fn target_of(sql: &str) -> Option<String> {
+fn target_of(sql: &str) -> Option<String> {
     let mut all = words(sql);
     let name = match all.next()?.as_str() {
         "UPDATE" => all.next()?,
@@ -125,5 +125,26 @@ pub(crate) fn set_words(sql: &str) -> Option<Vec<String>> {
             Some(set.iter().map(|word| word.trim_matches('"').to_lowercase()).collect())
         }
         _ => None,
+    }
+}
+
+/// What the engine knows of a text, found once.
+#[derive(Clone, Debug)]
+pub(crate) struct Facts {
+    pub(crate) is_query: bool,
+    pub(crate) is_plain_write: bool,
+    pub(crate) is_plain_insert: bool,
+    /// The table that it writes.
+    pub(crate) target: Option<String>,
+}
+
+impl Facts {
+    pub(crate) fn of(sql: &str) -> Facts {
+        Facts {
+            is_query: is_query(sql),
+            is_plain_write: is_plain_write(sql),
+            is_plain_insert: is_plain_insert(sql),
+            target: target_of(sql),
+        }
     }
 }

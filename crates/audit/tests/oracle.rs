@@ -45,11 +45,16 @@ fn agree(model: oracle::Model) {
     let mut wrong = Vec::new();
     for seed in first..first + count {
         let log = log_of(model, seed);
+        let began = std::time::Instant::now();
         let expected = match judge(&log, model, Order::Solve) {
             oracle::Verdict::Explained => None,
             oracle::Verdict::Violated(entry) => Some(entry),
         };
+        let judged = began.elapsed();
         let found = engine(&log, model);
+        if began.elapsed().as_millis() > 500 {
+            println!("{} seed {seed}: judge {judged:?}, then engine until {:?}", model.name(), began.elapsed());
+        }
         if found != Ok(expected) {
             if wrong.len() < number("ISOSCOPE_AUDIT_SHOW", 2) as usize {
                 println!(

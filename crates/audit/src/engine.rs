@@ -290,6 +290,7 @@ impl<'l> Engine<'_, 'l, '_> {
 fn reason(conflict: &Conflict) -> String {
     match conflict {
         Conflict::Answer { why, .. } => why.clone(),
+        Conflict::Failed { .. } => "the transaction had failed before".to_owned(),
         Conflict::Held { .. } => "another transaction holds what the statement writes".to_owned(),
         Conflict::Newer { .. } => {
             "the statement overwrites a version that is newer than its snapshot".to_owned()

@@ -105,6 +105,8 @@ pub(crate) struct Txn {
     pub(crate) end: StatementId,
     /// When it may have ended.
     pub(crate) ends: (u64, u64),
+    /// The error after which it can only roll back.
+    pub(crate) failed: Option<StatementId>,
     /// Whether it is one statement without BEGIN.
     pub(crate) is_autocommit: bool,
     pub(crate) writes: bool,
@@ -250,6 +252,7 @@ impl<'l> Problem<'l> {
                 }
             };
             txn.is_autocommit = autocommit;
+            txn.failed = early;
             let may_write = |id: StatementId| {
                 line(id).reply == Reply::Success || (txn.fate == Fate::Unknown && txn.end == id)
             };
@@ -363,6 +366,7 @@ impl Txn {
             snapshot: None,
             end: NONE,
             ends: (0, u64::MAX),
+            failed: None,
             is_autocommit: false,
             writes: false,
         }

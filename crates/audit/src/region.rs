@@ -139,10 +139,9 @@ impl Region {
             }
             for conflict in &conflicts {
                 let clause = crate::slice::clause(self, replay, conflict);
-                if clause.iter().any(|&lit| self.solver.holds(lit)) { eprintln!("TRUE LITERAL"); }
-                if self.proposals < 12 && std::env::var_os("AUDIT_DEBUG").is_some() {
-                    let pts: Vec<String> = replay.executed.iter().map(|p| format!("{}{:?}", p.statement(), p.event())).collect();
-                    eprintln!("start {} known {} run {pts:?}\n  conflict {conflict:?} at {}{:?}\n  clause {clause:?}", self.start, replay.known, conflict.point().statement(), conflict.point().event());
+                if clause.iter().any(|&lit| self.solver.holds(lit)) {
+                    // The same order would be proposed again.
+                    return Found::Stopped;
                 }
                 self.solver.add_clause(&clause);
             }
@@ -173,7 +172,7 @@ impl Region {
             };
             match replay.step(point, present) {
                 Ok(()) => {}
-                Err(conflict @ Conflict::Answer { .. }) => {
+                Err(conflict @ (Conflict::Answer { .. } | Conflict::Failed { .. })) => {
                     conflicts.push(conflict);
                     if conflicts.len() >= CONFLICTS {
                         break;

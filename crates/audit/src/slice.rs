@@ -87,6 +87,10 @@ pub(crate) fn clause(region: &mut Region, replay: &Replay<'_, '_>, conflict: &Co
     };
     match *conflict {
         Conflict::Answer { point, .. } => slice.depend(point.statement()),
+        Conflict::Failed { by, .. } => {
+            let selector = slice.region.selector(by);
+            slice.clause.insert(!selector);
+        }
         Conflict::Held { point, by, everything } => slice.held(point, by, everything),
         Conflict::Newer { point, by, everything } => slice.newer(point, by, everything),
     }

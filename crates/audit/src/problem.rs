@@ -254,7 +254,7 @@ impl<'l> Problem<'l> {
             txn.is_autocommit = autocommit;
             txn.failed = early;
             let may_write = |id: StatementId| {
-                line(id).reply == Reply::Success || (txn.fate == Fate::Unknown && txn.end == id)
+                line(id).reply == Reply::Success || (txn.fate == Fate::Unknown && txn.end == id) || autocommit
             };
             txn.writes = all.iter().any(|&id| line(id).kind.writes() && may_write(id));
             if !self.model.snapshots_statements() {
@@ -279,11 +279,16 @@ impl<'l> Problem<'l> {
     }
 
     /// Calls `visit` with each point of a statement, in order.
-    pub(crate) fn each_point(&self, id: StatementId, mut visit: impl FnMut(Point)) {
+    pub(crate) fn each_point(&self, id: StatementId, visit: impl FnMut(Point)) {
+        self.each_point_if(id, true, visit);
+    }
+
+    /// The same, for a statement whose answer is known or not.
+    pub(crate) fn each_point_if(&self, id: StatementId, is_known: bool, mut visit: impl FnMut(Point)) {
         let statement = &self.statements[id as usize];
         let txn = &self.txns[statement.txn as usize];
-        if self.is_evaluated(id) {
-            let own = self.model.snapshots_statements() || txn.snapshot == Some(id);
+        if self.is_evaluated(id) || (!is_known && statement.kind.is_sql()) {
+            let own = self.model.snapshots_statements() || txn.snapshot.unwrap_or(id) == id;
             if own {
                 visit(Point::new(id, Event::Snapshot));
             }

@@ -242,7 +242,7 @@ fn optional(replay: &Replay<'_, '_>, last: StatementId, taken: &FxHashSet<Point>
         }
         let next = of.statements.iter().copied().find(|&id| id > last);
         if next == Some(of.end) {
-            problem.each_point(of.end, &mut offer);
+            problem.each_point_if(of.end, replay.knows(of.end), &mut offer);
         } else {
             offer(problem.end_point(txn));
         }

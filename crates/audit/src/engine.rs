@@ -52,7 +52,8 @@ pub(crate) fn audit(log: &Log, options: &Options, watch: &dyn Watch) -> Result<A
     let (store, plans) = evaluate::initial(&problem)?;
     let replay = Replay::new(&problem, store, plans, false);
     let figures = Figures { transactions: problem.txns.len(), ..Figures::default() };
-    let mut engine = Engine { problem: &problem, options, watch, replay, figures, steps: 0, floor: usize::MAX };
+    let mut engine =
+        Engine { problem: &problem, options, watch, replay, figures, steps: 0, floor: usize::MAX };
     let verdict = engine.decide()?;
     Ok(engine.finish(verdict))
 }

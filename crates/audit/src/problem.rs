@@ -244,7 +244,10 @@ impl<'l> Problem<'l> {
                 Fate::Committed => (line(txn.end).sent, line(txn.end).answered),
                 Fate::Unknown => (line(txn.end).sent, u64::MAX),
                 Fate::Aborted => {
-                    let from = early.map_or(line(last).sent, |id| line(id).sent.min(line(last).sent));
+                    // A COMMIT that failed has released the locks.
+                    let refused = commit.filter(|&id| line(id).reply != Reply::Success);
+                    let first = early.or(refused);
+                    let from = first.map_or(line(last).sent, |id| line(id).sent.min(line(last).sent));
                     let confirmed = matches!(line(last).kind, Kind::Rollback | Kind::Commit)
                         && line(last).reply == Reply::Success;
                     let autocommitted = autocommit && ending == Some(last);
@@ -254,7 +257,11 @@ impl<'l> Problem<'l> {
             txn.is_autocommit = autocommit;
             txn.failed = early;
             let may_write = |id: StatementId| {
-                line(id).reply == Reply::Success || (txn.fate == Fate::Unknown && txn.end == id) || autocommit
+                let locks = self.model.locks_everything() && line(id).reply != Reply::Refused;
+                locks
+                    || line(id).reply == Reply::Success
+                    || (txn.fate == Fate::Unknown && txn.end == id)
+                    || autocommit
             };
             txn.writes = all.iter().any(|&id| line(id).kind.writes() && may_write(id));
             if !self.model.snapshots_statements() {
@@ -312,7 +319,8 @@ impl<'l> Problem<'l> {
         statement.kind.is_sql() && (statement.reply != Reply::Refused || self.may_have_happened(id))
     }
 
-    fn may_have_happened(&self, id: StatementId) -> bool {
+    /// Whether a statement was refused and may have committed nevertheless.
+    pub(crate) fn may_have_happened(&self, id: StatementId) -> bool {
         let statement = &self.statements[id as usize];
         let txn = &self.txns[statement.txn as usize];
         txn.fate == Fate::Unknown && txn.end == id && statement.reply == Reply::Refused

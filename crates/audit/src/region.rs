@@ -139,6 +139,17 @@ impl Region {
             }
             for conflict in &conflicts {
                 let clause = crate::slice::clause(self, replay, conflict);
+                if std::env::var_os("AUDIT_DEBUG").is_some() {
+                    let pts: Vec<String> =
+                        replay.executed.iter().map(|p| format!("{}{:?}", p.statement(), p.event())).collect();
+                    eprintln!(
+                        "start {} known {} run {pts:?}\n  conflict {conflict:?} at {}{:?}\n  clause {clause:?}",
+                        self.start,
+                        replay.known,
+                        conflict.point().statement(),
+                        conflict.point().event()
+                    );
+                }
                 if clause.iter().any(|&lit| self.solver.holds(lit)) {
                     // The same order would be proposed again.
                     return Found::Stopped;
@@ -344,13 +355,17 @@ fn chain_transactions(
     for of_session in by_session.values_mut() {
         of_session.sort_unstable();
         let mut last: Option<Point> = None;
+        let mut confirmed: Option<Point> = None;
         for &point in &*of_session {
-            if let Some(before) = last {
+            let txn = problem.txn_of(point.statement());
+            let own = last.filter(|last| problem.txn_of(last.statement()) == txn);
+            if let Some(before) = own.or(confirmed) {
                 edges.push((nodes[&before], nodes[&point]));
             }
-            // An end that nobody confirmed does not hold up its session.
-            if point.event() != Event::End || replay.interval(point).1 != u64::MAX {
-                last = Some(point);
+            last = Some(point);
+            // What nobody confirmed does not hold up its session.
+            if replay.interval(point).1 != u64::MAX {
+                confirmed = Some(point);
             }
         }
     }

@@ -296,7 +296,8 @@ impl<'p, 'l> Replay<'p, 'l> {
     fn failed_before(&self, statement: StatementId) -> Option<StatementId> {
         let line = self.problem.statement(statement);
         let failed = self.problem.txn(line.txn).failed?;
-        (failed < statement && line.reply == Reply::Success && !self.ignored.contains(&failed)).then_some(failed)
+        (failed < statement && line.reply == Reply::Success && !self.ignored.contains(&failed))
+            .then_some(failed)
     }
 
     fn write(&mut self, point: Point, here: u32) -> Result<(), Conflict> {
@@ -352,6 +353,14 @@ impl<'p, 'l> Replay<'p, 'l> {
         let at = self.reader(statement).at;
         for &(table, row) in &effect.locks {
             self.check_row(point, table, row, at)?;
+        }
+        // A key that somebody is inserting or deleting: whether it is taken is not known yet.
+        if effect.reply.is_err() {
+            for change in self.plans.attempted(self.problem, &self.store, statement) {
+                if let Change::Insert(table, values) = change {
+                    self.check_keys(point, table, &values, None)?;
+                }
+            }
         }
         for change in &effect.changes {
             match change {
@@ -629,9 +638,7 @@ impl<'p, 'l> Replay<'p, 'l> {
         }
         let wrote = |&id: &StatementId| {
             let line = self.problem.statement(id);
-            line.kind.writes()
-                && !self.problem.facts(id).is_query
-                && self.evaluated[id as usize] != NONE
+            line.kind.writes() && !self.problem.facts(id).is_query && self.evaluated[id as usize] != NONE
         };
         if let Some(first) = self.problem.txn(txn).statements.iter().copied().find(wrote) {
             self.writers.push((txn, first));

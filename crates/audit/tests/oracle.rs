@@ -69,7 +69,11 @@ fn agree(model: oracle::Model) {
         let judged = began.elapsed();
         let found = engine(&log, model);
         if began.elapsed().as_millis() > 500 {
-            println!("{} seed {seed}: judge {judged:?}, then engine until {:?}", model.name(), began.elapsed());
+            println!(
+                "{} seed {seed}: judge {judged:?}, then engine until {:?}",
+                model.name(),
+                began.elapsed()
+            );
         }
         if found != Ok(expected) {
             if wrong.len() < number("ISOSCOPE_AUDIT_SHOW", 2) as usize {

@@ -17,6 +17,7 @@ use crate::options::Options;
 use crate::problem::{Event, NONE, Point, Problem, Reply, StatementId};
 use crate::region::{Found, Region};
 use crate::replay::{Conflict, Replay};
+use crate::serial;
 use crate::verdict::{
     Audit, Blame, Core, Explanation, Figures, Gap, Place, Rung, Undecided, Verdict, Violation, Watch,
 };
@@ -64,7 +65,14 @@ impl<'l> Engine<'_, 'l, '_> {
             if self.is_over(point.statement()) {
                 return Ok(self.undecided(point.statement(), "the time limit was reached"));
             }
-            let Err(conflict) = self.replay.step(point, false) else { continue };
+            let Err(conflict) = self.replay.step(point, false) else {
+                if self.replay.executed.len().is_multiple_of(serial::STEP)
+                    && let Some(verdict) = self.check_serial()
+                {
+                    return Ok(verdict);
+                }
+                continue;
+            };
             match self.repair(point, &conflict) {
                 Repair::Done => {}
                 Repair::Stopped => {
@@ -73,7 +81,60 @@ impl<'l> Engine<'_, 'l, '_> {
                 Repair::Impossible(_) => return self.smallest_prefix(point.statement(), &conflict),
             }
         }
+        if let Some(verdict) = self.check_serial() {
+            return Ok(verdict);
+        }
         Ok(Verdict::Explained(self.explanation()))
+    }
+
+    /// At `pg-ser`: repairs the last points if no serial order explains them; a verdict if that is impossible.
+    fn check_serial(&mut self) -> Option<Verdict> {
+        let len = self.replay.executed.len();
+        let start = len.saturating_sub(2 * serial::STEP).max(self.replay.base);
+        serial::cycle(&self.replay, start)?;
+        let problem = self.problem;
+        let all = problem.statements.len() as StatementId;
+        let last = problem.points.get(self.replay.place()).map_or(all, |point| point.statement()) - 1;
+        self.floor = start;
+        let repair = self.search(last);
+        let verdict = match repair {
+            Repair::Done => {
+                self.figures.by_search += 1;
+                None
+            }
+            Repair::Stopped => Some(self.undecided(last, "the search for a serial order reached its limit")),
+            Repair::Impossible(core) => Some(self.smallest_without_serial_order(start, last, core)),
+        };
+        self.floor = usize::MAX;
+        verdict
+    }
+
+    /// The smallest prefix without a serial order, by bisection: longer prefixes of a failing one fail.
+    fn smallest_without_serial_order(
+        &mut self,
+        start: usize,
+        last: StatementId,
+        core: Vec<StatementId>,
+    ) -> Verdict {
+        let why = "no serial order explains the committed transactions".to_owned();
+        let (mut low, mut high, mut core) = (0, last, core);
+        if start > 0 {
+            low = self.replay.executed.get(start).map_or(0, |point| point.statement());
+        }
+        while low < high {
+            let middle = low + (high - low) / 2;
+            self.replay.known = middle;
+            match self.search(middle) {
+                Repair::Done => low = middle + 1,
+                Repair::Impossible(found) => {
+                    high = middle;
+                    core = found;
+                }
+                Repair::Stopped => return self.undecided(middle, "the search reached its limit"),
+            }
+        }
+        self.replay.known = high;
+        self.violated(high, why, &core)
     }
 
     fn is_over(&mut self, statement: StatementId) -> bool {

@@ -36,6 +36,7 @@ mod problem;
 mod region;
 mod replay;
 mod seen;
+mod serial;
 mod slice;
 mod store;
 mod text;

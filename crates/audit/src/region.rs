@@ -21,6 +21,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::problem::{Event, Fate, NONE, Point, StatementId, TxnId};
 use crate::replay::{Conflict, Replay};
+use crate::serial;
 
 /// The points of a region and the solver for their order.
 pub(crate) struct Region {
@@ -135,21 +136,16 @@ impl Region {
             self.proposals += 1;
             let conflicts = self.execute(replay);
             if conflicts.is_empty() {
-                return Found::Order;
+                let Some(cycle) = serial::cycle(replay, self.start) else { return Found::Order };
+                let clause = crate::slice::cycle_clause(self, replay, &cycle);
+                if clause.iter().any(|&lit| self.solver.holds(lit)) {
+                    return Found::Stopped;
+                }
+                self.solver.add_clause(&clause);
+                continue;
             }
             for conflict in &conflicts {
                 let clause = crate::slice::clause(self, replay, conflict);
-                if std::env::var_os("AUDIT_DEBUG").is_some() {
-                    let pts: Vec<String> =
-                        replay.executed.iter().map(|p| format!("{}{:?}", p.statement(), p.event())).collect();
-                    eprintln!(
-                        "start {} known {} run {pts:?}\n  conflict {conflict:?} at {}{:?}\n  clause {clause:?}",
-                        self.start,
-                        replay.known,
-                        conflict.point().statement(),
-                        conflict.point().event()
-                    );
-                }
                 if clause.iter().any(|&lit| self.solver.holds(lit)) {
                     // The same order would be proposed again.
                     return Found::Stopped;
@@ -251,10 +247,18 @@ fn optional(replay: &Replay<'_, '_>, last: StatementId, taken: &FxHashSet<Point>
         if !of.writes {
             continue;
         }
-        let next = of.statements.iter().copied().find(|&id| id > last);
-        if next == Some(of.end) {
-            problem.each_point_if(of.end, replay.knows(of.end), &mut offer);
-        } else {
+        for &id in of.statements.iter().filter(|&&id| id > last) {
+            if problem.statement(id).sent > now {
+                break;
+            }
+            if replay.knows(id) || id == of.end {
+                problem.each_point_if(id, replay.knows(id), &mut offer);
+            }
+            if !replay.knows(id) {
+                break;
+            }
+        }
+        if replay.fate(txn) == Fate::Aborted {
             offer(problem.end_point(txn));
         }
     }

@@ -133,6 +133,11 @@ impl<'p, 'l> Replay<'p, 'l> {
         None
     }
 
+    /// How far the replay has come in the order of answers.
+    pub(crate) fn place(&self) -> usize {
+        self.cursor
+    }
+
     /// The points that were answered up to a statement and are not executed.
     pub(crate) fn waiting(&self, last: StatementId) -> Vec<Point> {
         let to = self.problem.points.partition_point(|point| point.statement() <= last);

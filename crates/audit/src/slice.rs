@@ -21,6 +21,7 @@ use rustc_hash::FxHashSet;
 use crate::problem::{Event, Fate, NONE, Point, Reply, StatementId, TxnId};
 use crate::region::Region;
 use crate::replay::{Conflict, Replay};
+use crate::serial::{Edge, Kind};
 use crate::store::{ABORTED, INITIAL, PENDING, Row, Version};
 
 /// What a statement may write.
@@ -96,15 +97,63 @@ pub(crate) fn clause(region: &mut Region, replay: &Replay<'_, '_>, conflict: &Co
     }
     let selector = slice.region.selector(conflict.point().statement());
     slice.clause.insert(!selector);
-    while let Some(statement) = slice.queue.pop() {
-        slice.visit(statement);
+    slice.finish()
+}
+
+/// The clause of a cycle of dependencies between committed transactions.
+pub(crate) fn cycle_clause(region: &mut Region, replay: &Replay<'_, '_>, cycle: &[Edge]) -> Vec<Lit> {
+    let mut slice = Slice {
+        region,
+        replay,
+        clause: FxHashSet::default(),
+        is_bordered: false,
+        visited: FxHashSet::default(),
+        queue: Vec::new(),
+    };
+    for edge in cycle {
+        slice.edge(edge);
     }
-    let mut clause: Vec<Lit> = slice.clause.into_iter().collect();
-    if slice.is_bordered && slice.region.start > 0 {
-        clause.push(!slice.region.border);
+    slice.finish()
+}
+
+impl Slice<'_, '_, '_, '_> {
+    fn finish(mut self) -> Vec<Lit> {
+        while let Some(statement) = self.queue.pop() {
+            self.visit(statement);
+        }
+        let mut clause: Vec<Lit> = self.clause.into_iter().collect();
+        if self.is_bordered && self.region.start > 0 {
+            clause.push(!self.region.border);
+        }
+        clause.sort_unstable();
+        clause
     }
-    clause.sort_unstable();
-    clause
+
+    /// A dependency exists because of what two statements read and wrote, and of the order of a snapshot or commit and a commit.
+    fn edge(&mut self, edge: &Edge) {
+        let problem = self.replay.problem;
+        for txn in [edge.from, edge.to] {
+            self.outcome(txn, true);
+        }
+        let Some((first, second)) = edge.statements else { return };
+        for id in [first, second] {
+            let selector = self.region.selector(id);
+            self.clause.insert(!selector);
+            let inside = [Event::Snapshot, Event::Read, Event::Write];
+            if inside.into_iter().any(|event| self.is_inside(Point::new(id, event))) {
+                self.depend(id);
+            } else {
+                self.is_bordered = true;
+            }
+        }
+        match edge.kind {
+            Kind::Overwrites => {
+                self.ordered(problem.snapshot_point(first), problem.end_point(edge.to));
+            }
+            Kind::Reads => self.ordered(problem.end_point(edge.from), problem.snapshot_point(second)),
+            Kind::Follows => self.ordered(problem.end_point(edge.from), problem.end_point(edge.to)),
+        }
+    }
 }
 
 impl Slice<'_, '_, '_, '_> {

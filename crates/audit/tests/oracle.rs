@@ -103,3 +103,8 @@ fn pg_rr() {
 fn sqlite() {
     agree(oracle::Model::Sqlite);
 }
+
+#[test]
+fn pg_ser() {
+    agree(oracle::Model::PgSer);
+}

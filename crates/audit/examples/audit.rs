@@ -3,7 +3,7 @@
 use std::io::BufReader;
 use std::time::Instant;
 
-use isoscope_audit::{Model, Options, Verdict, audit};
+use isoscope_audit::{Model, Options, Verdict, audit, verify};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1);
@@ -22,7 +22,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("{} gaps {:?}", audit.gaps.len(), audit.gaps.first());
         println!("{seconds:.2} s, {:.0} transactions/s", audit.figures.transactions as f64 / seconds);
         match &audit.verdict {
-            Verdict::Explained(explanation) => println!("explained: {} points", explanation.places.len()),
+            Verdict::Explained(explanation) => {
+                println!("explained: {} points", explanation.places.len());
+                println!("verified: {:?}", verify(&log, explanation));
+            }
             other => println!("{other:#?}"),
         }
     }

@@ -41,6 +41,7 @@ mod slice;
 mod store;
 mod text;
 mod verdict;
+mod verify;
 
 pub use error::AuditError;
 pub use model::{Model, UnknownModel};
@@ -48,6 +49,8 @@ pub use options::{Heuristic, Options, OrderBy};
 pub use verdict::{
     Audit, Blame, Core, Explanation, Figures, Gap, Place, Rung, Undecided, Verdict, Violation, Watch,
 };
+
+pub use verify::verify;
 
 use isoscope_log::Log;
 

@@ -2,7 +2,7 @@
 //!
 //! `ISOSCOPE_AUDIT_LOGS` is the number of logs per model, `ISOSCOPE_AUDIT_SEED` the first seed.
 
-use isoscope_audit::{Options, Verdict, audit};
+use isoscope_audit::{Options, Verdict, audit, verify};
 use isoscope_audit_oracle as oracle;
 use isoscope_audit_oracle::generate::{Size, any, blur, correct};
 use isoscope_audit_oracle::{Order, Random, TinyLog, judge, mutate};
@@ -34,7 +34,7 @@ fn engine(log: &TinyLog, model: oracle::Model) -> Result<Option<usize>, String> 
     let mut options = Options::default();
     options.model = isoscope_audit::Model::named(model.name()).expect("both have the same models");
     match audit(&log, &options, &()).map_err(|error| error.to_string())?.verdict {
-        Verdict::Explained(_) => Ok(None),
+        Verdict::Explained(explanation) => verify(&log, &explanation).map(|()| None),
         Verdict::Violated(violation) => Ok(Some(violation.entry - 3)),
         Verdict::Undecided(undecided) => Err(undecided.why),
     }
@@ -49,7 +49,10 @@ fn succeeds_after_error(log: &TinyLog) -> bool {
     };
     log.entries.iter().enumerate().any(|(place, entry)| {
         let mut rest = log.entries[place + 1..].iter().filter(|other| other.txn == entry.txn);
-        is_error(entry) && rest.any(|other| is_sql(other) && !is_error(other))
+        let goes_on = |other: &oracle::TinyEntry| {
+            (is_sql(other) && !is_error(other)) || other.outcome == Some(isoscope_history::Outcome::Committed)
+        };
+        is_error(entry) && rest.any(goes_on)
     })
 }
 

@@ -243,22 +243,10 @@ fn optional(replay: &Replay<'_, '_>, last: StatementId, taken: &FxHashSet<Point>
         });
         // The transaction of the session that is in progress: its end may be in flight.
         let Some(&txn) = txns.get(place) else { continue };
-        let of = problem.txn(txn);
-        if !of.writes {
-            continue;
+        for point in in_flight(replay, &txns[place..], last, now) {
+            offer(point);
         }
-        for &id in of.statements.iter().filter(|&&id| id > last) {
-            if problem.statement(id).sent > now {
-                break;
-            }
-            if replay.knows(id) || id == of.end {
-                problem.each_point_if(id, replay.knows(id), &mut offer);
-            }
-            if !replay.knows(id) {
-                break;
-            }
-        }
-        if replay.fate(txn) == Fate::Aborted {
+        if problem.txn(txn).writes && replay.fate(txn) == Fate::Aborted {
             offer(problem.end_point(txn));
         }
     }
@@ -274,6 +262,33 @@ fn optional(replay: &Replay<'_, '_>, last: StatementId, taken: &FxHashSet<Point>
         }
     }
     found
+}
+
+/// The points of a session's statements that may have happened by a time, up to the last end of a transaction that writes. More
+/// than one statement can be in flight if one was sent at the time when the one before was answered.
+fn in_flight(replay: &Replay<'_, '_>, txns: &[TxnId], last: StatementId, now: u64) -> Vec<Point> {
+    let problem = replay.problem;
+    let (mut points, mut useful) = (Vec::new(), 0);
+    'session: for &txn in txns {
+        let of = problem.txn(txn);
+        for &id in of.statements.iter().filter(|&&id| id > last) {
+            if problem.statement(id).sent > now {
+                break 'session;
+            }
+            let is_known = replay.knows(id);
+            if is_known || id == of.end {
+                problem.each_point_if(id, is_known, |point| points.push(point));
+            }
+            if id == of.end && of.writes {
+                useful = points.len();
+            }
+            if !is_known {
+                break 'session;
+            }
+        }
+    }
+    points.truncate(useful);
+    points
 }
 
 /// The nodes and edges of a region.

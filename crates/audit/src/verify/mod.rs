@@ -113,13 +113,15 @@ impl<'l> Check<'l> {
         let (Place::Snapshot(number) | Place::Write(number) | Place::Commit(number) | Place::Abort(number)) = place;
         let entry = self.entry(number)?;
         let txn = self.txns.get(&name(entry)).copied().ok_or("a place of the loader")?;
-        self.now = self.now.max(entry.sent);
+        let sent = if matches!(place, Place::Abort(_)) { self.failed(txn).min(entry.sent) } else { entry.sent };
+        self.now = self.now.max(sent);
         let is_open = matches!(entry.ending, Some(ending) if ending.outcome == Outcome::Unknown);
         let is_abort = matches!(place, Place::Abort(_));
         if self.now > entry.answered && !is_open && !is_abort {
             return Err(format!("entry {number} is placed after its answer"));
         }
-        self.answer_reads(txn, number)?;
+        let is_end = matches!(place, Place::Commit(_) | Place::Abort(_));
+        self.answer_reads(txn, number + usize::from(is_end))?;
         match place {
             Place::Snapshot(_) => {
                 self.states[txn].snapshot = Some(self.committed.clone());
@@ -147,6 +149,12 @@ impl<'l> Check<'l> {
                 Ok(())
             }
         }
+    }
+
+    /// When the first statement of a transaction that failed was sent.
+    fn failed(&self, txn: usize) -> u64 {
+        let mut entries = self.entries[txn].iter().map(|&at| &self.log.entries[at]);
+        entries.find(|entry| entry.answer.is_err()).map_or(u64::MAX, |entry| entry.sent)
     }
 
     fn statement(&mut self, entry: &'l Entry) -> Result<&Statement, String> {

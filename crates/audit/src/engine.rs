@@ -14,7 +14,7 @@ use rustc_hash::FxHashSet;
 use crate::error::AuditError;
 use crate::evaluate;
 use crate::options::Options;
-use crate::problem::{Event, NONE, Point, Problem, Reply, StatementId};
+use crate::problem::{Event, NONE, Point, Problem, Reply, StatementId, TxnId};
 use crate::region::{Found, Region};
 use crate::replay::{Conflict, Replay};
 use crate::serial;
@@ -168,7 +168,8 @@ impl<'l> Engine<'_, 'l, '_> {
         let Conflict::Held { by, .. } = conflict else { return false };
         let holder = self.problem.txn_of(*by);
         let end = self.problem.end_point(holder);
-        if self.replay.position(end) != NONE || self.replay.precedes(point, end) {
+        if self.replay.position(end) != NONE || self.replay.precedes(point, end) || !self.is_finished(holder)
+        {
             return false;
         }
         let snapshot = Point::new(point.statement(), Event::Snapshot);
@@ -193,6 +194,17 @@ impl<'l> Engine<'_, 'l, '_> {
             self.replay.rewind(start);
         }
         result.is_ok()
+    }
+
+    /// Whether all points of a transaction but its end are executed.
+    fn is_finished(&self, txn: TxnId) -> bool {
+        let mut is_finished = true;
+        for &id in &self.problem.txn(txn).statements {
+            self.problem.each_point(id, |point| {
+                is_finished &= point.event() == Event::End || self.replay.position(point) != NONE;
+            });
+        }
+        is_finished
     }
 
     /// Phase 3: searches ever larger regions that end with the answer of a statement.

@@ -60,15 +60,14 @@ pub(crate) fn cycle(replay: &Replay<'_, '_>, start: usize) -> Option<Vec<Edge>> 
         dependencies(replay, txn, &mut edges);
     }
     follow_sessions(replay, &nodes, &mut edges);
-    edges.retain(|edge| edge.from != edge.to && nodes.contains_key(&edge.from) && nodes.contains_key(&edge.to));
+    edges.retain(|edge| {
+        edge.from != edge.to && nodes.contains_key(&edge.from) && nodes.contains_key(&edge.to)
+    });
     let pairs: Vec<(u32, u32)> = edges.iter().map(|edge| (nodes[&edge.from], nodes[&edge.to])).collect();
     let graph = Graph::from_edges(txns.len(), &pairs);
     let components = Components::find(&graph);
     let component = |txn: TxnId| components.of[nodes[&txn] as usize];
-    let inside: Vec<&Edge> = edges
-        .iter()
-        .filter(|edge| component(edge.from) == component(edge.to))
-        .collect();
+    let inside: Vec<&Edge> = edges.iter().filter(|edge| component(edge.from) == component(edge.to)).collect();
     shortest(&inside)
 }
 
@@ -111,7 +110,8 @@ fn dependencies(replay: &Replay<'_, '_>, txn: TxnId, edges: &mut Vec<Edge>) {
     }
     for &(id, table, row) in &replay.states[txn as usize].writes {
         let Some(row) = replay.store.row(table, isoscope_sql::RowId(u64::from(row))) else { continue };
-        let committed = row.versions.iter().filter(|version| version.is_committed() && version.writer != INITIAL);
+        let committed =
+            row.versions.iter().filter(|version| version.is_committed() && version.writer != INITIAL);
         let before = committed.take_while(|version| version.writer != txn).last();
         if let Some(before) = before {
             let statements = Some((before.statement, id));
@@ -132,7 +132,12 @@ fn read_row(
 ) {
     let _ = replay;
     let mut seen: Option<&[Value]> = None;
-    for version in row.versions.iter().filter(|version| version.is_committed()) {
+    let committed: Vec<_> = row.versions.iter().filter(|version| version.is_committed()).collect();
+    for (place, version) in committed.iter().enumerate() {
+        // Of several versions of one transaction, others see the last.
+        if committed.get(place + 1).is_some_and(|next| next.writer == version.writer) {
+            continue;
+        }
         let values = version.values.as_deref();
         if version.commit < at {
             seen = values;

@@ -18,8 +18,8 @@ use std::collections::HashMap;
 use isoscope_history::Outcome;
 use isoscope_log::{Entry, LOADER, Log, Scalar};
 use isoscope_sql::{
-    Change, Effect, Kind, Match, Reply, RowId, Settings, SqlError, Statement, answers_match, execute_at, recheck_at,
-    targets,
+    Change, Effect, Kind, Match, Reply, RowId, Settings, SqlError, Statement, answers_match, execute_at,
+    recheck_at, targets,
 };
 
 use crate::model::Model;
@@ -110,10 +110,12 @@ impl<'l> Check<'l> {
     }
 
     fn place(&mut self, place: Place) -> Result<(), String> {
-        let (Place::Snapshot(number) | Place::Write(number) | Place::Commit(number) | Place::Abort(number)) = place;
+        let (Place::Snapshot(number) | Place::Write(number) | Place::Commit(number) | Place::Abort(number)) =
+            place;
         let entry = self.entry(number)?;
         let txn = self.txns.get(&name(entry)).copied().ok_or("a place of the loader")?;
-        let sent = if matches!(place, Place::Abort(_)) { self.failed(txn).min(entry.sent) } else { entry.sent };
+        let sent =
+            if matches!(place, Place::Abort(_)) { self.failed(txn).min(entry.sent) } else { entry.sent };
         self.now = self.now.max(sent);
         let is_open = matches!(entry.ending, Some(ending) if ending.outcome == Outcome::Unknown);
         let is_abort = matches!(place, Place::Abort(_));
@@ -188,7 +190,8 @@ impl<'l> Check<'l> {
         let statement = &self.statements[entry.sql.as_str()];
         let state = &self.states[txn];
         let snapshot = state.snapshot.as_ref().unwrap_or(&self.committed);
-        let (old, new) = (Plain { state: snapshot, own: state }, Plain { state: &self.committed, own: state });
+        let (old, new) =
+            (Plain { state: snapshot, own: state }, Plain { state: &self.committed, own: state });
         let effect = if self.model == Model::PgRc && targets(statement, &entry.params, &old).is_ok() {
             rows_again(statement, entry, &old, &new)
         } else {
@@ -212,7 +215,8 @@ impl<'l> Check<'l> {
     }
 
     fn check_locks(&self, txn: usize, number: usize, changes: &[Change]) -> Result<(), String> {
-        let others = || self.states.iter().enumerate().filter(|(other, state)| *other != txn && !state.is_over);
+        let others =
+            || self.states.iter().enumerate().filter(|(other, state)| *other != txn && !state.is_over);
         let writes = !changes.is_empty();
         if writes && self.model == Model::Sqlite && others().any(|(_, state)| state.is_writing) {
             return Err(format!("entry {number} writes while another transaction does"));

@@ -1,0 +1,110 @@
+//! Small logs by hand, one for each rule.
+
+use isoscope_audit::{AuditError, Model, Options, Verdict, audit, verify};
+
+const HEAD: &str = r#"{"isoscope":"log","version":1,"database":"PostgreSQL 15","vendor":"postgres","isolation":"repeatable-read","workload":"hand","schema":["CREATE TABLE t (k INT PRIMARY KEY, v INT)"]}
+{"session":"loader","txn":"load","number":0,"sql":"BEGIN","count":0,"times":[0,1]}
+{"session":"loader","txn":"load","number":1,"sql":"INSERT INTO t (k, v) VALUES (1, 0), (2, 0)","count":2,"times":[2,3]}
+{"session":"loader","txn":"load","number":2,"sql":"COMMIT","count":0,"times":[4,5],"outcome":"committed"}
+"#;
+
+/// Lines of `session txn sent answered sql => answer [outcome]`, as a log.
+fn verdict(model: Model, lines: &[&str]) -> Result<Option<usize>, AuditError> {
+    let mut text = HEAD.to_owned();
+    for line in lines {
+        let (left, right) = line.split_once(" => ").expect("a line has an answer");
+        let words: Vec<&str> = left.splitn(5, ' ').collect();
+        let [session, txn, sent, answered, sql] = words[..] else { panic!("a line has five words") };
+        let (answer, outcome) = right.split_once(" ; ").map_or((right, None), |(a, b)| (a, Some(b)));
+        let outcome = outcome.map_or(String::new(), |outcome| format!(r#","outcome":"{outcome}""#));
+        text += &format!(
+            r#"{{"session":{session},"txn":{txn},"number":0,"sql":"{sql}",{answer},"times":[{sent},{answered}]{outcome}}}"#
+        );
+        text += "\n";
+    }
+    let log = isoscope_log::read(text.as_bytes()).expect("the log is valid");
+    match audit(&log, &Options::new(model), &())?.verdict {
+        Verdict::Explained(explanation) => {
+            verify(&log, &explanation).expect("the explanation is right");
+            Ok(None)
+        }
+        Verdict::Violated(violation) => Ok(Some(violation.entry - 3)),
+        Verdict::Undecided(undecided) => panic!("undecided: {}", undecided.why),
+    }
+}
+
+const SKEW: [&str; 8] = [
+    r#"0 1 10 11 BEGIN => "count":0"#,
+    r#"0 1 12 13 SELECT v FROM t WHERE k = 1 => "rows":[[0]]"#,
+    r#"1 2 14 15 UPDATE t SET v = v + 1 => "count":2 ; committed"#,
+    r#"0 1 16 17 SELECT v FROM t WHERE k = 2 => "rows":[[1]]"#,
+    r#"0 1 18 19 COMMIT => "count":0 ; committed"#,
+    r#"2 3 20 21 SELECT SUM(v) FROM t => "rows":[[2]] ; committed"#,
+    r#"2 4 22 23 INSERT INTO t (k, v) VALUES (1, 5) => "error":{"class":"constraint","message":"duplicate"} ; aborted"#,
+    r#"2 5 24 25 DELETE FROM t WHERE k = 1 => "count":1 ; committed"#,
+];
+
+#[test]
+fn read_skew_is_allowed_at_read_committed_only() {
+    assert_eq!(verdict(Model::PgRc, &SKEW), Ok(None));
+    assert_eq!(verdict(Model::PgRr, &SKEW), Ok(Some(3)));
+}
+
+#[test]
+fn a_stale_read_is_never_allowed() {
+    let log = [
+        r#"0 1 10 11 UPDATE t SET v = 7 WHERE k = 1 => "count":1 ; committed"#,
+        r#"1 2 12 13 SELECT v FROM t WHERE k = 1 => "rows":[[0]] ; committed"#,
+    ];
+    for model in [Model::PgRc, Model::PgRr, Model::PgSer] {
+        assert_eq!(verdict(model, &log), Ok(Some(1)));
+    }
+}
+
+#[test]
+fn an_unknown_outcome_is_decided_by_who_sees_it() {
+    let log = [
+        r#"0 1 10 11 UPDATE t SET v = 7 WHERE k = 1 => "error":{"class":"connection","message":"lost"} ; unknown"#,
+        r#"1 2 12 13 SELECT v FROM t WHERE k = 1 => "rows":[[0]] ; committed"#,
+        r#"1 3 14 15 SELECT v FROM t WHERE k = 1 => "rows":[[7]] ; committed"#,
+        r#"1 4 16 17 SELECT v FROM t WHERE k = 1 => "rows":[[0]] ; committed"#,
+    ];
+    assert_eq!(verdict(Model::PgRr, &log[..3]), Ok(None));
+    assert_eq!(verdict(Model::PgRr, &log), Ok(Some(3)));
+}
+
+#[test]
+fn a_dirty_write_is_convicted_at_once() {
+    let log = [
+        r#"0 1 10 11 BEGIN => "count":0"#,
+        r#"0 1 12 13 UPDATE t SET v = 7 WHERE k = 1 => "count":1"#,
+        r#"1 2 14 15 UPDATE t SET v = 8 WHERE k = 1 => "count":1 ; committed"#,
+        r#"0 1 16 17 COMMIT => "count":0 ; committed"#,
+    ];
+    assert_eq!(verdict(Model::PgRc, &log), Ok(Some(2)));
+}
+
+#[test]
+fn write_skew_is_a_violation_at_serializable_only() {
+    let log = [
+        r#"0 1 10 11 BEGIN => "count":0"#,
+        r#"1 2 10 11 BEGIN => "count":0"#,
+        r#"0 1 12 13 SELECT v FROM t WHERE k = 1 => "rows":[[0]]"#,
+        r#"1 2 12 13 SELECT v FROM t WHERE k = 2 => "rows":[[0]]"#,
+        r#"0 1 14 15 UPDATE t SET v = 5 WHERE k = 2 => "count":1"#,
+        r#"1 2 14 15 UPDATE t SET v = 5 WHERE k = 1 => "count":1"#,
+        r#"0 1 16 17 COMMIT => "count":0 ; committed"#,
+        r#"1 2 18 19 COMMIT => "count":0 ; committed"#,
+    ];
+    assert_eq!(verdict(Model::PgRr, &log), Ok(None));
+    assert_eq!(verdict(Model::PgSer, &log), Ok(Some(7)));
+}
+
+#[test]
+fn a_statement_after_the_outcome_is_an_error_with_its_place() {
+    let log = [
+        r#"0 1 10 11 SELECT v FROM t => "rows":[[0],[0]] ; committed"#,
+        r#"0 1 12 13 SELECT v FROM t => "rows":[[0],[0]]"#,
+    ];
+    assert_eq!(verdict(Model::PgRr, &log).map_err(|error| error.entry), Err(Some(4)));
+}

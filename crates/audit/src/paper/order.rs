@@ -1,0 +1,357 @@
+//! Orders of transactions, and the smallest prefix that no order explains.
+//!
+//! The order of the ends is tried first, whatever was asked for: if it explains the log, the log is explained. With `--order
+//! timestamps` the first transaction that it does not explain is the violation. With `--order solve` other orders are tried for the
+//! prefix up to that transaction:
+//!
+//! 1. If the transaction cannot give its answers even if every row may be read from any state of any order (`relax.rs`), it is the violation.
+//! 2. If everything is concrete, it is inserted at earlier places.
+//! 3. A search of all orders, depth first. It places *events*: transactions, and in `paper-ssi` their starts and ends. An event
+//!    cannot come after one that is certainly later. If the search ends without an order, there is none.
+//!
+//! If the search reaches its limit, the log is undecided.
+
+use isoscope_log::Log;
+use rustc_hash::FxHashSet;
+
+use crate::error::AuditError;
+use crate::model::Model;
+use crate::options::{Options, OrderBy};
+use crate::paper::execution::{Execution, Mark, Role, Statements, Step};
+use crate::paper::relax::{Relaxed, relax};
+use crate::paper::transactions::{Transactions, Txn, collect};
+use crate::verdict::{
+    Audit, Blame, Core, Explanation, Figures, Place, Rung, Undecided, Verdict, Violation, Watch,
+};
+
+/// How many earlier places a transaction is tried at.
+const PLACES: usize = 64;
+/// The search of all orders is for so many transactions at most.
+const SEARCHED: usize = 24;
+
+/// Audits a log.
+pub(crate) fn audit(log: &Log, options: &Options, watch: &dyn Watch) -> Result<Audit, AuditError> {
+    let transactions = collect(log)?;
+    let mut auditor = Auditor {
+        options,
+        watch,
+        statements: Statements::new(log)?,
+        transactions,
+        gaps: Vec::new(),
+        proposals: 0,
+    };
+    let found = auditor.decide(options.model, options.order)?;
+    let verdict = auditor.verdict(found)?;
+    let figures = Figures {
+        transactions: auditor.transactions.all.len(),
+        answers: auditor.transactions.all.iter().map(|txn| txn.entries.len()).sum(),
+        proposals: auditor.proposals,
+        ..Figures::default()
+    };
+    Ok(Audit { model: options.model, verdict, figures, gaps: auditor.gaps })
+}
+
+/// What was found about a log.
+enum Found {
+    /// An order of transactions.
+    Order(Vec<usize>),
+    /// Nothing explains the answers up to this transaction.
+    Nothing(usize),
+    /// A limit was reached at this entry.
+    Limit(usize, String),
+}
+
+/// How the search for one prefix ended.
+enum Search {
+    Order,
+    Nothing,
+    Limit(usize, String),
+}
+
+struct Auditor<'a> {
+    options: &'a Options,
+    watch: &'a dyn Watch,
+    statements: Statements<'a>,
+    transactions: Transactions,
+    gaps: Vec<crate::verdict::Gap>,
+    proposals: u64,
+}
+
+/// Something that the search of all orders places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Event {
+    Start(usize),
+    End(usize),
+}
+
+/// A node of the search.
+struct Node {
+    candidates: Vec<Event>,
+    next: usize,
+    /// Where the execution was before the event that led here.
+    mark: Mark,
+}
+
+impl Auditor<'_> {
+    fn decide(&mut self, model: Model, order: OrderBy) -> Result<Found, AuditError> {
+        let mut execution = self.execution(model, false)?;
+        let mut placed: Vec<(usize, Mark)> = Vec::new();
+        for number in 0..self.transactions.all.len() {
+            if self.watch.is_over() {
+                return Ok(Found::Limit(self.transactions.all[number].last, "the time limit was reached".to_owned()));
+            }
+            self.watch.progress(number, self.transactions.all.len());
+            let mark = execution.mark();
+            match self.append(&mut execution, model, number)? {
+                Search::Order => placed.push((number, mark)),
+                Search::Limit(entry, why) => return Ok(Found::Limit(entry, why)),
+                Search::Nothing if order == OrderBy::Timestamps => return Ok(Found::Nothing(number)),
+                Search::Nothing => match self.other_orders(model, number)? {
+                    Search::Nothing => return Ok(Found::Nothing(number)),
+                    Search::Limit(entry, why) => {
+                        if !self.insert(&mut execution, model, number, &mut placed)? {
+                            return Ok(Found::Limit(entry, why));
+                        }
+                    }
+                    // This prefix is explained, in another order: so are those before it. Go on with the larger ones.
+                    Search::Order => return self.search_prefixes(model, number + 1),
+                },
+            }
+        }
+        self.gaps = std::mem::take(&mut execution.gaps);
+        Ok(Found::Order(placed.into_iter().map(|(number, _)| number).collect()))
+    }
+
+    fn execution(&mut self, model: Model, is_retractable: bool) -> Result<Execution, AuditError> {
+        let cap = self.options.cap as usize;
+        Execution::new(model, cap, &mut self.statements, &self.transactions.loader, is_retractable)
+    }
+
+    /// Executes the next transaction in the order of the ends.
+    fn append(&mut self, execution: &mut Execution, model: Model, number: usize) -> Result<Search, AuditError> {
+        let all = &self.transactions.all;
+        let txn = &all[number];
+        let start = match model {
+            Model::PaperSsi => all[..number].partition_point(|other| other.end < txn.start) as u32,
+            _ => 0,
+        };
+        let role = if txn.is_certain { Role::Required } else { Role::Optional };
+        let step = execution.push(&mut self.statements, txn, start, role)?;
+        self.settle(execution, step, txn_last(&self.transactions.all[number]))
+    }
+
+    /// What a step means, after the solver was asked.
+    fn settle(&mut self, execution: &mut Execution, step: Step, entry: usize) -> Result<Search, AuditError> {
+        self.proposals += 1;
+        Ok(match step {
+            Step::Limit(entry, why) => Search::Limit(entry, why),
+            Step::Impossible => Search::Nothing,
+            Step::Done => match execution.is_possible(&mut || self.watch.is_over()) {
+                Some(true) => Search::Order,
+                Some(false) => Search::Nothing,
+                None => Search::Limit(entry, "the time limit was reached".to_owned()),
+            },
+        })
+    }
+
+    /// Looks for another order for a prefix.
+    fn other_orders(&mut self, model: Model, last: usize) -> Result<Search, AuditError> {
+        let relaxed = relax(&mut self.statements, &self.transactions, last + 1, self.options.cap as usize, false)?;
+        if relaxed == Relaxed::Impossible {
+            return Ok(Search::Nothing);
+        }
+        self.search(model, last)
+    }
+
+    /// Decides the prefixes from one on by the search alone.
+    fn search_prefixes(&mut self, model: Model, from: usize) -> Result<Found, AuditError> {
+        for last in from..self.transactions.all.len() {
+            match self.other_orders(model, last)? {
+                Search::Order => {}
+                Search::Nothing => return Ok(Found::Nothing(last)),
+                Search::Limit(entry, why) => return Ok(Found::Limit(entry, why)),
+            }
+        }
+        Ok(Found::Order((0..self.transactions.all.len()).collect()))
+    }
+
+    /// Inserts a transaction at an earlier place in a concrete execution; whether that explains the prefix.
+    fn insert(
+        &mut self,
+        execution: &mut Execution,
+        model: Model,
+        number: usize,
+        placed: &mut Vec<(usize, Mark)>,
+    ) -> Result<bool, AuditError> {
+        if !execution.is_concrete() || !matches!(model, Model::PaperS | Model::PaperSs) {
+            return Ok(false);
+        }
+        for place in (placed.len().saturating_sub(PLACES)..placed.len()).rev() {
+            let (before, mark) = placed[place];
+            if self.watch.is_over() || (model == Model::PaperSs && self.precedes(before, number)) {
+                break;
+            }
+            let mut tail: Vec<usize> = placed[place..].iter().map(|&(other, _)| other).collect();
+            tail.insert(0, number);
+            execution.undo(mark);
+            let found = self.replay(execution, &tail)?;
+            if let Ok(marks) = found {
+                placed.truncate(place);
+                placed.extend(tail.into_iter().zip(marks));
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Executes transactions that are all required; the marks before each, or nothing if one cannot be executed.
+    fn replay(&mut self, execution: &mut Execution, order: &[usize]) -> Result<Result<Vec<Mark>, ()>, AuditError> {
+        let mut marks = Vec::with_capacity(order.len());
+        for &number in order {
+            marks.push(execution.mark());
+            let txn = &self.transactions.all[number];
+            let role = if txn.is_certain { Role::Required } else { Role::Optional };
+            self.proposals += 1;
+            if execution.push(&mut self.statements, txn, 0, role)? != Step::Done || !execution.is_concrete() {
+                return Ok(Err(()));
+            }
+        }
+        Ok(Ok(marks))
+    }
+
+    /// Whether a transaction is before another by time.
+    fn precedes(&self, a: usize, b: usize) -> bool {
+        self.transactions.all[a].ends.1 < self.transactions.all[b].begins.0
+    }
+
+    /// When an event may happen.
+    fn interval(&self, model: Model, event: Event) -> (u64, u64) {
+        match (model, event) {
+            (Model::PaperSsi, Event::Start(txn)) => self.transactions.all[txn].begins,
+            (Model::PaperSsi, Event::End(txn)) => self.transactions.all[txn].ends,
+            (Model::PaperSs, Event::End(txn)) => {
+                (self.transactions.all[txn].begins.0, self.transactions.all[txn].ends.1)
+            }
+            _ => (0, u64::MAX),
+        }
+    }
+
+    /// The search of all orders for the prefix up to a transaction; see the module.
+    fn search(&mut self, model: Model, last: usize) -> Result<Search, AuditError> {
+        let entry = txn_last(&self.transactions.all[last]);
+        if self.transactions.all.len() > SEARCHED {
+            return Ok(Search::Limit(entry, "there are too many transactions for a search of all orders".to_owned()));
+        }
+        let mut execution = self.execution(model, true)?;
+        let mut order: Vec<(Event, u32)> = Vec::new();
+        let root = Node { candidates: self.candidates(model, &order), next: 0, mark: execution.mark() };
+        let mut nodes = vec![root];
+        while let Some(node) = nodes.last_mut() {
+            let Some(&event) = node.candidates.get(node.next) else {
+                execution.undo(node.mark);
+                nodes.pop();
+                order.pop();
+                continue;
+            };
+            node.next += 1;
+            if self.watch.is_over() || self.proposals > self.options.most_proposals {
+                return Ok(Search::Limit(entry, "the search of all orders reached its limit".to_owned()));
+            }
+            let mark = execution.mark();
+            let states = execution.states();
+            if let Event::End(txn) = event {
+                let begun = order.iter().find(|(other, _)| *other == Event::Start(txn));
+                let start = begun.map_or(0, |&(_, state)| state);
+                let role = if txn <= last { Role::Required } else { Role::Free };
+                let step = execution.push(&mut self.statements, &self.transactions.all[txn], start, role)?;
+                match self.settle(&mut execution, step, entry)? {
+                    Search::Order => {}
+                    Search::Nothing => {
+                        execution.undo(mark);
+                        continue;
+                    }
+                    limit @ Search::Limit(..) => return Ok(limit),
+                }
+            }
+            order.push((event, states));
+            let is_placed = |txn: usize| order.iter().any(|(other, _)| *other == Event::End(txn));
+            if (0..=last).all(|txn| !self.transactions.all[txn].is_certain || is_placed(txn)) {
+                return Ok(Search::Order);
+            }
+            let candidates = self.candidates(model, &order);
+            nodes.push(Node { candidates, next: 0, mark });
+        }
+        Ok(Search::Nothing)
+    }
+
+    /// The events that can come next.
+    fn candidates(&self, model: Model, order: &[(Event, u32)]) -> Vec<Event> {
+        let placed: FxHashSet<Event> = order.iter().map(|(event, _)| *event).collect();
+        let mut found = Vec::new();
+        for txn in 0..self.transactions.all.len() {
+            if placed.contains(&Event::End(txn)) {
+                continue;
+            }
+            let needs_start = model == Model::PaperSsi && !placed.contains(&Event::Start(txn));
+            let event = if needs_start { Event::Start(txn) } else { Event::End(txn) };
+            let (_, latest) = self.interval(model, event);
+            let is_late = |other: &Event| latest < self.interval(model, *other).0;
+            if !placed.iter().any(is_late) {
+                found.push(event);
+            }
+        }
+        found
+    }
+
+    fn verdict(&mut self, found: Found) -> Result<Verdict, AuditError> {
+        let entry_of = |number: usize| txn_last(&self.transactions.all[number]);
+        Ok(match found {
+            Found::Order(order) => {
+                let places = order.into_iter().map(|number| Place::Commit(entry_of(number))).collect();
+                Verdict::Explained(Explanation { model: self.options.model, places, serial: Vec::new() })
+            }
+            Found::Limit(entry, why) => Verdict::Undecided(Undecided { entry, why }),
+            Found::Nothing(number) => {
+                let entry = entry_of(number);
+                let blame = self.blame(number)?;
+                let answers = self.transactions.all[number].entries.clone();
+                let why = "no execution gives the answers of its transaction and those before".to_owned();
+                let core = Core { answers, is_minimal: false };
+                Verdict::Violated(Violation { entry, why, core, blame })
+            }
+        })
+    }
+
+    /// The strongest promise that explains the prefix up to a transaction.
+    fn blame(&mut self, last: usize) -> Result<Blame, AuditError> {
+        let weaker: &[Model] = match self.options.model {
+            Model::PaperSs => &[Model::PaperS, Model::PaperSi, Model::PaperRc],
+            Model::PaperS | Model::PaperSsi => &[Model::PaperSi, Model::PaperRc],
+            Model::PaperSi => &[Model::PaperRc],
+            _ => &[],
+        };
+        let rest = self.transactions.all.split_off(last + 1);
+        let cap = self.options.cap as usize;
+        let mut blame = None;
+        for &model in weaker {
+            if matches!(self.decide(model, OrderBy::Solve)?, Found::Order(_)) {
+                blame = Some(Blame::Isolation(Rung::Model(model)));
+                break;
+            }
+        }
+        self.transactions.all.extend(rest);
+        if let Some(blame) = blame {
+            return Ok(blame);
+        }
+        for (any_written, rung) in [(false, Rung::AnyCommitted), (true, Rung::AnyWritten)] {
+            if relax(&mut self.statements, &self.transactions, last + 1, cap, any_written)? == Relaxed::Possible {
+                return Ok(Blame::Isolation(rung));
+            }
+        }
+        Ok(Blame::Semantic)
+    }
+}
+
+fn txn_last(txn: &Txn) -> usize {
+    txn.last
+}

@@ -24,7 +24,7 @@ use crate::model::Model;
 use crate::paper::guard::{Clauses, Guard};
 use crate::paper::rows::{Alternative, Image, Place, Rows, Summary, Version, nothing};
 use crate::paper::transactions::Txn;
-use crate::paper::view::Choices;
+use crate::paper::view::{Choices, Group};
 use crate::verdict::Gap;
 
 /// Whether a transaction's answers count, and whether it is there.
@@ -59,7 +59,7 @@ struct Own {
 
 /// A run of a statement.
 struct Run {
-    premises: Vec<(Place, Summary, Vec<u32>)>,
+    premises: Vec<(Place, Summary, Group)>,
     changes: Vec<Change>,
 }
 
@@ -480,8 +480,9 @@ impl Execution {
         }
         for (place, images) in written {
             let rest: Vec<Guard> = {
-                let touching = &touching[&place];
-                (0..guards.len()).filter(|number| !touching.contains(number)).map(|number| guards[number]).collect()
+                let mut is_touched = vec![false; guards.len()];
+                touching[&place].iter().for_each(|&number| is_touched[number] = true);
+                guards.iter().zip(is_touched).filter(|(_, is_touched)| !is_touched).map(|(&guard, _)| guard).collect()
             };
             self.own_write(current, place, images, &rest);
         }

@@ -6,13 +6,13 @@
 //!
 //! 1. If the transaction cannot give its answers even if every row may be read from any state of any order (`relax.rs`), it is the violation.
 //! 2. If everything is concrete, it is inserted at earlier places.
-//! 3. A search of all orders, depth first. It places *events*: transactions, and in `paper-ssi` their starts and ends. An event
+//! 3. A search of all orders, depth first. Of transactions that do the same only one is tried. It places *events*: transactions, and in `paper-ssi` their starts and ends. An event
 //!    cannot come after one that is certainly later. If the search ends without an order, there is none.
 //!
 //! If the search reaches its limit, the log is undecided.
 
 use isoscope_log::Log;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::AuditError;
 use crate::model::Model;
@@ -27,13 +27,15 @@ use crate::verdict::{
 /// How many earlier places a transaction is tried at.
 const PLACES: usize = 64;
 /// The search of all orders is for so many transactions at most.
-const SEARCHED: usize = 24;
+const SEARCHED: usize = 2_000;
 
 /// Audits a log.
 pub(crate) fn audit(log: &Log, options: &Options, watch: &dyn Watch) -> Result<Audit, AuditError> {
     let transactions = collect(log)?;
+    let classes = classes(log, &transactions);
     let mut auditor = Auditor {
         options,
+        classes,
         watch,
         statements: Statements::new(log)?,
         transactions,
@@ -73,6 +75,8 @@ struct Auditor<'a> {
     watch: &'a dyn Watch,
     statements: Statements<'a>,
     transactions: Transactions,
+    /// Transactions with the same statements, parameters, answers and outcome have the same number.
+    classes: Vec<u32>,
     gaps: Vec<crate::verdict::Gap>,
     proposals: u64,
 }
@@ -106,16 +110,9 @@ impl Auditor<'_> {
                 Search::Order => placed.push((number, mark)),
                 Search::Limit(entry, why) => return Ok(Found::Limit(entry, why)),
                 Search::Nothing if order == OrderBy::Timestamps => return Ok(Found::Nothing(number)),
-                Search::Nothing => match self.other_orders(model, number)? {
-                    Search::Nothing => return Ok(Found::Nothing(number)),
-                    Search::Limit(entry, why) => {
-                        if !self.insert(&mut execution, model, number, &mut placed)? {
-                            return Ok(Found::Limit(entry, why));
-                        }
-                    }
-                    // This prefix is explained, in another order: so are those before it. Go on with the larger ones.
-                    Search::Order => return self.search_prefixes(model, number + 1),
-                },
+                Search::Nothing if self.is_beyond(number)? => return Ok(Found::Nothing(number)),
+                Search::Nothing if self.insert(&mut execution, model, number, &mut placed)? => {}
+                Search::Nothing => return self.search_prefixes(model, number),
             }
         }
         self.gaps = std::mem::take(&mut execution.gaps);
@@ -154,19 +151,20 @@ impl Auditor<'_> {
         })
     }
 
-    /// Looks for another order for a prefix.
-    fn other_orders(&mut self, model: Model, last: usize) -> Result<Search, AuditError> {
-        let relaxed = relax(&mut self.statements, &self.transactions, last + 1, self.options.cap as usize, false)?;
-        if relaxed == Relaxed::Impossible {
-            return Ok(Search::Nothing);
-        }
-        self.search(model, last)
+    /// Whether a prefix is impossible in any order, by the bound.
+    fn is_beyond(&mut self, last: usize) -> Result<bool, AuditError> {
+        let cap = self.options.cap as usize;
+        let relaxed = relax(&mut self.statements, &self.transactions, &self.classes, last + 1, cap, false)?;
+        Ok(relaxed == Relaxed::Impossible)
     }
 
     /// Decides the prefixes from one on by the search alone.
     fn search_prefixes(&mut self, model: Model, from: usize) -> Result<Found, AuditError> {
         for last in from..self.transactions.all.len() {
-            match self.other_orders(model, last)? {
+            if last > from && self.is_beyond(last)? {
+                return Ok(Found::Nothing(last));
+            }
+            match self.search(model, last)? {
                 Search::Order => {}
                 Search::Nothing => return Ok(Found::Nothing(last)),
                 Search::Limit(entry, why) => return Ok(Found::Limit(entry, why)),
@@ -244,7 +242,7 @@ impl Auditor<'_> {
         }
         let mut execution = self.execution(model, true)?;
         let mut order: Vec<(Event, u32)> = Vec::new();
-        let root = Node { candidates: self.candidates(model, &order), next: 0, mark: execution.mark() };
+        let root = Node { candidates: self.candidates(model, last, &order), next: 0, mark: execution.mark() };
         let mut nodes = vec![root];
         while let Some(node) = nodes.last_mut() {
             let Some(&event) = node.candidates.get(node.next) else {
@@ -278,29 +276,41 @@ impl Auditor<'_> {
             if (0..=last).all(|txn| !self.transactions.all[txn].is_certain || is_placed(txn)) {
                 return Ok(Search::Order);
             }
-            let candidates = self.candidates(model, &order);
+            let candidates = self.candidates(model, last, &order);
             nodes.push(Node { candidates, next: 0, mark });
         }
         Ok(Search::Nothing)
     }
 
-    /// The events that can come next.
-    fn candidates(&self, model: Model, order: &[(Event, u32)]) -> Vec<Event> {
+    /// The events that can come next in the search for the prefix up to `last`.
+    fn candidates(&self, model: Model, last: usize, order: &[(Event, u32)]) -> Vec<Event> {
         let placed: FxHashSet<Event> = order.iter().map(|(event, _)| *event).collect();
-        let mut found = Vec::new();
-        for txn in 0..self.transactions.all.len() {
-            if placed.contains(&Event::End(txn)) {
+        // The latest beginning of what was placed, and the earliest end of what must be.
+        let began = placed.iter().map(|&event| self.interval(model, event).0).max().unwrap_or(0);
+        let mut due = u64::MAX;
+        let mut left = Vec::new();
+        for (number, txn) in self.transactions.all.iter().enumerate() {
+            if placed.contains(&Event::End(number)) {
                 continue;
             }
-            let needs_start = model == Model::PaperSsi && !placed.contains(&Event::Start(txn));
-            let event = if needs_start { Event::Start(txn) } else { Event::End(txn) };
-            let (_, latest) = self.interval(model, event);
-            let is_late = |other: &Event| latest < self.interval(model, *other).0;
-            if !placed.iter().any(is_late) {
-                found.push(event);
+            let needs_start = model == Model::PaperSsi && !placed.contains(&Event::Start(number));
+            let event = if needs_start { Event::Start(number) } else { Event::End(number) };
+            if number <= last && txn.is_certain {
+                due = due.min(self.interval(model, event).1);
             }
+            left.push(event);
         }
-        found
+        let mut classes: FxHashSet<(u32, bool)> = FxHashSet::default();
+        left.retain(|&event| {
+            let (from, until) = self.interval(model, event);
+            let (Event::Start(number) | Event::End(number)) = event;
+            // Transactions that do the same are interchangeable if time means nothing.
+            let is_timeless = !matches!(model, Model::PaperSs | Model::PaperSsi);
+            until >= began
+                && from <= due
+                && (!is_timeless || classes.insert((self.classes[number], number <= last)))
+        });
+        left
     }
 
     fn verdict(&mut self, found: Found) -> Result<Verdict, AuditError> {
@@ -344,12 +354,28 @@ impl Auditor<'_> {
             return Ok(blame);
         }
         for (any_written, rung) in [(false, Rung::AnyCommitted), (true, Rung::AnyWritten)] {
-            if relax(&mut self.statements, &self.transactions, last + 1, cap, any_written)? == Relaxed::Possible {
+            let (all, classes) = (&self.transactions, &self.classes);
+            let relaxed = relax(&mut self.statements, all, classes, last + 1, cap, any_written)?;
+            if relaxed == Relaxed::Possible {
                 return Ok(Blame::Isolation(rung));
             }
         }
         Ok(Blame::Semantic)
     }
+}
+
+/// Numbers transactions by what they do and are answered.
+fn classes(log: &Log, transactions: &Transactions) -> Vec<u32> {
+    let mut known: FxHashMap<Vec<String>, u32> = FxHashMap::default();
+    let spell = |entry: usize| {
+        let line = &log.entries[entry];
+        format!("{} {:?} {:?} {:?}", line.sql, line.params, line.answer, line.ending.map(|ending| ending.outcome))
+    };
+    let class = |txn: &Txn| {
+        let next = known.len() as u32;
+        *known.entry(txn.entries.iter().map(|&entry| spell(entry)).collect()).or_insert(next)
+    };
+    transactions.all.iter().map(class).collect()
 }
 
 fn txn_last(txn: &Txn) -> usize {

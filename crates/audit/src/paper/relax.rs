@@ -39,6 +39,8 @@ struct Bound {
     images: BTreeMap<Place, Images>,
     /// The rows that statements inserted: the same in each round.
     born: FxHashMap<(usize, TableId, usize), u32>,
+    /// The entries that insert rows.
+    inserting: FxHashSet<usize>,
     cap: usize,
     any_written: bool,
 }
@@ -47,6 +49,7 @@ struct Bound {
 pub(crate) fn relax(
     statements: &mut Statements<'_>,
     transactions: &Transactions,
+    classes: &[u32],
     required: usize,
     cap: usize,
     any_written: bool,
@@ -57,6 +60,7 @@ pub(crate) fn relax(
         catalog,
         images: BTreeMap::new(),
         born: FxHashMap::default(),
+        inserting: FxHashSet::default(),
         cap,
         any_written,
     };
@@ -71,12 +75,27 @@ pub(crate) fn relax(
     let mut writers = vec![true; all.len()];
     for round in 0.. {
         let mut is_grown = false;
+        // What a class of transactions without INSERTs writes.
+        let mut known: FxHashMap<(u32, bool), bool> = FxHashMap::default();
         let mut images: Vec<(Place, Image)> = Vec::new();
         let mut is_possible = true;
         for (number, (txn, counts)) in all.iter().enumerate() {
-            match bound.transaction(statements, txn, *counts)? {
+            let class = classes.get(number).map(|&class| (class, *counts));
+            if let Some(&writes) = class.and_then(|class| known.get(&class)) {
+                writers[number] = writes;
+                continue;
+            }
+            let written = bound.transaction(statements, txn, *counts)?;
+            let has_inserts = txn.entries.iter().any(|&entry| bound.inserting.contains(&entry));
+            if let (Some(class), Some(written), false) = (class, &written, has_inserts) {
+                known.insert(class, matches!(written, Written::Images(images) if !images.is_empty()));
+            }
+            match written {
                 None => return Ok(Relaxed::Unknown),
-                Some(Written::Impossible) => is_possible &= !counts,
+                Some(Written::Impossible) => {
+                    writers[number] = false;
+                    is_possible &= !counts;
+                }
                 Some(Written::Images(found)) => {
                     writers[number] = !found.is_empty();
                     images.extend(found);
@@ -183,6 +202,7 @@ impl Bound {
     ) -> Option<(Place, Image)> {
         match change {
             Change::Insert(table, values) => {
+                self.inserting.insert(entry);
                 let nth = inserted.entry(table).or_insert(0);
                 let row = *self.born.entry((entry, table, *nth)).or_insert_with(|| self.rows.new_row(table));
                 *nth += 1;

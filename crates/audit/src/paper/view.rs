@@ -7,6 +7,7 @@
 //! Images that a scan does not want are one choice: the row is not there. A later scan with other conditions splits it.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 
 use isoscope_sql::{Catalog, RowId, Sarg, TableId, Value, View, Visit};
 use rustc_hash::FxHashMap;
@@ -16,20 +17,27 @@ use crate::paper::rows::{Place, Rows, Summary};
 /// What a reader can see of a row.
 pub(crate) type Reader<'a> = dyn Fn(Place) -> Summary + 'a;
 
-/// A decision: which images a row has, as positions in its summary.
+/// Images of a row, as positions in its summary.
+pub(crate) type Group = Rc<[u32]>;
+
+/// A decision: which images a row has.
 struct Decision {
-    place: Place,
-    groups: Vec<Vec<u32>>,
+    /// The look at a row where it was taken.
+    look: usize,
+    groups: Vec<Group>,
     taken: usize,
 }
 
-/// The decisions of a run, and how many of them the current run has met.
+/// The decisions of a run.
 #[derive(Default)]
 struct Script {
     decisions: Vec<Decision>,
-    met: usize,
+    /// The result of each look at a row, as far as the next run repeats them.
+    looks: Vec<Group>,
+    /// How many rows the current run has looked at.
+    looked: usize,
     /// What is still possible for each row that was looked at.
-    possible: FxHashMap<Place, Vec<u32>>,
+    possible: FxHashMap<Place, Group>,
     summaries: FxHashMap<Place, Summary>,
     wanted: Vec<(TableId, usize)>,
 }
@@ -50,7 +58,7 @@ impl<'a> Choices<'a> {
     /// Begins a run with the decisions that [`Choices::advance`] left.
     pub(crate) fn restart(&self) {
         let mut script = self.script.borrow_mut();
-        script.met = 0;
+        script.looked = 0;
         script.possible.clear();
     }
 
@@ -59,7 +67,10 @@ impl<'a> Choices<'a> {
         let mut script = self.script.borrow_mut();
         while let Some(last) = script.decisions.last_mut() {
             last.taken += 1;
-            if last.taken < last.groups.len() {
+            if let Some(group) = last.groups.get(last.taken) {
+                let (look, group) = (last.look, group.clone());
+                script.looks.truncate(look);
+                script.looks.push(group);
                 return true;
             }
             script.decisions.pop();
@@ -68,9 +79,9 @@ impl<'a> Choices<'a> {
     }
 
     /// The images that the run chose, for each row for which it did not admit all.
-    pub(crate) fn premises(&self) -> Vec<(Place, Summary, Vec<u32>)> {
+    pub(crate) fn premises(&self) -> Vec<(Place, Summary, Group)> {
         let script = self.script.borrow();
-        let mut found: Vec<(Place, Summary, Vec<u32>)> = script
+        let mut found: Vec<(Place, Summary, Group)> = script
             .possible
             .iter()
             .filter_map(|(place, possible)| {
@@ -92,22 +103,21 @@ impl<'a> Choices<'a> {
         let mut script = self.script.borrow_mut();
         let script = &mut *script;
         let summary = script.summaries.entry(place).or_insert_with(|| (self.reader)(place)).clone();
-        let possible = match script.possible.get(&place) {
-            Some(possible) => possible.clone(),
-            None => (0..summary.len() as u32).collect(),
-        };
-        let groups = groups(&summary, &possible, wants, is_exact);
-        let group = if groups.len() == 1 {
-            groups.into_iter().next()?
-        } else {
-            if script.met == script.decisions.len() {
-                script.decisions.push(Decision { place, groups, taken: 0 });
+        let group = match script.looks.get(script.looked) {
+            Some(group) => group.clone(),
+            None => {
+                let possible = script.possible.get(&place).cloned();
+                let possible = possible.unwrap_or_else(|| (0..summary.len() as u32).collect());
+                let groups = groups(&summary, &possible, wants, is_exact);
+                let first = groups.first()?.clone();
+                script.looks.push(first.clone());
+                if groups.len() > 1 {
+                    script.decisions.push(Decision { look: script.looked, groups, taken: 0 });
+                }
+                first
             }
-            let decision = &script.decisions[script.met];
-            debug_assert_eq!(decision.place, place, "a statement is deterministic");
-            script.met += 1;
-            decision.groups[decision.taken].clone()
         };
+        script.looked += 1;
         let image = summary.get(*group.first()? as usize)?.image.clone();
         script.possible.insert(place, group);
         image.filter(|values| wants(values))
@@ -120,18 +130,18 @@ fn groups(
     possible: &[u32],
     wants: &dyn Fn(&[Value]) -> bool,
     is_exact: bool,
-) -> Vec<Vec<u32>> {
-    let mut groups = Vec::new();
+) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
     let mut others = Vec::new();
     for &number in possible {
         match &summary[number as usize].image {
-            Some(values) if wants(values) => groups.push(vec![number]),
-            Some(_) if is_exact => groups.push(vec![number]),
+            Some(values) if wants(values) => groups.push(Rc::new([number])),
+            Some(_) if is_exact => groups.push(Rc::new([number])),
             _ => others.push(number),
         }
     }
     if !others.is_empty() {
-        groups.push(others);
+        groups.push(others.into());
     }
     groups
 }

@@ -86,22 +86,19 @@ impl Model {
     ///
     /// If no model describes this database at this level.
     pub fn of(header: &LogHeader) -> Result<Model, UnknownModel> {
-        match (header.vendor, header.isolation.as_str()) {
+        match (header.vendor, header.isolation.to_lowercase().replace(' ', "-").as_str()) {
             // PostgreSQL treats read uncommitted as read committed.
             (Vendor::Postgres, "read-committed" | "read-uncommitted") => Ok(Model::PgRc),
             (Vendor::Postgres, "repeatable-read") => Ok(Model::PgRr),
             (Vendor::Postgres, "serializable") => Ok(Model::PgSer),
             (Vendor::Sqlite, _) => Ok(Model::Sqlite),
-            (vendor, isolation) => Err(UnknownModel { vendor, isolation: isolation.to_owned() }),
+            (vendor, _) => Err(UnknownModel { vendor, isolation: header.isolation.clone() }),
         }
     }
 
     /// Whether it is one of the paper's models.
     pub const fn is_paper(self) -> bool {
-        matches!(
-            self,
-            Model::PaperS | Model::PaperSs | Model::PaperSi | Model::PaperSsi | Model::PaperRc
-        )
+        matches!(self, Model::PaperS | Model::PaperSs | Model::PaperSi | Model::PaperSsi | Model::PaperRc)
     }
 
     /// Whether each statement has its own snapshot.

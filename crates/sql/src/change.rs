@@ -69,7 +69,7 @@ pub(crate) fn run(cx: &Context<'_>, action: &Action) -> Result<(Reply, Vec<Chang
             }
         }
         Action::Truncate(tables) => {
-            let mut work = Work::new(cx.view);
+            let mut work = Work::new(cx.constrained());
             for table in tables {
                 let mut rows = Vec::new();
                 cx.view.scan(table.id, &crate::view::Sarg::default(), &mut |id, _| {
@@ -176,7 +176,7 @@ fn source_rows(cx: &Context<'_>, insert: &Insert) -> Result<Vec<Vec<Value>>> {
 
 fn run_insert(cx: &Context<'_>, insert: &Insert) -> Result<(Reply, Vec<Change>)> {
     let table = &insert.table;
-    let mut work = Work::new(cx.view);
+    let mut work = Work::new(cx.constrained());
     let mut count = 0;
     let mut outputs = Vec::new();
     let rows = match source_rows(cx, insert) {
@@ -453,7 +453,7 @@ fn run_update(cx: &Context<'_>, update: &Update) -> Result<(Reply, Vec<Change>)>
             Ok((new, outputs))
         },
     )?;
-    let mut work = Work::new(cx.view);
+    let mut work = Work::new(cx.constrained());
     let mut outputs = Vec::new();
     let mut count = 0;
     for row in found {
@@ -478,7 +478,7 @@ fn run_delete(cx: &Context<'_>, delete: &Delete) -> Result<(Reply, Vec<Change>)>
         targets(cx, &delete.from, delete.filter.as_ref(), delete.slot, &delete.window, &mut |cx, env, _| {
             Ok((Vec::new(), returned(cx, delete.returning.as_ref(), Some(env))?))
         })?;
-    let mut work = Work::new(cx.view);
+    let mut work = Work::new(cx.constrained());
     let count = found.len() as u64;
     let mut outputs = Vec::new();
     for row in found {

@@ -27,7 +27,19 @@ pub fn execute(
     view: &dyn View,
     first_hole: u32,
 ) -> std::result::Result<Effect, SqlError> {
-    run(statement, params, view, None, first_hole)
+    run(statement, params, view, None, None, first_hole)
+}
+
+/// As [`execute`], with constraints and upserts checked against other tables: PostgreSQL reads a snapshot and checks keys
+/// against what is committed by now.
+pub fn execute_at(
+    statement: &Statement,
+    params: &[Scalar],
+    view: &dyn View,
+    newest: &dyn View,
+    first_hole: u32,
+) -> std::result::Result<Effect, SqlError> {
+    run(statement, params, view, Some(newest), None, first_hole)
 }
 
 /// The rows that an UPDATE, a DELETE or a SELECT FOR UPDATE of one table finds at its snapshot, with their table.
@@ -58,13 +70,26 @@ pub fn recheck(
     newest: &[Value],
     first_hole: u32,
 ) -> std::result::Result<Effect, SqlError> {
-    run(statement, params, view, Some((row, newest)), first_hole)
+    run(statement, params, view, None, Some((row, newest)), first_hole)
+}
+
+/// As [`recheck`], with constraints checked against other tables.
+pub fn recheck_at(
+    statement: &Statement,
+    params: &[Scalar],
+    views: [&dyn View; 2],
+    row: RowId,
+    newest: &[Value],
+    first_hole: u32,
+) -> std::result::Result<Effect, SqlError> {
+    run(statement, params, views[0], Some(views[1]), Some((row, newest)), first_hole)
 }
 
 fn run(
     statement: &Statement,
     params: &[Scalar],
     view: &dyn View,
+    constrained: Option<&dyn View>,
     pinned: Option<(RowId, &[Value])>,
     first_hole: u32,
 ) -> Result<Effect> {
@@ -98,6 +123,7 @@ fn run(
     let plan = plan(statement, params, view.catalog())?;
     let values = values(&plan, params, view.catalog())?;
     let mut cx = Context::new(view, &values, writes(statement), first_hole);
+    cx.newest = constrained;
     if let Some((row, newest)) = pinned {
         let Some((slot, _)) = change::target(&plan.action) else {
             return unsupported("this statement has no target");

@@ -51,6 +51,8 @@ type Cached = Rc<Vec<Vec<Value>>>;
 pub(crate) struct Context<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) view: &'a dyn View,
+    /// Where constraints are checked, if that is not `view`.
+    pub(crate) newest: Option<&'a dyn View>,
     pub(crate) params: &'a [Value],
     pub(crate) variables: &'a [Value],
     /// Whether the statement writes.
@@ -72,6 +74,7 @@ impl<'a> Context<'a> {
         Context {
             settings: view.catalog().settings(),
             view,
+            newest: None,
             params,
             variables: &[],
             writes,
@@ -83,6 +86,11 @@ impl<'a> Context<'a> {
             steps: Cell::new(0),
             cache: RefCell::default(),
         }
+    }
+
+    /// The tables that constraints are checked against.
+    pub(crate) fn constrained(&self) -> &'a dyn View {
+        self.newest.unwrap_or(self.view)
     }
 
     pub(crate) fn mode(&self) -> Mode<'a> {

@@ -61,7 +61,7 @@ pub use database::Database;
 pub use decimal::Decimal;
 pub use dialect::{Dialect, Settings};
 pub use error::{ErrorClass, SqlError};
-pub use execute::{execute, recheck, targets};
+pub use execute::{execute, execute_at, recheck, recheck_at, targets};
 pub use parse::{Kind, ParseError, Statement};
 pub use procedure::Routine;
 pub use value::{Affinity, Collation, Hole, Type, Value};

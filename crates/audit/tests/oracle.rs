@@ -1,0 +1,85 @@
+//! The engine agrees with the brute-force judge: verdict and prefix, for random tiny logs.
+//!
+//! `ISOSCOPE_AUDIT_LOGS` is the number of logs per model, `ISOSCOPE_AUDIT_SEED` the first seed.
+
+use isoscope_audit::{Options, Verdict, audit};
+use isoscope_audit_oracle as oracle;
+use isoscope_audit_oracle::generate::{Size, any, blur, correct};
+use isoscope_audit_oracle::{Order, Random, TinyLog, judge, mutate};
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+fn log_of(model: oracle::Model, seed: u64) -> TinyLog {
+    let mut random = Random::new(seed);
+    match seed % 3 {
+        0 => any(model, Size::TINY, &mut random),
+        1 => {
+            let mut log = correct(model, Size::TINY, &mut random);
+            blur(&mut log, &mut random);
+            log
+        }
+        _ => {
+            let mut log = correct(model, Size::TINY, &mut random);
+            blur(&mut log, &mut random);
+            mutate::any(&log, &mut random).0
+        }
+    }
+}
+
+/// The verdict of the engine: the entry where the smallest failing prefix ends, if there is one.
+fn engine(log: &TinyLog, model: oracle::Model) -> Result<Option<usize>, String> {
+    let log = log.to_log(model);
+    let mut options = Options::default();
+    options.model = isoscope_audit::Model::named(model.name()).expect("both have the same models");
+    match audit(&log, &options, &()).map_err(|error| error.to_string())?.verdict {
+        Verdict::Explained(_) => Ok(None),
+        Verdict::Violated(violation) => Ok(Some(violation.entry - 3)),
+        Verdict::Undecided(undecided) => Err(undecided.why),
+    }
+}
+
+fn agree(model: oracle::Model) {
+    let (count, first) = (number("ISOSCOPE_AUDIT_LOGS", 2_000), number("ISOSCOPE_AUDIT_SEED", 0));
+    let mut wrong = Vec::new();
+    for seed in first..first + count {
+        let log = log_of(model, seed);
+        let began = std::time::Instant::now();
+        let expected = match judge(&log, model, Order::Solve) {
+            oracle::Verdict::Explained => None,
+            oracle::Verdict::Violated(entry) => Some(entry),
+        };
+        let judged = began.elapsed();
+        let found = engine(&log, model);
+        if began.elapsed().as_millis() > 500 {
+            println!("{} seed {seed}: judge {judged:?}, then engine until {:?}", model.name(), began.elapsed());
+        }
+        if found != Ok(expected) {
+            if wrong.len() < number("ISOSCOPE_AUDIT_SHOW", 2) as usize {
+                println!(
+                    "{} seed {seed}: expected {expected:?}, found {found:?}\n{}",
+                    model.name(),
+                    log.to_text(model)
+                );
+            }
+            wrong.push(seed);
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {count} differ: {:?}", wrong.len(), &wrong[..wrong.len().min(20)]);
+}
+
+#[test]
+fn pg_rc() {
+    agree(oracle::Model::PgRc);
+}
+
+#[test]
+fn pg_rr() {
+    agree(oracle::Model::PgRr);
+}
+
+#[test]
+fn sqlite() {
+    agree(oracle::Model::Sqlite);
+}

@@ -190,8 +190,13 @@ pub(crate) struct Execution {
     /// The literals of the transactions that can be taken back.
     active: Vec<Lit>,
     is_retractable: bool,
+    /// Whether the first run that gives the answer is taken, so that everything stays concrete.
+    is_greedy: bool,
     pub(crate) gaps: Vec<Gap>,
 }
+
+/// How many states and images a greedy execution looks back.
+const WINDOW: usize = 64;
 
 /// Where an execution was.
 #[derive(Clone, Copy, Debug)]
@@ -237,8 +242,21 @@ impl Execution {
             is_restricted: false,
             active: Vec::new(),
             is_retractable,
+            is_greedy: false,
             gaps: Vec::new(),
         })
+    }
+
+    /// After the loader, and everything will be concrete: of all that a transaction may do, only the newest that gives
+    /// its answers is kept. It can explain a log and never convict one.
+    pub(crate) fn greedy(
+        model: Model,
+        cap: usize,
+        statements: &mut Statements<'_>,
+        loader: &[usize],
+    ) -> Result<Execution, AuditError> {
+        let execution = Execution::new(model, cap, statements, loader, false)?;
+        Ok(Execution { is_greedy: true, ..execution })
     }
 
     /// How many states there are after the first.
@@ -287,12 +305,41 @@ impl Execution {
         role: Role,
     ) -> Result<Step, AuditError> {
         let last = self.states();
-        let snapshot = match self.model {
-            Model::PaperS | Model::PaperSs => Some(last),
-            Model::PaperSsi => Some(start.min(last)),
-            Model::PaperSi if last == 0 => Some(0),
-            _ => None,
+        let snapshots = match self.model {
+            Model::PaperS | Model::PaperSs => vec![Some(last)],
+            Model::PaperSsi => vec![Some(start.min(last))],
+            Model::PaperSi if self.is_greedy => {
+                (last.saturating_sub(WINDOW as u32)..=last).rev().map(Some).collect()
+            }
+            Model::PaperSi if last == 0 => vec![Some(0)],
+            _ => vec![None],
         };
+        let gaps = self.gaps.len();
+        for snapshot in snapshots {
+            let role = if self.is_greedy && role == Role::Optional { Role::Required } else { role };
+            self.gaps.truncate(gaps);
+            match self.push_at(statements, txn, snapshot, role)? {
+                Step::Impossible if self.is_greedy => {}
+                step => return Ok(step),
+            }
+        }
+        if self.is_greedy && role == Role::Optional {
+            // It is not there: a state without changes.
+            self.catalogs.push(self.catalogs[last as usize].clone());
+            return Ok(Step::Done);
+        }
+        Ok(Step::Impossible)
+    }
+
+    /// Executes a transaction that reads from a state, if it is given.
+    fn push_at(
+        &mut self,
+        statements: &mut Statements<'_>,
+        txn: &Txn,
+        snapshot: Option<u32>,
+        role: Role,
+    ) -> Result<Step, AuditError> {
+        let last = self.states();
         if self.is_retractable {
             let active = self.clauses.fresh(false);
             self.active.push(active);
@@ -425,6 +472,10 @@ impl Execution {
                 }
                 if fits(&result, wanted, settings) {
                     let changes = result.map(|effect| effect.changes).unwrap_or_default();
+                    if self.is_greedy {
+                        runs.push(Run { premises: Vec::new(), changes });
+                        break;
+                    }
                     runs.push(Run { premises: view.premises(), changes });
                 } else {
                     dropped = true;
@@ -622,6 +673,7 @@ impl Execution {
             .and_then(|version| version.readable.clone())
             .unwrap_or_else(nothing);
         // The newest images first.
+        let most = if self.is_greedy { WINDOW } else { usize::MAX };
         let mut all: Vec<(Image, Vec<Guard>)> = Vec::with_capacity(before.len() + images.len());
         let mut places: FxHashMap<Image, usize> = FxHashMap::default();
         for alternative in images.iter().chain(before.iter()) {
@@ -632,7 +684,10 @@ impl Execution {
             }
             all[at].1.push(alternative.guard);
         }
-        all.into_iter().map(|(image, guards)| Alternative { image, guard: self.clauses.or(&guards) }).collect()
+        all.into_iter()
+            .take(most)
+            .map(|(image, guards)| Alternative { image, guard: self.clauses.or(&guards) })
+            .collect()
     }
 }
 

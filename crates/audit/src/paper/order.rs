@@ -1,6 +1,7 @@
 //! Orders of transactions, and the smallest prefix that no order explains.
 //!
-//! The order of the ends is tried first, whatever was asked for: if it explains the log, the log is explained. With `--order
+//! The order of the ends is tried first, whatever was asked for: if it explains the log, the log is explained. This is done greedily
+//! first, with concrete values and the newest reads that give the answers, and then exactly. With `--order
 //! timestamps` the first transaction that it does not explain is the violation. With `--order solve` other orders are tried for the
 //! prefix up to that transaction:
 //!
@@ -16,7 +17,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::AuditError;
 use crate::model::Model;
-use crate::options::{Options, OrderBy};
+use crate::options::{Heuristic, Options, OrderBy};
 use crate::paper::execution::{Execution, Mark, Role, Statements, Step};
 use crate::paper::relax::{Relaxed, relax};
 use crate::paper::transactions::{Transactions, Txn, collect};
@@ -98,6 +99,11 @@ struct Node {
 
 impl Auditor<'_> {
     fn decide(&mut self, model: Model, order: OrderBy) -> Result<Found, AuditError> {
+        if !self.options.without.contains(&Heuristic::StrongFirst)
+            && let Some(found) = self.try_greedy(model)?
+        {
+            return Ok(found);
+        }
         let mut execution = self.execution(model, false)?;
         let mut placed: Vec<(usize, Mark)> = Vec::new();
         for number in 0..self.transactions.all.len() {
@@ -117,6 +123,25 @@ impl Auditor<'_> {
         }
         self.gaps = std::mem::take(&mut execution.gaps);
         Ok(Found::Order(placed.into_iter().map(|(number, _)| number).collect()))
+    }
+
+    /// Looks for a concrete execution in the order of the ends; `None` if there may be another.
+    fn try_greedy(&mut self, model: Model) -> Result<Option<Found>, AuditError> {
+        let is_open = matches!(model, Model::PaperSi | Model::PaperRc);
+        if !is_open && self.transactions.all.iter().all(|txn| txn.is_certain) {
+            // The execution below is as concrete.
+            return Ok(None);
+        }
+        let cap = self.options.cap as usize;
+        let mut execution = Execution::greedy(model, cap, &mut self.statements, &self.transactions.loader)?;
+        for number in 0..self.transactions.all.len() {
+            self.watch.progress(number, self.transactions.all.len());
+            if self.watch.is_over() || !matches!(self.append(&mut execution, model, number)?, Search::Order) {
+                return Ok(None);
+            }
+        }
+        self.gaps = execution.gaps;
+        Ok(Some(Found::Order((0..self.transactions.all.len()).collect())))
     }
 
     fn execution(&mut self, model: Model, is_retractable: bool) -> Result<Execution, AuditError> {

@@ -153,7 +153,8 @@ impl Search<'_> {
             _ if ends => return None,
             outcome => match entry.given {
                 Given::Error(class) if class != Class::Constraint => {
-                    if outcome == Some(Outcome::Unknown) && entry.statement.writes() && self.is_autocommit(e) {
+                    if outcome == Some(Outcome::Unknown) && entry.statement.writes() && self.is_autocommit(e)
+                    {
                         next.ghosts.insert(e);
                     } else if self.model != Model::Sqlite || outcome.is_some() {
                         next.world.abort(entry.txn);
@@ -246,8 +247,7 @@ impl Search<'_> {
         if is_error && (is_free || self.model != Model::Sqlite || entry.outcome.is_some()) {
             next.world.abort(entry.txn);
         } else if self.is_autocommit(e) {
-            let doing =
-                Doing { entry: e, snapshot: 0, todo: BTreeSet::new(), count: 0, is_done: true };
+            let doing = Doing { entry: e, snapshot: 0, todo: BTreeSet::new(), count: 0, is_done: true };
             next.world.txns[entry.txn].doing = Some(doing);
             found.push(next);
             return;

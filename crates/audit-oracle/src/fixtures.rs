@@ -421,7 +421,14 @@ impl Script {
         Script { log: Log { header, entries: Vec::new(), warnings: Vec::new() }, clock: 10 }
     }
 
-    fn line(&mut self, session: Scalar, txn: Scalar, sql: &str, answer: Result<Answer, Failure>, is_last: bool) {
+    fn line(
+        &mut self,
+        session: Scalar,
+        txn: Scalar,
+        sql: &str,
+        answer: Result<Answer, Failure>,
+        is_last: bool,
+    ) {
         let number = self.log.entries.iter().filter(|entry| entry.txn == txn).count() as u32;
         let committed = Ending { outcome: Outcome::Committed, stamps: Stamps::default() };
         let failed = Ending { outcome: Outcome::Aborted, stamps: Stamps::default() };

@@ -111,9 +111,8 @@ impl Judge<'_> {
             Order::Solve => (0..self.txns.len()).filter(|&t| t >= n || !self.txns[t].is_certain).collect(),
         };
         (0..1_u32 << others.len()).any(|set| {
-            let is_chosen = |t: usize| {
-                others.iter().position(|&other| other == t).map_or(t < n, |i| set & (1 << i) != 0)
-            };
+            let is_chosen =
+                |t: usize| others.iter().position(|&other| other == t).map_or(t < n, |i| set & (1 << i) != 0);
             let chosen: Vec<usize> = (0..self.txns.len()).filter(|&t| is_chosen(t)).collect();
             self.orders(&chosen).into_iter().any(|order| self.run(n, &order, &mut vec![self.log.table()]))
         })
@@ -207,7 +206,9 @@ impl Judge<'_> {
         for snapshot in snapshots {
             for writes in self.executions_at(&self.txns[place.txn], snapshot, is_free, states) {
                 let has_conflict = match (self.model, snapshot) {
-                    (Model::PaperSi | Model::PaperSsi, Some(id)) => conflicts(&writes, &states[id], &states[last]),
+                    (Model::PaperSi | Model::PaperSsi, Some(id)) => {
+                        conflicts(&writes, &states[id], &states[last])
+                    }
                     _ => false,
                 };
                 if !has_conflict {

@@ -85,7 +85,9 @@ impl TinyLog {
             Model::PgRr | Model::PaperSi | Model::PaperSsi => {
                 (Vendor::Postgres, "PostgreSQL 15", "repeatable-read")
             }
-            Model::PgSer | Model::PaperS | Model::PaperSs => (Vendor::Postgres, "PostgreSQL 15", "serializable"),
+            Model::PgSer | Model::PaperS | Model::PaperSs => {
+                (Vendor::Postgres, "PostgreSQL 15", "serializable")
+            }
             Model::Sqlite => (Vendor::Sqlite, "SQLite 3", "serializable"),
         };
         let header = LogHeader {
@@ -141,7 +143,11 @@ impl TinyLog {
             answered: u64::from(number) * 10 + 5,
             ending: (number == 2).then_some(committed),
         };
-        vec![line(0, "BEGIN", Answer::Count(0)), line(1, &insert, inserted), line(2, "COMMIT", Answer::Count(0))]
+        vec![
+            line(0, "BEGIN", Answer::Count(0)),
+            line(1, &insert, inserted),
+            line(2, "COMMIT", Answer::Count(0)),
+        ]
     }
 
     /// The log as a file.

@@ -79,7 +79,8 @@ fn figure_1_is_violated_at_transaction_3() {
 /// Section 8.1, for k that the judge can do.
 #[test]
 fn figure_8_is_right() {
-    for (k, read, wanted) in [(3, 66, false), (3, 320, true), (3, 310, true), (3, 330, false), (2, 300, true)] {
+    for (k, read, wanted) in [(3, 66, false), (3, 320, true), (3, 310, true), (3, 330, false), (2, 300, true)]
+    {
         assert_eq!(is_explained(&figure_8(k, read), Model::PaperRc), wanted, "{k} {read}");
     }
 }
@@ -87,7 +88,14 @@ fn figure_8_is_right() {
 /// Section 8.2: which levels allow the anomalies.
 #[test]
 fn anomalies_are_where_the_paper_says() {
-    let allowed_by_rc = ["phantom", "lost-update", "read-skew", "internal-inconsistency", "write-skew", "dirty-write-crossed"];
+    let allowed_by_rc = [
+        "phantom",
+        "lost-update",
+        "read-skew",
+        "internal-inconsistency",
+        "write-skew",
+        "dirty-write-crossed",
+    ];
     for (name, log) in anomalies() {
         assert_eq!(is_explained(&log, Model::PaperRc), allowed_by_rc.contains(&name), "paper-rc {name}");
         for (si, engine) in [(Model::PaperSi, Model::PgRr), (Model::PaperSsi, Model::PgRr)] {

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use isoscope_audit_oracle::generate::{Size, any, blur, correct};
-use isoscope_audit_oracle::{Given, Model, Order, Random, Statement, TinyEntry, TinyLog, Verdict, judge, mutate};
+use isoscope_audit_oracle::{
+    Given, Model, Order, Random, Statement, TinyEntry, TinyLog, Verdict, judge, mutate,
+};
 use isoscope_history::Outcome;
 use isoscope_log::Class;
 

@@ -19,7 +19,9 @@ fn explained_and_violated_are_frequent() {
                 *(if verdict == Verdict::Explained { &mut explained } else { &mut violated }) += 1;
             }
             let (name, time) = (model.name(), start.elapsed());
-            println!("{name} {order:?}: {explained} explained, {violated} violated, {time:?}, slowest {slowest:?}");
+            println!(
+                "{name} {order:?}: {explained} explained, {violated} violated, {time:?}, slowest {slowest:?}"
+            );
             assert!(explained > 100 && violated > 100);
         }
     }

@@ -37,6 +37,46 @@ fn verdict_without(
     }
 }
 
+/// A cap may leave a log undecided, and never changes a verdict.
+#[test]
+fn caps_do_not_change_verdicts() {
+    let mut undecided = 0;
+    for seed in 0..600 {
+        for model in [oracle::Model::PaperRc, oracle::Model::PaperSi, oracle::Model::PaperSsi] {
+            let log = any(model, Size::TINY, &mut Random::new(500_000 + seed));
+            let expected = oracle::judge(&log, model, oracle::Order::Solve);
+            for cap in [1, 2, 4] {
+                let mut options = Options::new(Model::named(model.name()).unwrap());
+                options.cap = cap;
+                options.most_proposals = 30;
+                match audit(&log.to_log(model), &options, &()).unwrap().verdict {
+                    Verdict::Explained(_) => assert_eq!(expected, oracle::Verdict::Explained, "seed {seed}"),
+                    Verdict::Violated(found) => {
+                        let found = oracle::Verdict::Violated(found.entry - TinyLog::LOADED);
+                        assert_eq!(expected, found, "seed {seed}");
+                    }
+                    Verdict::Undecided(_) => undecided += 1,
+                }
+            }
+        }
+    }
+    assert!(undecided > 20, "{undecided}");
+}
+
+/// A log of many transactions takes time in proportion.
+#[test]
+fn long_logs_are_linear() {
+    for k in [1_000, 4_000] {
+        let log = figure_8(k, 300 + 10 * (k as i64 - 1));
+        for model in oracle::Model::PAPER {
+            let start = Instant::now();
+            let found = verdict(&log, model, oracle::Order::Solve);
+            println!("k = {k}, {}: {:?}", model.name(), start.elapsed());
+            assert_eq!(found, Some(oracle::Verdict::Explained), "{}", model.name());
+        }
+    }
+}
+
 /// Compares verdicts and prefixes for random logs of each model and order.
 fn compare(seeds: std::ops::Range<u64>) {
     for order in [oracle::Order::Timestamps, oracle::Order::Solve] {
@@ -107,7 +147,9 @@ fn corpus_has_the_expected_verdicts() {
                 };
                 ("violated".to_owned(), violation.entry.to_string(), blame)
             }
-            Ok(Verdict::Undecided(undecided)) => (format!("undecided: {}", undecided.why), "-".to_owned(), "-"),
+            Ok(Verdict::Undecided(undecided)) => {
+                (format!("undecided: {}", undecided.why), "-".to_owned(), "-")
+            }
             Err(error) => (format!("error: {error}"), "-".to_owned(), "-"),
         };
         let is_right = found.0 == verdict && found.1 == entry && (blame == "-" || found.2 == blame);

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use isoscope_log::{Answer, Class, Entry, Log};
 use isoscope_solve::{Budget, Lit, Outcome};
 use isoscope_sql::{
-    Catalog, Change, Database, Doubt, Effect, Kind, Match, Row, Sarg, Settings, SqlError, Statement, TableId, View,
-    answers_match, execute,
+    Catalog, Change, Database, Doubt, Effect, Kind, Match, Row, Sarg, Settings, SqlError, Statement, TableId,
+    View, answers_match, execute,
 };
 use rustc_hash::FxHashMap;
 
@@ -83,7 +83,11 @@ impl<'l> Statements<'l> {
         self.parse(text, Some(entry))
     }
 
-    pub(crate) fn parse(&mut self, text: &'l str, entry: Option<usize>) -> Result<Arc<Statement>, AuditError> {
+    pub(crate) fn parse(
+        &mut self,
+        text: &'l str,
+        entry: Option<usize>,
+    ) -> Result<Arc<Statement>, AuditError> {
         if let Some(known) = self.parsed.get(text) {
             return Ok(known.clone());
         }
@@ -102,14 +106,17 @@ impl Statements<'_> {
         let mut database = Database::new(self.settings.clone());
         for text in &log.header.schema {
             let statement = self.parse(text, None)?;
-            let failed = |error: SqlError| AuditError::new(None, format!("the schema is not understood: {error}: {text}"));
+            let failed = |error: SqlError| {
+                AuditError::new(None, format!("the schema is not understood: {error}: {text}"))
+            };
             database.execute(&statement, &[]).map_err(failed)?;
         }
         for &entry in loader {
             let statement = self.get(entry)?;
             let line = &log.entries[entry];
             if line.answer.is_ok() {
-                let failed = |error: SqlError| AuditError::new(Some(entry), format!("the loader failed: {error}"));
+                let failed =
+                    |error: SqlError| AuditError::new(Some(entry), format!("the loader failed: {error}"));
                 database.execute(&statement, &line.params).map_err(failed)?;
             }
         }
@@ -156,7 +163,8 @@ pub(crate) fn fits(result: &Result<Effect, SqlError>, wanted: &Wanted<'_>, setti
 fn error_to_explain(entry: &Entry) -> Option<Option<Class>> {
     let failure = entry.answer.as_ref().err()?;
     let circumstance = |code: &str| {
-        code.len() == 5 && ["25", "53", "55", "57", "58", "XX", "0A"].iter().any(|class| code.starts_with(class))
+        code.len() == 5
+            && ["25", "53", "55", "57", "58", "XX", "0A"].iter().any(|class| code.starts_with(class))
     };
     Some(match failure.class {
         Class::Constraint => Some(Class::Constraint),
@@ -413,8 +421,11 @@ impl Execution {
             _ => {}
         }
         let is_lost = !current.txn.is_certain && entry == current.txn.last;
-        let Some(wanted) = wanted_of(line, current.role == Role::Free, is_lost) else { return Ok(Step::Done) };
-        let (runs, dropped) = match self.runs(current, &statement, line, entry, &wanted, &statements.settings) {
+        let Some(wanted) = wanted_of(line, current.role == Role::Free, is_lost) else {
+            return Ok(Step::Done);
+        };
+        let (runs, dropped) = match self.runs(current, &statement, line, entry, &wanted, &statements.settings)
+        {
             Ok(found) => found,
             Err(why) => return Ok(Step::Limit(entry, why)),
         };
@@ -533,7 +544,12 @@ impl Execution {
             let rest: Vec<Guard> = {
                 let mut is_touched = vec![false; guards.len()];
                 touching[&place].iter().for_each(|&number| is_touched[number] = true);
-                guards.iter().zip(is_touched).filter(|(_, is_touched)| !is_touched).map(|(&guard, _)| guard).collect()
+                guards
+                    .iter()
+                    .zip(is_touched)
+                    .filter(|(_, is_touched)| !is_touched)
+                    .map(|(&guard, _)| guard)
+                    .collect()
             };
             self.own_write(current, place, images, &rest);
         }
@@ -551,7 +567,8 @@ impl Execution {
         self.clauses.exactly_one_if(present, &lits);
         for (run, &lit) in runs.iter().zip(&lits) {
             for (_, summary, possible) in &run.premises {
-                let guards: Vec<Guard> = possible.iter().map(|&number| summary[number as usize].guard).collect();
+                let guards: Vec<Guard> =
+                    possible.iter().map(|&number| summary[number as usize].guard).collect();
                 self.clauses.imply(&[Guard::Lit(lit)], &guards);
             }
         }
@@ -559,7 +576,13 @@ impl Execution {
     }
 
     /// Replaces what the transaction may have written to a row. `rest` are the runs that did not touch it.
-    fn own_write(&mut self, current: &mut Current<'_>, place: Place, images: Vec<(Image, Guard)>, rest: &[Guard]) {
+    fn own_write(
+        &mut self,
+        current: &mut Current<'_>,
+        place: Place,
+        images: Vec<(Image, Guard)>,
+        rest: &[Guard],
+    ) {
         let mut by_image: Vec<(Image, Vec<Guard>)> = Vec::new();
         let mut places: FxHashMap<Image, usize> = FxHashMap::default();
         let mut add = |by_image: &mut Vec<(Image, Vec<Guard>)>, image: Image, guard: Guard| {

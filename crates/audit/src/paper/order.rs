@@ -108,7 +108,10 @@ impl Auditor<'_> {
         let mut placed: Vec<(usize, Mark)> = Vec::new();
         for number in 0..self.transactions.all.len() {
             if self.watch.is_over() {
-                return Ok(Found::Limit(self.transactions.all[number].last, "the time limit was reached".to_owned()));
+                return Ok(Found::Limit(
+                    self.transactions.all[number].last,
+                    "the time limit was reached".to_owned(),
+                ));
             }
             self.watch.progress(number, self.transactions.all.len());
             let mark = execution.mark();
@@ -150,7 +153,12 @@ impl Auditor<'_> {
     }
 
     /// Executes the next transaction in the order of the ends.
-    fn append(&mut self, execution: &mut Execution, model: Model, number: usize) -> Result<Search, AuditError> {
+    fn append(
+        &mut self,
+        execution: &mut Execution,
+        model: Model,
+        number: usize,
+    ) -> Result<Search, AuditError> {
         let all = &self.transactions.all;
         let txn = &all[number];
         let start = match model {
@@ -179,7 +187,10 @@ impl Auditor<'_> {
     /// Whether a prefix is impossible in any order, by the bound.
     fn is_beyond(&mut self, last: usize) -> Result<bool, AuditError> {
         let cap = self.options.cap as usize;
-        let relaxed = relax(&mut self.statements, &self.transactions, &self.classes, last + 1, cap, false)?;
+        let relaxed =
+            relax(&mut self.statements, &self.transactions, &self.classes, last + 1, cap, false, &|| {
+                self.watch.is_over()
+            })?;
         Ok(relaxed == Relaxed::Impossible)
     }
 
@@ -228,7 +239,11 @@ impl Auditor<'_> {
     }
 
     /// Executes transactions that are all required; the marks before each, or nothing if one cannot be executed.
-    fn replay(&mut self, execution: &mut Execution, order: &[usize]) -> Result<Result<Vec<Mark>, ()>, AuditError> {
+    fn replay(
+        &mut self,
+        execution: &mut Execution,
+        order: &[usize],
+    ) -> Result<Result<Vec<Mark>, ()>, AuditError> {
         let mut marks = Vec::with_capacity(order.len());
         for &number in order {
             marks.push(execution.mark());
@@ -263,7 +278,10 @@ impl Auditor<'_> {
     fn search(&mut self, model: Model, last: usize) -> Result<Search, AuditError> {
         let entry = txn_last(&self.transactions.all[last]);
         if self.transactions.all.len() > SEARCHED {
-            return Ok(Search::Limit(entry, "there are too many transactions for a search of all orders".to_owned()));
+            return Ok(Search::Limit(
+                entry,
+                "there are too many transactions for a search of all orders".to_owned(),
+            ));
         }
         let mut execution = self.execution(model, true)?;
         let mut order: Vec<(Event, u32)> = Vec::new();
@@ -380,7 +398,9 @@ impl Auditor<'_> {
         }
         for (any_written, rung) in [(false, Rung::AnyCommitted), (true, Rung::AnyWritten)] {
             let (all, classes) = (&self.transactions, &self.classes);
-            let relaxed = relax(&mut self.statements, all, classes, last + 1, cap, any_written)?;
+            let relaxed = relax(&mut self.statements, all, classes, last + 1, cap, any_written, &|| {
+                self.watch.is_over()
+            })?;
             if relaxed == Relaxed::Possible {
                 return Ok(Blame::Isolation(rung));
             }
@@ -394,7 +414,13 @@ fn classes(log: &Log, transactions: &Transactions) -> Vec<u32> {
     let mut known: FxHashMap<Vec<String>, u32> = FxHashMap::default();
     let spell = |entry: usize| {
         let line = &log.entries[entry];
-        format!("{} {:?} {:?} {:?}", line.sql, line.params, line.answer, line.ending.map(|ending| ending.outcome))
+        format!(
+            "{} {:?} {:?} {:?}",
+            line.sql,
+            line.params,
+            line.answer,
+            line.ending.map(|ending| ending.outcome)
+        )
     };
     let class = |txn: &Txn| {
         let next = known.len() as u32;

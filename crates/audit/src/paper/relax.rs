@@ -46,6 +46,7 @@ struct Bound {
 }
 
 /// Bounds what the first `required` transactions can answer.
+#[expect(clippy::too_many_arguments, reason = "each is another choice of the caller")]
 pub(crate) fn relax(
     statements: &mut Statements<'_>,
     transactions: &Transactions,
@@ -53,6 +54,7 @@ pub(crate) fn relax(
     required: usize,
     cap: usize,
     any_written: bool,
+    stop: &dyn Fn() -> bool,
 ) -> Result<Relaxed, AuditError> {
     let (rows, catalog) = statements.load(&transactions.loader)?;
     let mut bound = Bound {
@@ -80,6 +82,9 @@ pub(crate) fn relax(
         let mut images: Vec<(Place, Image)> = Vec::new();
         let mut is_possible = true;
         for (number, (txn, counts)) in all.iter().enumerate() {
+            if stop() {
+                return Ok(Relaxed::Unknown);
+            }
             let class = classes.get(number).map(|&class| (class, *counts));
             if let Some(&writes) = class.and_then(|class| known.get(&class)) {
                 writers[number] = writes;
@@ -167,7 +172,9 @@ impl Bound {
             ) {
                 continue;
             }
-            let Some(wanted) = wanted_of(line, !counts, !txn.is_certain && entry == txn.last) else { continue };
+            let Some(wanted) = wanted_of(line, !counts, !txn.is_certain && entry == txn.last) else {
+                continue;
+            };
             let found = self.statement(&statement, line, &wanted, &statements.settings, &own, &catalog);
             let Some(runs) = found else { return Ok(None) };
             if runs.is_empty() {
@@ -176,7 +183,9 @@ impl Bound {
             for changes in runs {
                 let mut inserted: FxHashMap<TableId, usize> = FxHashMap::default();
                 for change in changes {
-                    let Some((place, image)) = self.place(entry, change, &mut inserted, &mut catalog) else { continue };
+                    let Some((place, image)) = self.place(entry, change, &mut inserted, &mut catalog) else {
+                        continue;
+                    };
                     if self.any_written {
                         all.push((place, image.clone()));
                     }

@@ -86,14 +86,18 @@ impl Rows {
         for alternative in version.images.iter() {
             self.note(place, &alternative.image);
         }
-        if let Some(versions) = self.tables.get_mut(&place.0).and_then(|table| table.rows.get_mut(place.1 as usize)) {
+        if let Some(versions) =
+            self.tables.get_mut(&place.0).and_then(|table| table.rows.get_mut(place.1 as usize))
+        {
             versions.push(version);
         }
     }
 
     /// Replaces all versions of a row by one.
     pub(crate) fn replace(&mut self, place: Place, version: Version) {
-        if let Some(versions) = self.tables.get_mut(&place.0).and_then(|table| table.rows.get_mut(place.1 as usize)) {
+        if let Some(versions) =
+            self.tables.get_mut(&place.0).and_then(|table| table.rows.get_mut(place.1 as usize))
+        {
             versions.clear();
             self.push(place, version);
         }

@@ -57,7 +57,10 @@ pub(crate) fn collect(log: &Log) -> Result<Transactions, AuditError> {
             entries_of.push(Vec::new());
         }
         if entries_of[txn].last().is_some_and(|&last| log.entries[last].ending.is_some()) {
-            return Err(AuditError::new(Some(number), "the statement follows the outcome of its transaction"));
+            return Err(AuditError::new(
+                Some(number),
+                "the statement follows the outcome of its transaction",
+            ));
         }
         entries_of[txn].push(number);
     }

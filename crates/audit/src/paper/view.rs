@@ -99,7 +99,12 @@ impl<'a> Choices<'a> {
     }
 
     /// The image of a row in this run, if a scan with this condition on images wants it.
-    fn image(&self, place: Place, wants: &dyn Fn(&[Value]) -> bool, is_exact: bool) -> Option<isoscope_sql::Row> {
+    fn image(
+        &self,
+        place: Place,
+        wants: &dyn Fn(&[Value]) -> bool,
+        is_exact: bool,
+    ) -> Option<isoscope_sql::Row> {
         let mut script = self.script.borrow_mut();
         let script = &mut *script;
         let summary = script.summaries.entry(place).or_insert_with(|| (self.reader)(place)).clone();

@@ -2,7 +2,6 @@
 
 use sqlparser::ast::{self, BinaryOperator as B, UnaryOperator as U};
 
-use crate::bind::types::sqlite_rules;
 use crate::bind::{Binder, Bound, ident, object};
 use crate::cast::unhex;
 use crate::decimal::Decimal;
@@ -521,11 +520,7 @@ impl Binder<'_> {
             let mut right = column.bound.clone();
             // A placeholder that cannot be taken for a literal.
             right.expr = Expr::Column(0, 0);
-            let how = if self.settings.is_sqlite() {
-                Comparison { collation: left.collation, rules: sqlite_rules(left.affinity, right.affinity) }
-            } else {
-                self.comparison_of(&left, &right)?
-            };
+            let how = self.comparison_of(&left, &right)?;
             let (left, _, _) = self.comparison(left, right)?;
             exprs.push(left);
             hows.push(how);

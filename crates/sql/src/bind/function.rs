@@ -144,7 +144,11 @@ impl Binder<'_> {
         let left = self.settled(left)?;
         let (ty, collation) = (left.ty, left.collation);
         let original = left.expr.clone();
-        let (converted, right, how) = self.comparison(left, right)?;
+        let (converted, right, mut how) = self.comparison(left, right)?;
+        if self.settings.is_sqlite() {
+            // Arguments of functions are compared as they are.
+            how.rules = crate::ir::Rules::Sqlite(None, None);
+        }
         if converted == original {
             let expr = Expr::NullIf(how, Box::new([converted, right]));
             return Ok(Bound { collation, ..Bound::new(expr, ty) });

@@ -74,11 +74,13 @@ fn postgres(value: &Value, cast: Cast, mode: Mode<'_>) -> Result<Value> {
         (Type::Double, _) => Value::Float(float(value)?),
         (Type::Text(limit), _) => {
             let text = match value {
+                Value::Text(text) if cast.mode == CastMode::Unpad => text.trim_end_matches(' ').to_owned(),
                 Value::Text(text) => text.to_string(),
                 other => to_text(other, mode.settings),
             };
             Value::text(postgres_text(text, limit, cast.mode)?)
         }
+        (Type::Char(0), Value::Text(_)) => value.clone(),
         (Type::Char(length), _) => {
             let text = match value {
                 Value::Text(text) => text.to_string(),

@@ -141,37 +141,25 @@ fn complete(cx: &Context<'_>, table: &Table, row: &mut [Value]) -> Result<()> {
     Ok(())
 }
 
-fn source_rows(cx: &Context<'_>, insert: &Insert) -> Result<Vec<Vec<Value>>> {
-    let table = &insert.table;
-    let mut rows = Vec::new();
-    match &insert.source {
-        Source::Rows(list) => {
-            for exprs in list {
-                let mut row = Vec::with_capacity(exprs.len());
-                for (at, expr) in exprs.iter().enumerate() {
-                    row.push(match expr {
-                        Some(expr) => cx.eval(expr, None)?,
-                        None => default(cx, table, at)?,
-                    });
-                }
-                rows.push(row);
-            }
+/// The value of each column of a new row. MySQL refuses NULL before it looks at the next column.
+fn new_row(
+    cx: &Context<'_>,
+    table: &Table,
+    value: &mut dyn FnMut(usize) -> Option<Result<Value>>,
+) -> Result<Vec<Value>> {
+    let mut row = Vec::with_capacity(table.columns.len());
+    for (at, column) in table.columns.iter().enumerate() {
+        let value = match value(at) {
+            Some(value) => value?,
+            None => default(cx, table, at)?,
+        };
+        if cx.settings.is_mysql() && value.is_null() && column.not_null && !column.is_made {
+            return Err(SqlError::new(ErrorClass::NotNull, format!("{} must not be NULL", column.name)));
         }
-        Source::Query { query, columns, slot, values } => {
-            for found in select::rows(cx, query, None)? {
-                let link = Env { slot: *slot, row: &found, id: None, outer: None };
-                let mut row = Vec::with_capacity(table.columns.len());
-                for at in 0..table.columns.len() {
-                    row.push(match columns.iter().position(|column| *column == at) {
-                        Some(n) => cx.eval(&values[n], Some(&link))?,
-                        None => default(cx, table, at)?,
-                    });
-                }
-                rows.push(row);
-            }
-        }
+        row.push(value);
     }
-    Ok(rows)
+    complete(cx, table, &mut row)?;
+    Ok(row)
 }
 
 fn run_insert(cx: &Context<'_>, insert: &Insert) -> Result<(Reply, Vec<Change>)> {
@@ -179,19 +167,35 @@ fn run_insert(cx: &Context<'_>, insert: &Insert) -> Result<(Reply, Vec<Change>)>
     let mut work = Work::new(cx.view);
     let mut count = 0;
     let mut outputs = Vec::new();
-    let rows = match source_rows(cx, insert) {
-        Err(error) if matches!(insert.conflict, Conflict::Ignore) && error.class.is_answer() => {
-            return unsupported("INSERT IGNORE of a value that does not fit");
-        }
-        other => other?,
-    };
-    for mut row in rows {
-        complete(cx, table, &mut row)?;
+    let mut store = |row: Result<Vec<Value>>| -> Result<()> {
+        let row = match row {
+            Err(error) if matches!(insert.conflict, Conflict::Ignore) && error.class.is_answer() => {
+                return unsupported("INSERT IGNORE of a value that does not fit");
+            }
+            other => other?,
+        };
         let (stored, counted) = insert_row(cx, insert, &mut work, row)?;
         count += counted;
         if let Some(row) = stored {
             let link = Env { slot: insert.slot, row: &row, id: None, outer: None };
             outputs.push(returned(cx, insert.returning.as_ref(), Some(&link))?);
+        }
+        Ok(())
+    };
+    match &insert.source {
+        Source::Rows(list) => {
+            for exprs in list {
+                store(new_row(cx, table, &mut |at| exprs[at].as_ref().map(|expr| cx.eval(expr, None))))?;
+            }
+        }
+        Source::Query { query, columns, slot, values } => {
+            for found in select::rows(cx, query, None)? {
+                let link = Env { slot: *slot, row: &found, id: None, outer: None };
+                store(new_row(cx, table, &mut |at| {
+                    let n = columns.iter().position(|column| *column == at)?;
+                    Some(cx.eval(&values[n], Some(&link)))
+                }))?;
+            }
         }
     }
     check_foreign(cx, &mut work)?;

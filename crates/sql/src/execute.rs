@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use isoscope_log::Scalar;
 
-use crate::answer::Reply;
+use crate::answer::{Doubt, Reply};
 use crate::bind::Binder;
 use crate::cast::{Mode, cast, to_text};
 use crate::catalog::{Catalog, CatalogChange};
@@ -105,6 +105,9 @@ fn run(
         cx.pinned = Some((slot, row, newest));
     }
     let (reply, changes) = change::run(&cx, &plan.action)?;
+    if plan.has_fallible_join || plan.constants.iter().any(|expr| cx.eval(expr, None).is_err()) {
+        cx.doubt(Doubt::MayFail);
+    }
     Ok(Effect { reply, changes, doubts: cx.doubts.take(), next_hole: cx.holes.get() })
 }
 

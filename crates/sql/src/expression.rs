@@ -255,13 +255,13 @@ impl<'a> Context<'a> {
             }
             Expr::InQuery(left, query, how) => {
                 let left = self.values(left, env)?;
-                let rows = self.rows(query, env)?;
+                let rows = self.rows(query, env).map_err(SqlError::avoidable)?;
                 self.any_row(Comparator::Equal, how, &left, &rows)?
             }
             Expr::Exists(query) => Some(self.exists(query, env)?),
             Expr::Quantified(any, comparator, how, left, query) => {
                 let left = [self.eval(left, env)?];
-                let rows = self.rows(query, env)?;
+                let rows = self.rows(query, env).map_err(SqlError::avoidable)?;
                 if *any {
                     self.any_row(*comparator, &[*how], &left, &rows)?
                 } else {
@@ -382,9 +382,10 @@ impl<'a> Context<'a> {
 
     fn exists(&self, query: &Query, env: Option<&Env<'_>>) -> Result<bool> {
         if !query.is_correlated {
-            return Ok(!self.rows(query, env)?.is_empty());
+            let rows = self.rows(query, env).map_err(SqlError::avoidable)?;
+            return Ok(!rows.is_empty());
         }
-        select::has_rows(self, query, env)
+        select::has_rows(self, query, env).map_err(SqlError::avoidable)
     }
 
     fn scalar(&self, query: &Query, env: Option<&Env<'_>>) -> Result<Value> {

@@ -38,7 +38,8 @@ struct Sorted {
 pub(crate) fn rows(cx: &Context<'_>, query: &Query, env: Option<&Env<'_>>) -> Result<Vec<Vec<Value>>> {
     let (skip, take) = window(cx, query, env)?;
     let is_limited = skip > 0 || take.is_some();
-    let Sorted { mut rows, ranks } = sorted(cx, query, env)?;
+    let Sorted { mut rows, ranks } = sorted(cx, query, env)
+        .map_err(|error| if is_limited { error.avoidable() } else { error })?;
     for row in &mut rows {
         row.truncate(query.width);
     }
@@ -71,7 +72,9 @@ pub(crate) fn answer(
     env: Option<&Env<'_>>,
 ) -> Result<Rows> {
     let (skip, take) = window(cx, query, env)?;
-    let Sorted { mut rows, ranks } = sorted(cx, query, env)?;
+    let is_limited = skip > 0 || take.is_some();
+    let Sorted { mut rows, ranks } = sorted(cx, query, env)
+        .map_err(|error| if is_limited { error.avoidable() } else { error })?;
     for row in &mut rows {
         row.truncate(query.width);
     }
@@ -353,6 +356,7 @@ pub(crate) fn filtered(
     env: Option<&Env<'_>>,
     visit: Visit<'_>,
 ) -> Result<()> {
+    let is_join = matches!(from, From::Join(_));
     from_rows(cx, from, env, &mut |cx, env| {
         let is_wanted = match filter {
             Some(filter) => cx.test(filter, env)? == Some(true),
@@ -361,6 +365,7 @@ pub(crate) fn filtered(
         if is_wanted { visit(cx, env) } else { Ok(true) }
     })
     .map(|_| ())
+    .map_err(|error| if is_join { error.avoidable() } else { error })
 }
 
 /// The rows of all groups: keys, then aggregates.

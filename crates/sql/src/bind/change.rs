@@ -16,7 +16,11 @@ impl Binder<'_> {
     pub(crate) fn plan(mut self, statement: &ast::Statement) -> Result<Plan> {
         let action = self.action(statement)?;
         let params = std::mem::take(&mut self.params);
-        Ok(Plan { action, params })
+        let mut plan = Plan { action, params, constants: Vec::new(), has_fallible_join: false };
+        if !self.settings.is_sqlite() {
+            crate::walk::note_failures(&mut plan);
+        }
+        Ok(plan)
     }
 
     fn action(&mut self, statement: &ast::Statement) -> Result<Action> {
@@ -243,8 +247,18 @@ impl Binder<'_> {
                     let slot = self.slot()?;
                     let mut values = Vec::new();
                     for (n, (output, column)) in outputs.into_iter().zip(&columns).enumerate() {
-                        let bound = Bound { expr: Expr::Column(slot, n as u16), ..output.bound };
-                        values.push(self.assigned(bound, table, *column)?);
+                        // A constant stays one: it is converted even if there are no rows.
+                        let expr = match output.bound.expr {
+                            Expr::Const(value) => Expr::Const(value),
+                            _ => Expr::Column(slot, n as u16),
+                        };
+                        let bound = Bound { expr, ..output.bound };
+                        values.push(if output.was_unknown && self.settings.is_postgres() {
+                            let to = table.columns[*column].ty;
+                            Expr::Cast(Box::new(bound.expr), crate::ir::Cast { to, mode: CastMode::Assign })
+                        } else {
+                            self.assigned(bound, table, *column)?
+                        });
                     }
                     return Ok(Source::Query { query, columns, slot, values });
                 }

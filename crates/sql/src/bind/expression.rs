@@ -577,7 +577,8 @@ impl Binder<'_> {
             None => None,
         };
         let like = Like {
-            text: self.as_text(text)?,
+            // The blanks of char(n) count.
+            text: if matches!(text.ty, Type::Char(_)) { text.expr } else { self.as_text(text)? },
             pattern: self.as_text(pattern)?,
             escape,
             kind: if fold { LikeKind::NoCase } else { LikeKind::Exact },
@@ -624,8 +625,9 @@ impl Binder<'_> {
             None => Bound::new(Expr::Const(Value::Null), Type::Unknown),
         });
         // PostgreSQL looks at ELSE first to find the common type.
+        results.rotate_right(1);
         let (mut exprs, like) = self.unified(results)?;
-        let otherwise = exprs.pop().unwrap_or(Expr::Const(Value::Null));
+        let otherwise = exprs.remove(0);
         let arms = tests.into_iter().zip(exprs).collect();
         Ok(Bound { expr: Expr::Case(arms, Box::new(otherwise)), ..like })
     }
@@ -647,6 +649,7 @@ impl Binder<'_> {
         if self.settings.is_postgres() {
             self.check_cast(bound.ty, to)?;
         }
+        let bound = self.unpadded(bound, to);
         let expr = if self.settings.is_postgres() && bound.ty == Type::Unknown {
             // A cast of a literal reads it as that type.
             self.converted(bound, to, CastMode::Explicit)?

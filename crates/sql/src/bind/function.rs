@@ -141,7 +141,19 @@ impl Binder<'_> {
         let Ok([left, right]) = <[Bound; 2]>::try_from(args) else {
             return invalid("NULLIF needs two arguments");
         };
-        let left = self.settled(left)?;
+        let (mut left, right) = (left, right);
+        if left.ty == Type::Unknown && self.settings.is_postgres() {
+            let to = if right.ty == Type::Unknown { Type::Text(None) } else { right.ty.unlimited() };
+            left = Bound::new(self.converted(left, to, CastMode::Implicit)?, to);
+        }
+        if self.settings.is_postgres() {
+            // The result has the type in which the operands are compared.
+            let to = self.postgres_comparison(left.ty, right.ty)?;
+            let is_char = matches!(left.ty, Type::Char(_)) && matches!(right.ty, Type::Char(_) | Type::Unknown);
+            if !(left.ty.is_integer() && to.is_integer()) && !is_char {
+                left = Bound::new(self.converted(left, to, CastMode::Implicit)?, to);
+            }
+        }
         let (ty, collation) = (left.ty, left.collation);
         let original = left.expr.clone();
         let (converted, right, mut how) = self.comparison(left, right)?;
@@ -406,7 +418,7 @@ impl Binder<'_> {
                     return wrong();
                 }
                 let ty = match ty {
-                    Type::Char(_) | Type::Text(_) => Type::Text(None),
+                    Type::Text(_) => Type::Text(None),
                     other if self.settings.is_postgres() => other.unlimited(),
                     other => other,
                 };

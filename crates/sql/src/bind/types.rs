@@ -14,6 +14,7 @@ impl Binder<'_> {
         if bound.ty == to && !matches!(to, Type::Any(_)) {
             return Ok(bound.expr);
         }
+        let bound = self.unpadded(bound, to);
         let widens = |from: Type| match (from, to) {
             (Type::Int { bits, unsigned: false }, Type::Int { bits: wider, unsigned: false }) => {
                 bits <= wider
@@ -26,6 +27,16 @@ impl Binder<'_> {
             return Ok(bound.expr);
         }
         Ok(Expr::Cast(Box::new(bound.expr), Cast { to, mode }))
+    }
+
+    /// PostgreSQL's `char(n)` loses its trailing blanks when it becomes another type of text.
+    pub(crate) fn unpadded(&self, bound: Bound, to: Type) -> Bound {
+        let is_char = |ty: Type| matches!(ty, Type::Char(_));
+        if !self.settings.is_postgres() || !is_char(bound.ty) || is_char(to) {
+            return bound;
+        }
+        let expr = Expr::Call(crate::ir::Function::TrimEnd, vec![bound.expr]);
+        Bound { expr, ty: Type::Text(None), collation: Collation::Binary, ..bound }
     }
 
     /// Gives a type to a literal or parameter of PostgreSQL.
@@ -44,6 +55,7 @@ impl Binder<'_> {
                     Type::Char(_) => Type::Text(None),
                     other => other.unlimited(),
                 };
+                let to = if to == Type::Char(0) { base } else { to };
                 if let Some(known) = self.params.get_mut(n) {
                     if *known == Type::Unknown {
                         *known = base;
@@ -130,7 +142,7 @@ impl Binder<'_> {
     }
 
     /// The type in which PostgreSQL compares two operands.
-    fn postgres_comparison(&self, left: Type, right: Type) -> Result<Type> {
+    pub(crate) fn postgres_comparison(&self, left: Type, right: Type) -> Result<Type> {
         let (left, right) = (left.unlimited(), right.unlimited());
         Ok(match (left, right) {
             (Type::Unknown, Type::Unknown) => Type::Text(None),
@@ -195,20 +207,16 @@ impl Binder<'_> {
             common = match (common, *ty) {
                 (a, b) if a == b => a,
                 (a, b) if a.is_number() && b.is_number() => preferred(a, b),
-                (a, b) if a.is_text() && b.is_text() => {
-                    if a.unlimited() == b.unlimited() {
-                        a.unlimited()
-                    } else {
-                        Type::Text(None)
-                    }
-                }
+                // Texts are converted to each other, so the first decides.
+                (a, b) if a.is_text() && b.is_text() => a.unlimited(),
                 (Type::Date, Type::Timestamp) | (Type::Timestamp, Type::Date) => Type::Timestamp,
                 (Type::TimestampTz, Type::Date | Type::Timestamp)
                 | (Type::Date | Type::Timestamp, Type::TimestampTz) => Type::TimestampTz,
                 (a, b) => return wrong_type(format!("types {a:?} and {b:?} cannot be matched")),
             };
         }
-        Ok(Some(common))
+        let has_literal = known.len() < types.len();
+        Ok(Some(if has_literal { common.unlimited() } else { common }))
     }
 
     /// Converts expressions to their common type.
@@ -319,7 +327,7 @@ impl Binder<'_> {
             Type::Int { bits, .. } => (Arithmetic::Int(bits), bound.ty),
             Type::Decimal(_) => (Arithmetic::Numeric, Type::Decimal(None)),
             Type::Real => (Arithmetic::Real, Type::Real),
-            Type::Double | Type::Unknown => (Arithmetic::Double, Type::Double),
+            Type::Double => (Arithmetic::Double, Type::Double),
             other => return wrong_type(format!("operator does not exist: - {other:?}")),
         };
         let expr = self.converted(bound, ty, CastMode::Implicit)?;

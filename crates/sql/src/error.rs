@@ -63,7 +63,8 @@ pub struct SqlError {
     /// The message.
     pub message: String,
     /// Whether a correct database must fail. If not, it may also find an answer that does not need the part that fails:
-    /// it may stop early at a LIMIT or in EXISTS, or join tables in another order.
+    /// it may stop early at a LIMIT or in EXISTS, or join tables in another order. It may also fail with an error of
+    /// another class. If several rows fail, the class is that of one of them, also if the error is certain.
     pub is_certain: bool,
 }
 

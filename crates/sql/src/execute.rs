@@ -98,14 +98,17 @@ fn run(
     let plan = plan(statement, params, view.catalog())?;
     let values = values(&plan, params, view.catalog())?;
     let mut cx = Context::new(view, &values, writes(statement), first_hole);
+    cx.stores = matches!(statement.kind(), Kind::Insert | Kind::Update);
     if let Some((row, newest)) = pinned {
         let Some((slot, _)) = change::target(&plan.action) else {
             return unsupported("this statement has no target");
         };
         cx.pinned = Some((slot, row, newest));
     }
-    let (reply, changes) = change::run(&cx, &plan.action)?;
-    if plan.has_fallible_join || plan.constants.iter().any(|expr| cx.eval(expr, None).is_err()) {
+    let failing = |cx: &Context<'_>| plan.constants.iter().any(|expr| cx.eval(expr, None).is_err());
+    let (reply, changes) = change::run(&cx, &plan.action)
+        .map_err(|error| if failing(&cx) { error.avoidable() } else { error })?;
+    if plan.has_fallible_join || failing(&cx) {
         cx.doubt(Doubt::MayFail);
     }
     Ok(Effect { reply, changes, doubts: cx.doubts.take(), next_hole: cx.holes.get() })
@@ -161,7 +164,7 @@ fn values(plan: &Plan, params: &[Scalar], catalog: &Catalog) -> Result<Vec<Value
         let to = if *ty == Type::Unknown { Type::Text(None) } else { *ty };
         // The server reads the text of the value as that type.
         let text = Value::text(to_text(&value, settings));
-        cast(&text, Cast { to, mode: CastMode::Implicit }, Mode { settings, writes: false })
+        cast(&text, Cast { to, mode: CastMode::Implicit }, Mode { settings, writes: false, stores: false })
     };
     params.iter().zip(&plan.params).map(convert).collect()
 }

@@ -55,11 +55,15 @@ pub(crate) struct Context<'a> {
     pub(crate) variables: &'a [Value],
     /// Whether the statement writes.
     pub(crate) writes: bool,
+    /// Whether it stores values.
+    pub(crate) stores: bool,
     /// The only row of a slot: the newest version of a row that is tested again.
     pub(crate) pinned: Option<(Slot, RowId, &'a [Value])>,
     /// The row that an upsert wanted to insert.
     pub(crate) proposed: RefCell<Vec<Value>>,
     pub(crate) doubts: RefCell<Vec<Doubt>>,
+    /// The first number of rows that the statement inserts.
+    pub(crate) pending: u64,
     /// The next hole.
     pub(crate) holes: Cell<u32>,
     now: RefCell<FxHashMap<u8, Hole>>,
@@ -75,9 +79,11 @@ impl<'a> Context<'a> {
             params,
             variables: &[],
             writes,
+            stores: writes,
             pinned: None,
             proposed: RefCell::default(),
             doubts: RefCell::default(),
+            pending: RowId::PENDING,
             holes: Cell::new(first_hole),
             now: RefCell::default(),
             steps: Cell::new(0),
@@ -86,7 +92,7 @@ impl<'a> Context<'a> {
     }
 
     pub(crate) fn mode(&self) -> Mode<'a> {
-        Mode { settings: self.settings, writes: self.writes }
+        Mode { settings: self.settings, writes: self.writes, stores: self.stores }
     }
 
     pub(crate) fn doubt(&self, doubt: Doubt) {

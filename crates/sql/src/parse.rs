@@ -222,7 +222,8 @@ fn replace_is(tokens: &mut [TokenWithSpan]) {
     let places: Vec<usize> =
         (0..tokens.len()).filter(|at| !matches!(tokens[*at].token, Token::Whitespace(_))).collect();
     for pair in places.windows(2) {
-        let is_test = matches!(word(&tokens[pair[1]]).as_str(), "NULL" | "NOT" | "TRUE" | "FALSE" | "DISTINCT");
+        let is_test =
+            matches!(word(&tokens[pair[1]]).as_str(), "NULL" | "NOT" | "TRUE" | "FALSE" | "DISTINCT");
         if word(&tokens[pair[0]]) == "IS" && !is_test {
             tokens[pair[0]].token = Token::Spaceship;
         }

@@ -38,8 +38,8 @@ struct Sorted {
 pub(crate) fn rows(cx: &Context<'_>, query: &Query, env: Option<&Env<'_>>) -> Result<Vec<Vec<Value>>> {
     let (skip, take) = window(cx, query, env)?;
     let is_limited = skip > 0 || take.is_some();
-    let Sorted { mut rows, ranks } = sorted(cx, query, env)
-        .map_err(|error| if is_limited { error.avoidable() } else { error })?;
+    let Sorted { mut rows, ranks } =
+        sorted(cx, query, env).map_err(|error| if is_limited { error.avoidable() } else { error })?;
     for row in &mut rows {
         row.truncate(query.width);
     }
@@ -73,8 +73,8 @@ pub(crate) fn answer(
 ) -> Result<Rows> {
     let (skip, take) = window(cx, query, env)?;
     let is_limited = skip > 0 || take.is_some();
-    let Sorted { mut rows, ranks } = sorted(cx, query, env)
-        .map_err(|error| if is_limited { error.avoidable() } else { error })?;
+    let Sorted { mut rows, ranks } =
+        sorted(cx, query, env).map_err(|error| if is_limited { error.avoidable() } else { error })?;
     for row in &mut rows {
         row.truncate(query.width);
     }

@@ -109,20 +109,33 @@ impl Walk {
 }
 
 /// Whether an expression has no columns, subqueries or values that the database makes.
-fn is_constant(expr: &Expr) -> bool {
+pub(crate) fn is_constant(expr: &Expr) -> bool {
     match expr {
         Expr::Const(_) | Expr::Param(_) => true,
         Expr::Column(..) | Expr::Variable(_) | Expr::Made(_) | Expr::Proposed(_) | Expr::Routine(..) => false,
         // Databases may compute such a subquery before they know that no row needs it.
         Expr::Scalar(query) => !query.is_correlated,
+        // These are simplified to the first result that is constant.
+        Expr::Coalesce(args) => args.first().is_some_and(is_constant),
+        Expr::Case(arms, _) => arms.iter().all(|(condition, _)| is_constant(condition)),
         other => queries(other).is_empty() && parts(other).into_iter().all(is_constant),
     }
+}
+
+/// Whether an expression has a subquery.
+pub(crate) fn has_query(expr: &Expr) -> bool {
+    !queries(expr).is_empty() || parts(expr).into_iter().any(has_query)
 }
 
 /// The expressions directly inside an expression.
 fn parts(expr: &Expr) -> Vec<&Expr> {
     match expr {
-        Expr::Const(_) | Expr::Param(_) | Expr::Variable(_) | Expr::Column(..) | Expr::Made(_) | Expr::Proposed(_) => Vec::new(),
+        Expr::Const(_)
+        | Expr::Param(_)
+        | Expr::Variable(_)
+        | Expr::Column(..)
+        | Expr::Made(_)
+        | Expr::Proposed(_) => Vec::new(),
         Expr::Cast(inner, _)
         | Expr::Negate(_, inner)
         | Expr::BitNot(inner)
@@ -136,23 +149,32 @@ fn parts(expr: &Expr) -> Vec<&Expr> {
         | Expr::Xor(sides)
         | Expr::NullIf(_, sides) => sides.iter().collect(),
         Expr::CompareRows(_, _, left, right) => left.iter().chain(right).collect(),
-        Expr::And(parts) | Expr::Or(parts) | Expr::Coalesce(parts) | Expr::Extreme(_, _, parts) => parts.iter().collect(),
+        Expr::And(parts) | Expr::Or(parts) | Expr::Coalesce(parts) | Expr::Extreme(_, _, parts) => {
+            parts.iter().collect()
+        }
         Expr::Call(_, args) | Expr::Routine(_, args) => args.iter().collect(),
         Expr::In(left, list) => std::iter::once(&**left).chain(list.iter().map(|(item, _)| item)).collect(),
         Expr::InRows(left, rows, _) => left.iter().chain(rows.iter().flatten()).collect(),
         Expr::InQuery(left, ..) => left.iter().collect(),
         Expr::Exists(_) | Expr::Scalar(_) => Vec::new(),
-        Expr::Case(arms, otherwise) => {
-            arms.iter().flat_map(|(condition, result)| [condition, result]).chain(std::iter::once(&**otherwise)).collect()
+        Expr::Case(arms, otherwise) => arms
+            .iter()
+            .flat_map(|(condition, result)| [condition, result])
+            .chain(std::iter::once(&**otherwise))
+            .collect(),
+        Expr::Like(like) => {
+            [Some(&like.text), Some(&like.pattern), like.escape.as_ref()].into_iter().flatten().collect()
         }
-        Expr::Like(like) => [Some(&like.text), Some(&like.pattern), like.escape.as_ref()].into_iter().flatten().collect(),
     }
 }
 
 /// The queries directly inside an expression.
 fn queries(expr: &Expr) -> Vec<&Query> {
     match expr {
-        Expr::InQuery(_, query, _) | Expr::Exists(query) | Expr::Scalar(query) | Expr::Quantified(_, _, _, _, query) => vec![query],
+        Expr::InQuery(_, query, _)
+        | Expr::Exists(query)
+        | Expr::Scalar(query)
+        | Expr::Quantified(_, _, _, _, query) => vec![query],
         _ => Vec::new(),
     }
 }

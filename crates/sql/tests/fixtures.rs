@@ -42,13 +42,17 @@ fn shown(result: &Result<Effect, SqlError>) -> String {
     let mut text = match &effect.reply {
         Reply::Count(count) => format!("count {count}"),
         Reply::Rows(rows) => {
-            let mut lines: Vec<String> =
-                rows.chosen().iter().map(|row| row.iter().map(spelled).collect::<Vec<_>>().join(", ")).collect();
+            let mut lines: Vec<String> = rows
+                .chosen()
+                .iter()
+                .map(|row| row.iter().map(spelled).collect::<Vec<_>>().join(", "))
+                .collect();
             if rows.ranks.is_none() {
                 lines.sort();
             }
             let ordered = if rows.ranks.is_some() { "ordered " } else { "" };
-            let mut text = format!("{ordered}{}", if lines.is_empty() { "none".to_owned() } else { lines.join(" | ") });
+            let mut text =
+                format!("{ordered}{}", if lines.is_empty() { "none".to_owned() } else { lines.join(" | ") });
             if !rows.is_determined() {
                 text.push_str(" (choice)");
             }
@@ -74,13 +78,16 @@ fn sorted(text: &str) -> String {
 /// Runs a block. Returns the differences.
 fn run(block: &[(usize, &str)], differences: &mut String) {
     let settings = |dialect| Settings { is_mariadb: dialect == Dialect::MySql, ..Settings::new(dialect) };
-    let mut databases: Vec<(&str, Database, String)> =
-        DIALECTS.iter().map(|(name, dialect)| (*name, Database::new(settings(*dialect)), String::new())).collect();
+    let mut databases: Vec<(&str, Database, String)> = DIALECTS
+        .iter()
+        .map(|(name, dialect)| (*name, Database::new(settings(*dialect)), String::new()))
+        .collect();
     for (number, line) in block {
         if line.starts_with("--") || line.starts_with("==") {
             continue;
         }
-        let (names, rest) = line.split_once('>').filter(|(names, _)| !names.contains(':')).map_or(("", ""), |it| it);
+        let (names, rest) =
+            line.split_once('>').filter(|(names, _)| !names.contains(':')).map_or(("", ""), |it| it);
         if line.contains('>') && !names.contains(':') && !rest.is_empty() {
             for (name, database, result) in &mut databases {
                 if names.is_empty() || names.split(',').any(|it| it.trim() == *name) {
@@ -93,9 +100,11 @@ fn run(block: &[(usize, &str)], differences: &mut String) {
         let expected = expected.trim();
         for (name, _, result) in &databases {
             let is_meant = names == "all" || names.split(',').any(|it| it.trim() == *name);
-            let result = if expected == "unsupported" { result.split(' ').next().unwrap_or_default() } else { result };
+            let result =
+                if expected == "unsupported" { result.split(' ').next().unwrap_or_default() } else { result };
             if is_meant && expected != "-" && sorted(expected) != sorted(result) {
-                let _ = writeln!(differences, "line {number}, {name}: expected {expected}\n    found {result}");
+                let _ =
+                    writeln!(differences, "line {number}, {name}: expected {expected}\n    found {result}");
             }
         }
     }

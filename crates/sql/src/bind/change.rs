@@ -248,10 +248,9 @@ impl Binder<'_> {
                     let mut values = Vec::new();
                     for (n, (output, column)) in outputs.into_iter().zip(&columns).enumerate() {
                         // A constant stays one: it is converted even if there are no rows.
-                        let expr = match output.bound.expr {
-                            Expr::Const(value) => Expr::Const(value),
-                            _ => Expr::Column(slot, n as u16),
-                        };
+                        let is_constant = crate::walk::is_constant(&output.bound.expr);
+                        let read = Expr::Column(slot, n as u16);
+                        let expr = if is_constant { output.bound.expr.clone() } else { read };
                         let bound = Bound { expr, ..output.bound };
                         values.push(if output.was_unknown && self.settings.is_postgres() {
                             let to = table.columns[*column].ty;
@@ -301,7 +300,11 @@ impl Binder<'_> {
             None if insert.ignore => Ok(Conflict::Ignore),
             None => Ok(Conflict::Fail),
             Some(ast::OnInsert::DuplicateKeyUpdate(assignments)) => {
-                if insert.ignore || insert.insert_alias.is_some() {
+                let is_query = insert
+                    .source
+                    .as_ref()
+                    .is_some_and(|query| !matches!(&*query.body, ast::SetExpr::Values(_)));
+                if insert.ignore || insert.insert_alias.is_some() || is_query {
                     return unsupported("this upsert");
                 }
                 let sets = self.upsert_sets(table, assignments)?;
@@ -548,10 +551,29 @@ impl Binder<'_> {
         Ok(Delete { table, slot: item.slot, from, filter, window, returning })
     }
 
-    /// A query whose outputs are the answer of a cursor or of a statement of a procedure.
-    pub(crate) fn cursor(&mut self, query: &ast::Query) -> Result<(Query, Vec<String>)> {
+    /// A query whose rows a procedure reads, and its columns.
+    pub(crate) fn cursor(&mut self, query: &ast::Query) -> Result<(Query, Vec<(String, Type)>)> {
         let (query, outputs) = self.query(query)?;
-        Ok((query, outputs.into_iter().map(|output| output.name).collect()))
+        Ok((query, outputs.into_iter().map(|output| (output.name, output.bound.ty)).collect()))
+    }
+
+    /// An expression of a procedure. `found` is PL/pgSQL's variable of that name.
+    pub(crate) fn value(&mut self, expr: &ast::Expr, found: bool) -> Result<Expr> {
+        let bound = self.expr(expr)?;
+        let mut expr = self.settled(bound)?.expr;
+        let at = self.variables.len() - 1;
+        replace_variable(&mut expr, at, &Value::Bool(found));
+        Ok(expr)
+    }
+}
+
+/// Replaces a variable by its value, in the operators of conditions.
+fn replace_variable(expr: &mut Expr, at: usize, value: &Value) {
+    match expr {
+        Expr::Variable(n) if *n == at => *expr = Expr::Const(value.clone()),
+        Expr::Not(inner) => replace_variable(inner, at, value),
+        Expr::And(parts) | Expr::Or(parts) => parts.iter_mut().for_each(|part| replace_variable(part, at, value)),
+        _ => {}
     }
 }
 

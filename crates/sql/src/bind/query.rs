@@ -529,7 +529,12 @@ impl Binder<'_> {
             }
             ast::SelectItem::ExprWithAlias { expr, alias } => {
                 let bound = self.expr(expr)?;
-                outputs.push(Output { name: ident(alias, self.settings), bound, was_unknown: false, ast: Some(expr.clone()) });
+                outputs.push(Output {
+                    name: ident(alias, self.settings),
+                    bound,
+                    was_unknown: false,
+                    ast: Some(expr.clone()),
+                });
             }
             ast::SelectItem::Wildcard(_) => self.wildcard(None, outputs)?,
             ast::SelectItem::QualifiedWildcard(ast::SelectItemQualifiedWildcardKind::ObjectName(name), _) => {

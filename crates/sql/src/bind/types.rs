@@ -45,7 +45,7 @@ impl Binder<'_> {
         match expr {
             Expr::Const(Value::Null) => Ok(Expr::Const(Value::Null)),
             Expr::Const(value) => {
-                let rules = crate::cast::Mode { settings: self.settings, writes: false };
+                let rules = crate::cast::Mode { settings: self.settings, writes: false, stores: false };
                 // An explicit cast truncates, a literal in an assignment does not.
                 Ok(Expr::Const(crate::cast::cast(&value, Cast { to, mode }, rules)?))
             }

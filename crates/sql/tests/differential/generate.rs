@@ -94,8 +94,14 @@ impl Generator {
                 let names: Vec<&str> = kept.iter().map(|column| column.name.as_str()).collect();
                 let visible = visible(&base, None);
                 let condition = self.condition(&visible, 1);
-                statements.push(format!("CREATE VIEW v0 AS SELECT {} FROM t0 WHERE {condition}", names.join(", ")));
-                self.tables.push(Table { name: "v0".to_owned(), columns: kept, keys: Vec::new(), is_view: true });
+                statements
+                    .push(format!("CREATE VIEW v0 AS SELECT {} FROM t0 WHERE {condition}", names.join(", ")));
+                self.tables.push(Table {
+                    name: "v0".to_owned(),
+                    columns: kept,
+                    keys: Vec::new(),
+                    is_view: true,
+                });
             }
         }
         statements
@@ -103,7 +109,8 @@ impl Generator {
 
     fn table(&mut self, n: usize) -> (Table, String) {
         let name = format!("t{n}");
-        let mut columns = vec![Column { name: "id".to_owned(), kind: Kind::Int, definition: "INT".to_owned() }];
+        let mut columns =
+            vec![Column { name: "id".to_owned(), kind: Kind::Int, definition: "INT".to_owned() }];
         let names = ["a", "b", "c", "e", "f"];
         for name in names.iter().take(2 + self.dice.below(4)) {
             let (kind, definition) = self.column_type();
@@ -133,13 +140,15 @@ impl Generator {
             parts.push(text);
         }
         if self.dice.one_in(4) {
-            let table = Table { name: name.clone(), columns: columns.clone(), keys: Vec::new(), is_view: false };
+            let table =
+                Table { name: name.clone(), columns: columns.clone(), keys: Vec::new(), is_view: false };
             let condition = self.comparison(&visible(&table, None), 0);
             parts.push(format!("CHECK ({condition})"));
         }
         if n == 1 && self.dice.one_in(3) && self.tables[0].keys.first() == Some(&vec![0]) {
             if let Some(column) = columns.iter().skip(1).find(|column| column.definition == "INT") {
-                let action = *self.dice.of(&["", " ON DELETE CASCADE", " ON DELETE SET NULL", " ON UPDATE CASCADE"]);
+                let action =
+                    *self.dice.of(&["", " ON DELETE CASCADE", " ON DELETE SET NULL", " ON UPDATE CASCADE"]);
                 parts.push(format!("FOREIGN KEY ({}) REFERENCES t0 (id){action}", column.name));
             }
         }
@@ -201,14 +210,37 @@ impl Generator {
             kind
         };
         let options: &[&str] = match kind {
-            Kind::Int => &["0", "1", "2", "3", "-1", "5", "7", "10", "100", "127", "-128", "32767", "2147483647", "9223372036854775807"],
-            Kind::Decimal => &["0", "0.5", "1.25", "-1.5", "2.50", "10", "0.01", "99.99", "-0.005", "1000.125"],
-            Kind::Float if self.is(Dialect::MySql) => &["0", "0.5e0", "1.5e0", "-2.25e0", "1e2", "3e0", "1e10", "-0e0"],
+            Kind::Int => &[
+                "0",
+                "1",
+                "2",
+                "3",
+                "-1",
+                "5",
+                "7",
+                "10",
+                "100",
+                "127",
+                "-128",
+                "32767",
+                "2147483647",
+                "9223372036854775807",
+            ],
+            Kind::Decimal => {
+                &["0", "0.5", "1.25", "-1.5", "2.50", "10", "0.01", "99.99", "-0.005", "1000.125"]
+            }
+            Kind::Float if self.is(Dialect::MySql) => {
+                &["0", "0.5e0", "1.5e0", "-2.25e0", "1e2", "3e0", "1e10", "-0e0"]
+            }
             Kind::Float => &["0", "0.5", "1.5", "-2.25", "1e2", "3", "1e10", "2.5"],
-            Kind::Text => &["''", "'a'", "'A'", "'b'", "'ab'", "'a '", "'1'", "'10'", "'2'", "'0.5'", "'%'", "'a_b'"],
+            Kind::Text => {
+                &["''", "'a'", "'A'", "'b'", "'ab'", "'a '", "'1'", "'10'", "'2'", "'0.5'", "'%'", "'a_b'"]
+            }
             Kind::Bool if self.is(Dialect::Postgres) => &["TRUE", "FALSE"],
             Kind::Bool => &["1", "0"],
-            Kind::Date if self.is(Dialect::Postgres) => &["DATE '2024-02-29'", "DATE '2023-12-31'", "DATE '2024-01-01'"],
+            Kind::Date if self.is(Dialect::Postgres) => {
+                &["DATE '2024-02-29'", "DATE '2023-12-31'", "DATE '2024-01-01'"]
+            }
             Kind::Date => &["'2024-02-29'", "'2023-12-31'", "'2024-01-01'"],
         };
         let n = if kind == Kind::Int && !self.dice.one_in(5) { 8 } else { options.len() };
@@ -222,7 +254,8 @@ impl Generator {
     // Expressions
 
     fn any_kind(&mut self) -> Kind {
-        let kinds = [Kind::Int, Kind::Int, Kind::Int, Kind::Decimal, Kind::Float, Kind::Text, Kind::Text, Kind::Bool];
+        let kinds =
+            [Kind::Int, Kind::Int, Kind::Int, Kind::Decimal, Kind::Float, Kind::Text, Kind::Text, Kind::Bool];
         *self.dice.of(&kinds)
     }
 
@@ -257,7 +290,9 @@ impl Generator {
                 let (a, b) = (self.expr(columns, kind, depth - 1), self.expr(columns, kind, depth - 1));
                 return format!("NULLIF({a}, {b})");
             }
-            3 if self.dice.one_in(3) && !self.tables.is_empty() => return self.scalar(columns, kind, depth - 1),
+            3 if self.dice.one_in(3) && !self.tables.is_empty() => {
+                return self.scalar(columns, kind, depth - 1);
+            }
             _ => {}
         }
         match kind {
@@ -315,7 +350,9 @@ impl Generator {
                 format!("ROUND({a}, {places})")
             }
             6 => format!("ROUND({a})"),
-            7 if !self.is(Dialect::Sqlite) => (*self.dice.of(&["CEIL", "FLOOR"])).to_owned() + &format!("({a})"),
+            7 if !self.is(Dialect::Sqlite) => {
+                (*self.dice.of(&["CEIL", "FLOOR"])).to_owned() + &format!("({a})")
+            }
             _ => match (kind, self.dialect) {
                 (Kind::Decimal, Dialect::Sqlite) => format!("CAST({b} AS NUMERIC)"),
                 (Kind::Decimal, _) => format!("CAST({b} AS DECIMAL(10, 3))"),
@@ -340,7 +377,11 @@ impl Generator {
             4 => format!("REPLACE({a}, 'a', {b})"),
             5 => {
                 let number = self.expr(columns, Kind::Int, depth);
-                if self.is(Dialect::MySql) { format!("CAST({number} AS CHAR)") } else { format!("CAST({number} AS TEXT)") }
+                if self.is(Dialect::MySql) {
+                    format!("CAST({number} AS CHAR)")
+                } else {
+                    format!("CAST({number} AS TEXT)")
+                }
             }
             _ if self.is(Dialect::MySql) => format!("CONCAT({a}, {b})"),
             _ => format!("({a} || {b})"),
@@ -374,8 +415,12 @@ impl Generator {
             return self.comparison(columns, 0);
         }
         match self.dice.below(14) {
-            0 | 1 => format!("({} AND {})", self.condition(columns, depth - 1), self.condition(columns, depth - 1)),
-            2 | 3 => format!("({} OR {})", self.condition(columns, depth - 1), self.condition(columns, depth - 1)),
+            0 | 1 => {
+                format!("({} AND {})", self.condition(columns, depth - 1), self.condition(columns, depth - 1))
+            }
+            2 | 3 => {
+                format!("({} OR {})", self.condition(columns, depth - 1), self.condition(columns, depth - 1))
+            }
             4 => format!("NOT ({})", self.condition(columns, depth - 1)),
             5 => {
                 let kind = self.any_kind();
@@ -440,7 +485,8 @@ impl Generator {
     }
 
     fn comparison(&mut self, columns: &[Visible], depth: usize) -> String {
-        let kind = if self.dice.one_in(10) && self.is(Dialect::Postgres) { Kind::Date } else { self.ordered_kind() };
+        let kind =
+            if self.dice.one_in(10) && self.is(Dialect::Postgres) { Kind::Date } else { self.ordered_kind() };
         let other = match (kind, self.dialect) {
             (Kind::Int, _) if self.dice.one_in(4) => Kind::Decimal,
             (Kind::Decimal, _) if self.dice.one_in(4) => Kind::Float,
@@ -485,7 +531,8 @@ impl Generator {
         let source = if self.dice.one_in(6) {
             let from = self.a_table();
             let inner = visible(&from, None);
-            let outputs: Vec<String> = columns.iter().map(|column| self.expr(&inner, column.kind, 1)).collect();
+            let outputs: Vec<String> =
+                columns.iter().map(|column| self.expr(&inner, column.kind, 1)).collect();
             format!("SELECT {} FROM {} WHERE 1 = 1", outputs.join(", "), from.name)
         } else {
             let rows: Vec<String> = (0..=self.dice.below(3))
@@ -529,7 +576,10 @@ impl Generator {
             },
             dialect => {
                 if dialect == Dialect::Sqlite && self.dice.one_in(2) {
-                    return (if self.dice.one_in(2) { "INSERT OR REPLACE" } else { "INSERT OR IGNORE" }, String::new());
+                    return (
+                        if self.dice.one_in(2) { "INSERT OR REPLACE" } else { "INSERT OR IGNORE" },
+                        String::new(),
+                    );
                 }
                 let Some(key) = table.keys.first() else { return none };
                 let key = &table.columns[key[0]].name;
@@ -584,7 +634,11 @@ impl Generator {
             })
             .collect();
         let distinct = if self.dice.one_in(6) { "DISTINCT " } else { "" };
-        let condition = if self.dice.one_in(4) { String::new() } else { format!(" WHERE {}", self.condition(&columns, 2)) };
+        let condition = if self.dice.one_in(4) {
+            String::new()
+        } else {
+            format!(" WHERE {}", self.condition(&columns, 2))
+        };
         let order = if distinct.is_empty() { self.order(count) } else { String::new() };
         format!("SELECT {distinct}{} FROM {}{condition}{order}", outputs.join(", "), table.name)
     }
@@ -628,14 +682,26 @@ impl Generator {
     fn grouped(&mut self) -> String {
         let table = self.a_table();
         let columns = visible(&table, None);
-        let condition = if self.dice.one_in(2) { String::new() } else { format!(" WHERE {}", self.condition(&columns, 1)) };
+        let condition = if self.dice.one_in(2) {
+            String::new()
+        } else {
+            format!(" WHERE {}", self.condition(&columns, 1))
+        };
         let aggregates: Vec<String> = (0..=self.dice.below(2)).map(|_| self.aggregate(&columns)).collect();
         if self.dice.one_in(3) {
             return format!("SELECT {} FROM {}{condition}", aggregates.join(", "), table.name);
         }
         let key = self.dice.of(&table.columns).name.clone();
-        let having = if self.dice.one_in(3) { format!(" HAVING {} > 1", self.aggregate(&columns)) } else { String::new() };
-        format!("SELECT {key}, {} FROM {}{condition} GROUP BY {key}{having}", aggregates.join(", "), table.name)
+        let having = if self.dice.one_in(3) {
+            format!(" HAVING {} > 1", self.aggregate(&columns))
+        } else {
+            String::new()
+        };
+        format!(
+            "SELECT {key}, {} FROM {}{condition} GROUP BY {key}{having}",
+            aggregates.join(", "),
+            table.name
+        )
     }
 
     fn union(&mut self) -> String {
@@ -670,9 +736,18 @@ impl Generator {
                 self.expr(&columns, kind, 1)
             })
             .collect();
-        let condition = if self.dice.one_in(2) { String::new() } else { format!(" WHERE {}", self.condition(&columns, 1)) };
+        let condition = if self.dice.one_in(2) {
+            String::new()
+        } else {
+            format!(" WHERE {}", self.condition(&columns, 1))
+        };
         let order = self.order(count);
-        format!("SELECT {} FROM {} l {join} {} r{on}{condition}{order}", outputs.join(", "), left.name, right.name)
+        format!(
+            "SELECT {} FROM {} l {join} {} r{on}{condition}{order}",
+            outputs.join(", "),
+            left.name,
+            right.name
+        )
     }
 }
 

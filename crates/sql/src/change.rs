@@ -205,7 +205,10 @@ fn run_insert(cx: &Context<'_>, insert: &Insert) -> Result<(Reply, Vec<Change>)>
     };
     match &insert.source {
         Source::Rows(list) => {
-            if cx.settings.is_mysql() && list.len() > 1 && list.iter().flatten().flatten().any(crate::walk::has_query) {
+            if cx.settings.is_mysql()
+                && list.len() > 1
+                && list.iter().flatten().flatten().any(crate::walk::has_query)
+            {
                 // A subquery may see the rows before.
                 cx.doubt(Doubt::Choice);
             }

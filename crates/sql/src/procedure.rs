@@ -73,12 +73,32 @@ pub(crate) struct Declared {
 /// A step of a body.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Step {
-    Sql { statement: Box<ast::Statement>, into: Vec<String> },
+    Sql {
+        statement: Box<ast::Statement>,
+        into: Vec<String>,
+    },
     Set(String, ast::Expr),
     If(Vec<(ast::Expr, Vec<Step>)>, Vec<Step>),
-    Loop { label: Option<String>, before: Option<ast::Expr>, until: Option<ast::Expr>, body: Vec<Step> },
-    ForRange { label: Option<String>, variable: String, low: ast::Expr, high: ast::Expr, reverse: bool, body: Vec<Step> },
-    ForQuery { label: Option<String>, record: String, query: ast::Query, body: Vec<Step> },
+    Loop {
+        label: Option<String>,
+        before: Option<ast::Expr>,
+        until: Option<ast::Expr>,
+        body: Vec<Step>,
+    },
+    ForRange {
+        label: Option<String>,
+        variable: String,
+        low: ast::Expr,
+        high: ast::Expr,
+        reverse: bool,
+        body: Vec<Step>,
+    },
+    ForQuery {
+        label: Option<String>,
+        record: String,
+        query: ast::Query,
+        body: Vec<Step>,
+    },
     Leave(Option<String>, Option<ast::Expr>),
     Again(Option<String>, Option<ast::Expr>),
     Return(Option<ast::Expr>),
@@ -215,7 +235,9 @@ impl<'f, 'v> Frame<'f, 'v> {
     fn run(&mut self) -> Result<()> {
         let routine = self.routine;
         match self.steps(&routine.body)? {
-            End::Leave(Some(label)) | End::Again(Some(label)) => invalid(format!("there is no label {label}")),
+            End::Leave(Some(label)) | End::Again(Some(label)) => {
+                invalid(format!("there is no label {label}"))
+            }
             _ => Ok(()),
         }
     }
@@ -292,7 +314,9 @@ impl<'f, 'v> Frame<'f, 'v> {
                 return self.steps(otherwise);
             }
             Step::Block(steps) => return self.steps(steps),
-            Step::Loop { label, before, until, body } => return self.repeat(label.as_deref(), before.as_ref(), until.as_ref(), body),
+            Step::Loop { label, before, until, body } => {
+                return self.repeat(label.as_deref(), before.as_ref(), until.as_ref(), body);
+            }
             Step::ForRange { .. } | Step::ForQuery { .. } => return self.for_each(step),
             Step::Leave(label, condition) | Step::Again(label, condition) => {
                 let holds = match condition {
@@ -312,10 +336,12 @@ impl<'f, 'v> Frame<'f, 'v> {
             }
             Step::Open(name) => self.open(name)?,
             Step::Fetch(name, into) => return self.fetch(name, into),
-            Step::Close(name) => match self.cursors.iter_mut().find(|(other, _)| other.eq_ignore_ascii_case(name)) {
-                Some((_, cursor @ Some(_))) => *cursor = None,
-                _ => return invalid(format!("the cursor {name} is not open")),
-            },
+            Step::Close(name) => {
+                match self.cursors.iter_mut().find(|(other, _)| other.eq_ignore_ascii_case(name)) {
+                    Some((_, cursor @ Some(_))) => *cursor = None,
+                    _ => return invalid(format!("the cursor {name} is not open")),
+                }
+            }
             Step::Raise(message) => return Err(SqlError::new(ErrorClass::Raised, message.clone())),
         }
         Ok(End::Normal)
@@ -336,7 +362,13 @@ impl<'f, 'v> Frame<'f, 'v> {
         })
     }
 
-    fn repeat(&mut self, label: Option<&str>, before: Option<&ast::Expr>, until: Option<&ast::Expr>, body: &[Step]) -> Result<End> {
+    fn repeat(
+        &mut self,
+        label: Option<&str>,
+        before: Option<&ast::Expr>,
+        until: Option<&ast::Expr>,
+        body: &[Step],
+    ) -> Result<End> {
         loop {
             self.steps += 1;
             if self.steps > MOST_STEPS {
@@ -364,7 +396,9 @@ impl<'f, 'v> Frame<'f, 'v> {
             Step::ForRange { label, variable, low, high, reverse, body } => {
                 self.for_range(label.as_deref(), variable, (low, high), *reverse, body)
             }
-            Step::ForQuery { label, record, query, body } => self.for_query(label.as_deref(), record, query, body),
+            Step::ForQuery { label, record, query, body } => {
+                self.for_query(label.as_deref(), record, query, body)
+            }
             _ => Ok(End::Normal),
         };
         self.names.truncate(scope);
@@ -372,7 +406,14 @@ impl<'f, 'v> Frame<'f, 'v> {
         end
     }
 
-    fn for_range(&mut self, label: Option<&str>, name: &str, ends: (&ast::Expr, &ast::Expr), reverse: bool, body: &[Step]) -> Result<End> {
+    fn for_range(
+        &mut self,
+        label: Option<&str>,
+        name: &str,
+        ends: (&ast::Expr, &ast::Expr),
+        reverse: bool,
+        body: &[Step],
+    ) -> Result<End> {
         let (Value::Int(first), Value::Int(last)) = (self.eval(ends.0)?, self.eval(ends.1)?) else {
             return unsupported("FOR with ends that are not integers");
         };
@@ -389,7 +430,13 @@ impl<'f, 'v> Frame<'f, 'v> {
         Ok(End::Normal)
     }
 
-    fn for_query(&mut self, label: Option<&str>, record: &str, query: &ast::Query, body: &[Step]) -> Result<End> {
+    fn for_query(
+        &mut self,
+        label: Option<&str>,
+        record: &str,
+        query: &ast::Query,
+        body: &[Step],
+    ) -> Result<End> {
         let (bound, columns) = self.binder().cursor(query)?;
         let rows = self.with(false, |cx| select::rows(cx, &bound, None))?;
         self.note_order(&bound, &rows);
@@ -417,7 +464,9 @@ impl<'f, 'v> Frame<'f, 'v> {
     }
 
     fn open(&mut self, name: &str) -> Result<()> {
-        let Some((_, query)) = self.routine.cursors.iter().find(|(other, _)| other.eq_ignore_ascii_case(name)) else {
+        let Some((_, query)) =
+            self.routine.cursors.iter().find(|(other, _)| other.eq_ignore_ascii_case(name))
+        else {
             return invalid(format!("there is no cursor {name}"));
         };
         let (bound, _) = self.binder().cursor(query)?;
@@ -437,7 +486,9 @@ impl<'f, 'v> Frame<'f, 'v> {
 
     fn fetch(&mut self, name: &str, into: &[String]) -> Result<End> {
         let cursor = self.cursors.iter_mut().find(|(other, _)| other.eq_ignore_ascii_case(name));
-        let Some((_, Some(cursor))) = cursor else { return invalid(format!("the cursor {name} is not open")) };
+        let Some((_, Some(cursor))) = cursor else {
+            return invalid(format!("the cursor {name} is not open"));
+        };
         let row = cursor.rows.get(cursor.next).cloned();
         cursor.next += 1;
         self.is_found = row.is_some();
@@ -484,6 +535,7 @@ impl<'f, 'v> Frame<'f, 'v> {
                     self.cx.doubt(Doubt::Choice);
                 }
                 self.is_found = row.is_some();
+                self.count(u64::from(row.is_some()));
                 match row {
                     Some(row) if row.len() == into.len() => {
                         for (name, value) in into.iter().zip(&row) {
@@ -507,12 +559,19 @@ impl<'f, 'v> Frame<'f, 'v> {
             }
             (Reply::Count(count), _) => {
                 self.is_found = *count > 0;
-                if !matches!(self.reply, Some(Reply::Rows(_))) {
-                    self.reply = Some(reply);
-                }
+                self.count(*count);
             }
         }
         Ok(())
+    }
+
+    /// The count of a call: in MariaDB the sum of its statements, in MySQL that of the last.
+    fn count(&mut self, count: u64) {
+        match &mut self.reply {
+            Some(Reply::Rows(_)) => {}
+            Some(Reply::Count(sum)) if self.cx.settings.is_mariadb => *sum = sum.saturating_add(count),
+            reply => *reply = Some(Reply::Count(count)),
+        }
     }
 
     fn apply(&mut self, change: Change) -> Result<()> {

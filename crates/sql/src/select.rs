@@ -306,8 +306,7 @@ fn each_selected(
     let outputs = |env: Option<&Env<'_>>| -> Result<Vec<Value>> {
         select.outputs.iter().map(|expr| cx.eval(expr, env)).collect()
     };
-    let mut seen: FxHashSet<Vec<Value>> = FxHashSet::default();
-    let mut kept: Vec<Vec<Value>> = Vec::new();
+    let mut seen: FxHashMap<Vec<Value>, Vec<Value>> = FxHashMap::default();
     let mut emit = |env: Option<&Env<'_>>| -> Result<bool> {
         // EXISTS does not need the outputs.
         if !whole {
@@ -315,18 +314,15 @@ fn each_selected(
         }
         let row = outputs(env)?;
         if let Some(comparisons) = &select.distinct {
-            if !seen.insert(key_of(&row, comparisons)?) {
-                let is_other = |other: &Vec<Value>| *other == row && spelled_differently(other, &row);
-                if kept.iter().any(is_other)
-                    || comparisons.iter().any(|how| how.collation != Collation::Binary)
-                {
+            let key = key_of(&row, comparisons)?;
+            if let Some(first) = seen.get(&key) {
+                // Equal rows may look different: 1.0 and 1.00, a and A.
+                if spelled_differently(first, &row) {
                     cx.doubt(Doubt::Choice);
                 }
                 return Ok(true);
             }
-            if kept.len() < 1000 {
-                kept.push(row.clone());
-            }
+            seen.insert(key, row.clone());
         }
         visit(row)
     };

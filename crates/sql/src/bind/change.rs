@@ -572,7 +572,9 @@ fn replace_variable(expr: &mut Expr, at: usize, value: &Value) {
     match expr {
         Expr::Variable(n) if *n == at => *expr = Expr::Const(value.clone()),
         Expr::Not(inner) => replace_variable(inner, at, value),
-        Expr::And(parts) | Expr::Or(parts) => parts.iter_mut().for_each(|part| replace_variable(part, at, value)),
+        Expr::And(parts) | Expr::Or(parts) => {
+            parts.iter_mut().for_each(|part| replace_variable(part, at, value))
+        }
         _ => {}
     }
 }

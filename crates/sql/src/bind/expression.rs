@@ -6,7 +6,10 @@ use crate::bind::{Binder, Bound, ident, object};
 use crate::cast::unhex;
 use crate::decimal::Decimal;
 use crate::error::{Result, invalid, unsupported};
-use crate::ir::{Body, From, Query, Select, Slot, Arith, Cast, CastMode, Comparator, Comparison, Expr, Function, Like, LikeKind, Made};
+use crate::ir::{
+    Arith, Body, Cast, CastMode, Comparator, Comparison, Expr, From, Function, Like, LikeKind, Made, Query,
+    Select, Slot,
+};
 use crate::value::{Affinity, Collation, Type, Value};
 
 impl Binder<'_> {

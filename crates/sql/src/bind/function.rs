@@ -149,9 +149,7 @@ impl Binder<'_> {
         if self.settings.is_postgres() {
             // The result has the type in which the operands are compared.
             let to = self.postgres_comparison(left.ty, right.ty)?;
-            let is_char =
-                matches!(left.ty, Type::Char(_)) && matches!(right.ty, Type::Char(_) | Type::Unknown);
-            if !(left.ty.is_integer() && to.is_integer()) && !is_char {
+            if !(left.ty.is_integer() && to.is_integer()) && to != Type::Char(0) {
                 left = Bound::new(self.converted(left, to, CastMode::Implicit)?, to);
             }
         }

@@ -116,9 +116,7 @@ impl Binder<'_> {
     /// How two operands are compared.
     pub(crate) fn comparison_of(&self, left: &Bound, right: &Bound) -> Result<Comparison> {
         if self.settings.is_postgres() {
-            let is_char = |ty: Type| matches!(ty, Type::Char(_));
-            let padded = is_char(left.ty) && (is_char(right.ty) || right.ty == Type::Unknown)
-                || (is_char(right.ty) && left.ty == Type::Unknown);
+            let padded = compares_as_char(left.ty, right.ty);
             let collation = if padded { Collation::Padded } else { Collation::Binary };
             return Ok(Comparison { collation, rules: Rules::Same });
         }
@@ -143,13 +141,12 @@ impl Binder<'_> {
 
     /// The type in which PostgreSQL compares two operands.
     pub(crate) fn postgres_comparison(&self, left: Type, right: Type) -> Result<Type> {
+        if compares_as_char(left, right) {
+            return Ok(Type::Char(0));
+        }
         let (left, right) = (left.unlimited(), right.unlimited());
         Ok(match (left, right) {
             (Type::Unknown, Type::Unknown) => Type::Text(None),
-            // bpchar has its own comparison; its limit does not apply to the other side.
-            (Type::Char(_), Type::Unknown)
-            | (Type::Unknown, Type::Char(_))
-            | (Type::Char(_), Type::Char(_)) => Type::Text(None),
             (Type::Unknown, other) | (other, Type::Unknown) => other,
             (a, b) if a == b => a,
             (a, b) if a.is_number() && b.is_number() => wider(a, b),
@@ -333,6 +330,15 @@ impl Binder<'_> {
         let expr = self.converted(bound, ty, CastMode::Implicit)?;
         Ok(Bound::new(Expr::Negate(rules, Box::new(expr)), ty))
     }
+}
+
+/// Whether PostgreSQL compares two operands as `char(n)`, without trailing blanks: a text is a better match only for `text`
+/// itself.
+fn compares_as_char(left: Type, right: Type) -> bool {
+    let fits = |one: Type, other: Type| {
+        matches!(one, Type::Char(_)) && matches!(other, Type::Char(_) | Type::Unknown | Type::Text(Some(_)))
+    };
+    fits(left, right) || fits(right, left)
 }
 
 /// The affinities that SQLite applies to the sides of a comparison.

@@ -57,7 +57,15 @@ impl Reader {
     fn new(dialect: Dialect, tokens: &[TokenWithSpan]) -> Reader {
         let tokens = tokens.iter().map(|token| token.token.clone());
         let tokens = tokens.filter(|token| !matches!(token, Token::Whitespace(_) | Token::EOF)).collect();
-        Reader { dialect, tokens, at: 0, depth: 0, variables: Vec::new(), cursors: Vec::new(), not_found: None }
+        Reader {
+            dialect,
+            tokens,
+            at: 0,
+            depth: 0,
+            variables: Vec::new(),
+            cursors: Vec::new(),
+            not_found: None,
+        }
     }
 
     fn word(&self, ahead: usize) -> String {
@@ -84,7 +92,11 @@ impl Reader {
     }
 
     fn end(&mut self) -> Parsed<()> {
-        if self.takes_token(&Token::SemiColon) { Ok(()) } else { wrong(format!("expected ;, found {}", self.shown())) }
+        if self.takes_token(&Token::SemiColon) {
+            Ok(())
+        } else {
+            wrong(format!("expected ;, found {}", self.shown()))
+        }
     }
 
     fn shown(&self) -> String {
@@ -127,7 +139,8 @@ impl Reader {
 
     fn parse_expr(&self, tokens: Vec<Token>) -> Parsed<ast::Expr> {
         let mut parser = parser(self.dialect).with_tokens(tokens);
-        let expr = parser.parse_expr().map_err(|error| ParseError { message: error.to_string(), place: None })?;
+        let expr =
+            parser.parse_expr().map_err(|error| ParseError { message: error.to_string(), place: None })?;
         match parser.peek_token().token {
             Token::EOF => Ok(expr),
             other => wrong(format!("unexpected {other} after an expression")),
@@ -146,12 +159,15 @@ impl Reader {
             .parse_data_type()
             .map_err(|error| ParseError { message: error.to_string(), place: None })?;
         let catalog = Catalog::new(Settings::new(self.dialect));
-        crate::bind::data_type(&catalog, &data_type).map_err(|error| ParseError { message: error.message, place: None })
+        crate::bind::data_type(&catalog, &data_type)
+            .map_err(|error| ParseError { message: error.message, place: None })
     }
 
     fn statement(&self, tokens: Vec<Token>) -> Parsed<ast::Statement> {
         let mut parser = parser(self.dialect).with_tokens(tokens);
-        let statement = parser.parse_statement().map_err(|error| ParseError { message: error.to_string(), place: None })?;
+        let statement = parser
+            .parse_statement()
+            .map_err(|error| ParseError { message: error.to_string(), place: None })?;
         match parser.peek_token().token {
             Token::EOF => Ok(statement),
             other => wrong(format!("unexpected {other} after a statement")),
@@ -173,7 +189,19 @@ impl Reader {
         let mut body = None;
         while self.at < self.tokens.len() {
             if self.takes("RETURNS") {
-                let words = ["LANGUAGE", "AS", "BEGIN", "DETERMINISTIC", "READS", "NOT", "IMMUTABLE", "STABLE", "RETURN", "NO", "MODIFIES"];
+                let words = [
+                    "LANGUAGE",
+                    "AS",
+                    "BEGIN",
+                    "DETERMINISTIC",
+                    "READS",
+                    "NOT",
+                    "IMMUTABLE",
+                    "STABLE",
+                    "RETURN",
+                    "NO",
+                    "MODIFIES",
+                ];
                 returns = Some(self.ty(&words, &[])?);
             } else if self.word(0) == "BEGIN" && self.dialect == Dialect::MySql {
                 body = Some(self.block()?);
@@ -199,11 +227,24 @@ impl Reader {
         }
         let Some(body) = body else { return wrong("the routine has no body") };
         let Reader { variables, cursors, not_found, .. } = self;
-        Ok(Routine { name, is_function, is_replacement, returns, params, variables, cursors, not_found, body })
+        Ok(Routine {
+            name,
+            is_function,
+            is_replacement,
+            returns,
+            params,
+            variables,
+            cursors,
+            not_found,
+            body,
+        })
     }
 
     fn starts_statement(&self) -> bool {
-        matches!(self.word(0).as_str(), "SELECT" | "INSERT" | "UPDATE" | "DELETE" | "REPLACE" | "RETURN" | "SET" | "IF" | "CALL")
+        matches!(
+            self.word(0).as_str(),
+            "SELECT" | "INSERT" | "UPDATE" | "DELETE" | "REPLACE" | "RETURN" | "SET" | "IF" | "CALL"
+        )
     }
 
     /// PL/pgSQL's body is a text.
@@ -263,7 +304,8 @@ impl Reader {
         self.takes("CONSTANT");
         let stops = [Token::SemiColon, Token::Assignment, Token::Eq];
         let ty = self.ty(&["DEFAULT", "NOT"], &stops)?;
-        let has_value = self.takes("DEFAULT") || self.takes_token(&Token::Assignment) || self.takes_token(&Token::Eq);
+        let has_value =
+            self.takes("DEFAULT") || self.takes_token(&Token::Assignment) || self.takes_token(&Token::Eq);
         let value = if has_value { Some(self.expr(&[], &[Token::SemiColon])?) } else { None };
         self.variables.push(Declared { name, ty, value });
         self.end()
@@ -445,7 +487,9 @@ impl Reader {
                     ([Token::LParen, inner @ .., Token::RParen], _) => inner.to_vec(),
                     _ => tokens,
                 };
-                let ast::Statement::Query(query) = self.statement(tokens)? else { return wrong("expected a query") };
+                let ast::Statement::Query(query) = self.statement(tokens)? else {
+                    return wrong("expected a query");
+                };
                 self.expect(word)?;
                 let body = self.list(&["END"])?;
                 Step::ForQuery { label, record: name, query: *query, body }
@@ -504,9 +548,14 @@ impl Reader {
             }
             "RAISE" => {
                 self.at += 1;
-                let is_error = !matches!(self.word(0).as_str(), "NOTICE" | "WARNING" | "INFO" | "DEBUG" | "LOG");
+                let is_error =
+                    !matches!(self.word(0).as_str(), "NOTICE" | "WARNING" | "INFO" | "DEBUG" | "LOG");
                 self.until(&[], &semicolon);
-                Ok(if is_error { Step::Raise("an exception was raised".to_owned()) } else { Step::Block(Vec::new()) })
+                Ok(if is_error {
+                    Step::Raise("an exception was raised".to_owned())
+                } else {
+                    Step::Block(Vec::new())
+                })
             }
             "NULL" if self.dialect == Dialect::Postgres => {
                 self.at += 1;
@@ -527,7 +576,9 @@ impl Reader {
         let mut tokens = self.until(&[], &[Token::SemiColon]);
         let mut into = take_into(&mut tokens);
         if performs {
-            if let (Some(first), Some(Token::Word(select))) = (tokens.first_mut(), Some(Token::make_keyword("SELECT"))) {
+            if let (Some(first), Some(Token::Word(select))) =
+                (tokens.first_mut(), Some(Token::make_keyword("SELECT")))
+            {
                 *first = Token::Word(select);
             }
             into.clear();
@@ -582,9 +633,13 @@ fn range_ends(tokens: &[Token]) -> Option<(Vec<Token>, Vec<Token>)> {
     let number = |digits: &str| Token::Number(digits.to_owned(), false);
     for (n, token) in tokens.iter().enumerate() {
         match (token, tokens.get(n + 1)) {
-            (Token::Period, Some(Token::Period)) => return Some((tokens[..n].to_vec(), tokens[n + 2..].to_vec())),
+            (Token::Period, Some(Token::Period)) => {
+                return Some((tokens[..n].to_vec(), tokens[n + 2..].to_vec()));
+            }
             // `1.` and `.10`, or `1.` and a period.
-            (Token::Number(low, _), Some(Token::Number(high, _))) if low.ends_with('.') && high.starts_with('.') => {
+            (Token::Number(low, _), Some(Token::Number(high, _)))
+                if low.ends_with('.') && high.starts_with('.') =>
+            {
                 let low = [&tokens[..n], &[number(low.trim_end_matches('.'))]].concat();
                 let high = [&[number(high.trim_start_matches('.'))], &tokens[n + 2..]].concat();
                 return Some((low, high));

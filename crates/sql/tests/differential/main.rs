@@ -60,6 +60,23 @@ impl Session<'_> {
         self.connection.execute(Statement { sql, params: &[] })
     }
 
+    /// Runs a statement of a fixture on both. Transaction control goes through the driver.
+    fn statement(&mut self, sql: &str, tally: &mut Tally) {
+        let done = match sql {
+            "BEGIN" => self.connection.begin().map(|()| Answer::Count(0)),
+            "COMMIT" => self.connection.commit().map(|_| Answer::Count(0)),
+            _ => {
+                self.both(sql, tally);
+                return;
+            }
+        };
+        let ours = self.database.run(sql, &[]);
+        // The driver reports the COMMIT of a failed transaction as an error, because it is a rollback.
+        if sql != "COMMIT" && done.is_ok() != ours.is_ok() {
+            self.differ(sql, &format!("ours: {ours:?}\n  real: {done:?}"), tally);
+        }
+    }
+
     /// Runs a statement on both.
     fn both(&mut self, sql: &str, tally: &mut Tally) -> Next {
         let real = self.real(sql);
@@ -146,11 +163,11 @@ impl Session<'_> {
 
     /// Compares all tables after a change.
     fn check_tables(&mut self, sql: &str, tally: &mut Tally) -> Next {
-        for table in ["t0", "t1"] {
+        for table in ["t0", "t1", "t", "u"] {
             let Some(columns) = self.database.catalog().table(table).map(|table| {
                 table.columns.iter().map(|column| column.name.clone()).collect::<Vec<_>>().join(", ")
             }) else {
-                return Next::Stop;
+                continue;
             };
             let all = format!("SELECT {columns} FROM {table}");
             let Ok(Answer::Rows(real)) = self.real(&all) else { return Next::Stop };
@@ -181,9 +198,54 @@ fn shown(reply: &Reply) -> String {
     }
 }
 
-fn clean(connection: &mut dyn Connection) {
-    for sql in ["DROP VIEW IF EXISTS v0", "DROP TABLE IF EXISTS t1", "DROP TABLE IF EXISTS t0"] {
-        connection.execute(Statement::plain(sql)).unwrap();
+fn clean(connection: &mut dyn Connection, is_sqlite: bool) {
+    for name in
+        ["VIEW v0", "VIEW v", "TABLE t1", "TABLE t0", "TABLE u", "TABLE t", "PROCEDURE p", "FUNCTION f"]
+    {
+        if is_sqlite && (name == "PROCEDURE p" || name == "FUNCTION f") {
+            continue;
+        }
+        let (kind, name) = name.split_once(' ').unwrap();
+        connection.execute(Statement::plain(&format!("DROP {kind} IF EXISTS {name}"))).unwrap();
+    }
+}
+
+/// Runs the fixtures on a real database.
+fn fixtures(url: &str, dialect: Dialect, tally: &mut Tally) {
+    let name = match dialect {
+        Dialect::Postgres => "postgres",
+        Dialect::MySql => "mysql",
+        Dialect::Sqlite => "sqlite",
+    };
+    let database = Target::parse(url).unwrap().open(None, &Options::default()).unwrap();
+    let settings = Settings::of(database.vendor()).unwrap();
+    let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+        for block in text.split("\n\n") {
+            // A connection of its own: prepared statements remember the tables of other fixtures.
+            let mut connection = database.connect().unwrap();
+            clean(&mut *connection, dialect == Dialect::Sqlite);
+            if dialect == Dialect::Sqlite {
+                connection.execute(Statement::plain("PRAGMA foreign_keys = ON")).unwrap();
+            }
+            let mut session = Session {
+                connection: &mut *connection,
+                database: Database::new(settings.clone()),
+                settings: settings.clone(),
+                script: Vec::new(),
+            };
+            for line in block.lines().filter(|line| !line.starts_with("--")) {
+                let Some((names, sql)) = line.split_once("> ").filter(|(names, _)| !names.contains(':'))
+                else {
+                    continue;
+                };
+                let is_meant = names.is_empty() || names.split(',').any(|it| it.trim() == name);
+                if is_meant {
+                    session.statement(sql.trim(), tally);
+                }
+            }
+        }
     }
 }
 
@@ -198,7 +260,7 @@ fn run(url: &str, dialect: Dialect, seed: u64, count: usize) -> Tally {
     let mut tally = Tally::default();
     let mut seeds = Dice(seed);
     while tally.statements < count && tally.differences.len() < SHOWN {
-        clean(&mut *connection);
+        clean(&mut *connection, dialect == Dialect::Sqlite);
         let mut generator = Generator::new(seeds.next(), dialect);
         let mut session = Session {
             connection: &mut *connection,
@@ -240,6 +302,9 @@ fn setting(name: &str, default: u64) -> u64 {
 }
 
 fn compare(url: &str, dialect: Dialect, count: usize) {
+    let mut of_fixtures = Tally::default();
+    fixtures(url, dialect, &mut of_fixtures);
+    assert!(of_fixtures.differences.is_empty(), "{}", of_fixtures.differences.join("\n\n"));
     let began = Instant::now();
     let tally = run(url, dialect, setting("SEED", 1), count);
     println!(

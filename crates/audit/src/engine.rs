@@ -29,6 +29,8 @@ pub(crate) struct Engine<'p, 'l, 'w> {
     replay: Replay<'p, 'l>,
     figures: Figures,
     steps: u32,
+    /// Regions begin at or before this position: points after it were executed with less knowledge.
+    floor: usize,
 }
 
 /// How a repair ended.
@@ -50,7 +52,7 @@ pub(crate) fn audit(log: &Log, options: &Options, watch: &dyn Watch) -> Result<A
     let (store, plans) = evaluate::initial(&problem)?;
     let replay = Replay::new(&problem, store, plans, false);
     let figures = Figures { transactions: problem.txns.len(), ..Figures::default() };
-    let mut engine = Engine { problem: &problem, options, watch, replay, figures, steps: 0 };
+    let mut engine = Engine { problem: &problem, options, watch, replay, figures, steps: 0, floor: usize::MAX };
     let verdict = engine.decide()?;
     Ok(engine.finish(verdict))
 }
@@ -133,7 +135,7 @@ impl<'l> Engine<'_, 'l, '_> {
 
     /// Phase 3: searches ever larger regions that end with the answer of a statement.
     fn search(&mut self, last: StatementId) -> Repair {
-        let mut start = self.first_start(last);
+        let mut start = self.first_start(last).min(self.floor);
         loop {
             if start < self.replay.base {
                 self.restart();
@@ -142,6 +144,9 @@ impl<'l> Engine<'_, 'l, '_> {
                 return Repair::Impossible(Vec::new());
             };
             self.figures.largest_region = self.figures.largest_region.max(region.nodes.len());
+            if self.floor != usize::MAX {
+                self.floor = start;
+            }
             let watch = self.watch;
             let mut stop = || watch.is_over();
             let found = region.search(&mut self.replay, self.options.most_proposals, &mut stop);
@@ -187,27 +192,13 @@ impl<'l> Engine<'_, 'l, '_> {
 
     /// The first prefix, from the one that ends with a statement on, that nothing explains.
     fn smallest_prefix(&mut self, from: StatementId, conflict: &Conflict) -> Result<Verdict, AuditError> {
-        let mut why = reason(conflict);
+        let why = reason(conflict);
+        self.floor = self.first_start(from);
         for last in from..self.problem.statements.len() as StatementId {
             if self.is_over(last) {
                 return Ok(self.undecided(last, "the time limit was reached"));
             }
             self.replay.known = last;
-            let mut early = false;
-            self.problem.each_point(last, |point| early |= self.replay.position(point) != NONE);
-            let mut wrong = early || last == from;
-            for point in self.replay.waiting(last) {
-                if wrong {
-                    break;
-                }
-                if let Err(conflict) = self.replay.step(point, false) {
-                    wrong = true;
-                    why = reason(&conflict);
-                }
-            }
-            if !wrong {
-                continue;
-            }
             match self.search(last) {
                 Repair::Done => {}
                 Repair::Stopped => return Ok(self.undecided(last, "the search reached its limit")),

@@ -361,7 +361,8 @@ fn run_first(
     let dialect = store.newest_catalog().settings().dialect;
     let statement = Statement::parse(dialect, sql).map_err(|error| error.to_string())?;
     let effect = {
-        let reader = Reader { txn: INITIAL, statement: NONE, at: 1 };
+        // It sees what is there as if another transaction had committed it.
+        let reader = Reader { txn: INITIAL - 1, statement: NONE, at: 1 };
         let seen = Seen::new(problem, store, reader, (0, 0), NONE);
         execute_at(&statement, params, &seen, &seen, 0).map_err(|error| error.to_string())?
     };
@@ -373,11 +374,11 @@ fn run_first(
             Made::Catalog(change) => {
                 let mut catalog = store.newest_catalog().clone();
                 catalog.apply(&change);
-                store.push_catalog(INITIAL, 0, 0, catalog);
+                store.push_catalog(INITIAL, NONE, 0, catalog);
                 continue;
             }
         };
-        let version = Version { writer: INITIAL, statement: 0, values, commit: 0, undone: NONE, forced: true };
+        let version = Version { writer: INITIAL, statement: NONE, values, commit: 0, undone: NONE, forced: true };
         store.push(table, row, version);
     }
     Ok(())

@@ -61,7 +61,7 @@ impl Default for Options {
             order: OrderBy::Solve,
             window: None,
             cap: 4096,
-            most_proposals: 100_000,
+            most_proposals: 20_000,
             without: BTreeSet::new(),
         }
     }

@@ -139,6 +139,11 @@ impl Region {
             }
             for conflict in &conflicts {
                 let clause = crate::slice::clause(self, replay, conflict);
+                if clause.iter().any(|&lit| self.solver.holds(lit)) { eprintln!("TRUE LITERAL"); }
+                if self.proposals < 12 && std::env::var_os("AUDIT_DEBUG").is_some() {
+                    let pts: Vec<String> = replay.executed.iter().map(|p| format!("{}{:?}", p.statement(), p.event())).collect();
+                    eprintln!("start {} known {} run {pts:?}\n  conflict {conflict:?} at {}{:?}\n  clause {clause:?}", self.start, replay.known, conflict.point().statement(), conflict.point().event());
+                }
                 self.solver.add_clause(&clause);
             }
         }
@@ -194,7 +199,12 @@ fn plan(replay: &Replay<'_, '_>, start: usize, last: StatementId) -> Plan {
         |point: Point| point.statement() <= last && replay.interval(point).1 != u64::MAX && inside(point);
     let mut plan = Plan { required: Vec::new(), pulled: FxHashSet::default(), optional: Vec::new() };
     let mut taken: FxHashSet<Point> = FxHashSet::default();
+    let now = replay.problem.statement(last).answered;
     for &point in &replay.executed[start..] {
+        // What is known now may rule out a point that was executed before.
+        if replay.interval(point).0 > now {
+            continue;
+        }
         taken.insert(point);
         plan.required.push(point);
         if !is_required(point) {
@@ -340,7 +350,7 @@ fn chain_transactions(
                 edges.push((nodes[&before], nodes[&point]));
             }
             // An end that nobody confirmed does not hold up its session.
-            if replay.interval(point).1 != u64::MAX {
+            if point.event() != Event::End || replay.interval(point).1 != u64::MAX {
                 last = Some(point);
             }
         }

@@ -146,16 +146,39 @@ pub(crate) enum Wanted<'a> {
     Anything,
 }
 
+/// Whether a run gives an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fit {
+    Yes,
+    No,
+    /// A correct database may give it, or another one.
+    Open,
+}
+
 /// Whether a run gives the answer.
-pub(crate) fn fits(result: &Result<Effect, SqlError>, wanted: &Wanted<'_>, settings: &Settings) -> bool {
+pub(crate) fn fit(result: &Result<Effect, SqlError>, wanted: &Wanted<'_>, settings: &Settings) -> Fit {
+    let is = |is_so: bool, otherwise: Fit| if is_so { Fit::Yes } else { otherwise };
     match (result, wanted) {
-        (_, Wanted::Anything) => true,
+        (Ok(effect), _) if !effect.changes.is_empty() && effect.doubts.contains(&Doubt::Choice) => Fit::Open,
+        (_, Wanted::Anything) => Fit::Yes,
         (Ok(effect), Wanted::Answer(answer)) => {
-            !matches!(answers_match(&effect.reply, answer, &effect.doubts, settings), Match::No(_))
+            let found = answers_match(&effect.reply, answer, &effect.doubts, settings);
+            let otherwise = if effect.doubts.contains(&Doubt::Choice) { Fit::Open } else { Fit::No };
+            is(!matches!(found, Match::No(_)), otherwise)
         }
-        (Ok(effect), Wanted::Error(Class::Other)) => effect.doubts.contains(&Doubt::MayFail),
-        (Err(error), Wanted::Error(class)) => error.class.logged() == *class,
-        (Ok(_), Wanted::Error(_)) | (Err(_), Wanted::Answer(_)) => false,
+        (Ok(effect), Wanted::Error(_)) => {
+            is(effect.doubts.contains(&Doubt::MayFail) && effect.changes.is_empty(), Fit::No)
+        }
+        (Err(error), Wanted::Error(class)) => {
+            is(error.class.logged() == *class || !error.is_certain, Fit::No)
+        }
+        (Err(error), Wanted::Answer(_)) => {
+            if error.is_certain {
+                Fit::No
+            } else {
+                Fit::Open
+            }
+        }
     }
 }
 
@@ -481,7 +504,16 @@ impl Execution {
                     }
                     return Err(error.message.clone());
                 }
-                if fits(&result, wanted, settings) {
+                let fit = fit(&result, wanted, settings);
+                if fit == Fit::Open {
+                    let why = "the database may choose the answer".to_owned();
+                    if statement.kind() != &(Kind::Query { locks: false }) {
+                        return Err(why);
+                    }
+                    gap = Some(why);
+                    break;
+                }
+                if fit == Fit::Yes {
                     let changes = result.map(|effect| effect.changes).unwrap_or_default();
                     if self.is_greedy {
                         runs.push(Run { premises: Vec::new(), changes });

@@ -13,7 +13,7 @@ use isoscope_sql::{Catalog, Change, Kind, TableId, execute};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::AuditError;
-use crate::paper::execution::{Statements, Wanted, fits, wanted_of};
+use crate::paper::execution::{Fit, Statements, Wanted, fit, wanted_of};
 use crate::paper::guard::Guard;
 use crate::paper::rows::{Alternative, Image, Place, Rows, Summary, Version, nothing};
 use crate::paper::transactions::{Transactions, Txn};
@@ -267,10 +267,11 @@ impl Bound {
                 // The table may exist already in the bound.
                 Err(_) if statement.kind() == &Kind::Definition => runs.push(Vec::new()),
                 Err(error) if !error.class.is_answer() => return None,
-                _ if fits(&result, wanted, settings) => {
-                    runs.push(result.map(|effect| effect.changes).unwrap_or_default());
-                }
-                _ => {}
+                _ => match fit(&result, wanted, settings) {
+                    Fit::Yes => runs.push(result.map(|effect| effect.changes).unwrap_or_default()),
+                    Fit::No => {}
+                    Fit::Open => return None,
+                },
             }
             if !view.advance() {
                 break;

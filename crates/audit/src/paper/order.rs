@@ -42,6 +42,7 @@ pub(crate) fn audit(log: &Log, options: &Options, watch: &dyn Watch) -> Result<A
         transactions,
         gaps: Vec::new(),
         proposals: 0,
+        beyond: None,
     };
     let found = auditor.decide(options.model, options.order)?;
     let verdict = auditor.verdict(found)?;
@@ -80,6 +81,8 @@ struct Auditor<'a> {
     classes: Vec<u32>,
     gaps: Vec<crate::verdict::Gap>,
     proposals: u64,
+    /// The last prefix that was bounded, and whether it is impossible.
+    beyond: Option<(usize, bool)>,
 }
 
 /// Something that the search of all orders places.
@@ -186,11 +189,17 @@ impl Auditor<'_> {
 
     /// Whether a prefix is impossible in any order, by the bound.
     fn is_beyond(&mut self, last: usize) -> Result<bool, AuditError> {
+        if let Some((known, is_beyond)) = self.beyond
+            && known == last
+        {
+            return Ok(is_beyond);
+        }
         let cap = self.options.cap as usize;
         let relaxed =
             relax(&mut self.statements, &self.transactions, &self.classes, last + 1, cap, false, &|| {
                 self.watch.is_over()
             })?;
+        self.beyond = Some((last, relaxed == Relaxed::Impossible));
         Ok(relaxed == Relaxed::Impossible)
     }
 
@@ -375,6 +384,23 @@ impl Auditor<'_> {
         })
     }
 
+    /// The strongest promise that explains the transactions, of which this is the last.
+    fn rung(&mut self, weaker: &[Model], last: usize) -> Result<Option<Rung>, AuditError> {
+        self.beyond = self.beyond.filter(|(_, is_beyond)| *is_beyond);
+        if !self.is_beyond(last)? {
+            for &model in weaker {
+                if matches!(self.decide(model, OrderBy::Solve)?, Found::Order(_)) {
+                    return Ok(Some(Rung::Model(model)));
+                }
+            }
+            return Ok(Some(Rung::AnyCommitted));
+        }
+        let cap = self.options.cap as usize;
+        let (all, classes, stop) = (&self.transactions, &self.classes, || self.watch.is_over());
+        let relaxed = relax(&mut self.statements, all, classes, last + 1, cap, true, &stop)?;
+        Ok((relaxed == Relaxed::Possible).then_some(Rung::AnyWritten))
+    }
+
     /// The strongest promise that explains the prefix up to a transaction.
     fn blame(&mut self, last: usize) -> Result<Blame, AuditError> {
         let weaker: &[Model] = match self.options.model {
@@ -384,26 +410,10 @@ impl Auditor<'_> {
             _ => &[],
         };
         let rest = self.transactions.all.split_off(last + 1);
-        let cap = self.options.cap as usize;
-        let mut blame = None;
-        for &model in weaker {
-            if matches!(self.decide(model, OrderBy::Solve)?, Found::Order(_)) {
-                blame = Some(Blame::Isolation(Rung::Model(model)));
-                break;
-            }
-        }
+        let blame = self.rung(weaker, last);
         self.transactions.all.extend(rest);
-        if let Some(blame) = blame {
-            return Ok(blame);
-        }
-        for (any_written, rung) in [(false, Rung::AnyCommitted), (true, Rung::AnyWritten)] {
-            let (all, classes) = (&self.transactions, &self.classes);
-            let relaxed = relax(&mut self.statements, all, classes, last + 1, cap, any_written, &|| {
-                self.watch.is_over()
-            })?;
-            if relaxed == Relaxed::Possible {
-                return Ok(Blame::Isolation(rung));
-            }
+        if let Some(rung) = blame? {
+            return Ok(Blame::Isolation(rung));
         }
         Ok(Blame::Semantic)
     }

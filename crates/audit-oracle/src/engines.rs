@@ -145,8 +145,7 @@ impl Search<'_> {
         let ends = matches!(entry.statement, Statement::Commit | Statement::Rollback);
         match entry.outcome {
             _ if entry.statement == Statement::Begin => {}
-            Some(Outcome::Aborted) if ends => next.world.abort(entry.txn),
-            None if ends => next.world.abort(entry.txn),
+            Some(Outcome::Aborted) | None if ends => next.world.abort(entry.txn),
             Some(Outcome::Unknown) if ends => {
                 next.limbo.insert(entry.txn);
             }

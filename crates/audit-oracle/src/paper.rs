@@ -148,7 +148,7 @@ impl Judge<'_> {
         let interval = |point: usize| {
             let entry = &self.log.entries[entry_of(point)];
             // Ends come after starts of the same time, and in the order of the lines.
-            let rank = if point % 2 == 0 { 0 } else { 1 + entry_of(point) };
+            let rank = if point.is_multiple_of(2) { 0 } else { 1 + entry_of(point) };
             match self.order {
                 Order::Timestamps => ((entry.answered, rank), (entry.answered, rank)),
                 // The end of a transaction whose outcome is unknown may come at any time.
@@ -267,7 +267,7 @@ fn execute(entry: &TinyEntry, e: usize, view: &Table, is_free: bool) -> Option<C
     let given = match statement {
         Statement::Begin | Statement::Commit | Statement::Rollback => return Some(step),
         _ if matches!(entry.given, Given::Error(class) if class != Class::Constraint)
-            && !(entry.outcome == Some(Outcome::Unknown)) =>
+            && entry.outcome != Some(Outcome::Unknown) =>
         {
             return Some(step);
         }

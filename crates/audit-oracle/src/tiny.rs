@@ -123,13 +123,11 @@ impl TinyLog {
     fn loader(&self) -> Vec<Entry> {
         let values: Vec<String> =
             self.initial.iter().map(|row| format!("({}, {})", row.k, spell(row.v))).collect();
-        let insert = match values.is_empty() {
-            true => "SELECT 1".to_owned(),
-            false => format!("INSERT INTO t (k, v) VALUES {}", values.join(", ")),
-        };
-        let inserted = match values.is_empty() {
-            true => Answer::Rows(vec![vec![Scalar::Int(1)]]),
-            false => Answer::Count(values.len() as u64),
+        let (insert, inserted) = if values.is_empty() {
+            ("SELECT 1".to_owned(), Answer::Rows(vec![vec![Scalar::Int(1)]]))
+        } else {
+            let insert = format!("INSERT INTO t (k, v) VALUES {}", values.join(", "));
+            (insert, Answer::Count(values.len() as u64))
         };
         let committed = Ending { outcome: Outcome::Committed, stamps: Stamps::default() };
         let line = |number: u32, sql: &str, answer: Answer| Entry {

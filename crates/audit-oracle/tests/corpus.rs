@@ -1,5 +1,11 @@
 //! The corpus in `corpus/audit/` is what [`fixtures`](isoscope_audit_oracle::fixtures) makes, and its verdicts are the paper's.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test that cannot go on should not; figures are for reading"
+)]
+
 use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
@@ -53,7 +59,7 @@ fn corpus_is_current() {
 #[test]
 fn logs_can_be_read() {
     for (name, text) in files() {
-        if name.ends_with(".jsonl") {
+        if name != "expected.tsv" {
             let log = isoscope_log::read(text.as_bytes());
             assert!(log.is_ok_and(|log| log.warnings.is_empty()), "{name}");
         }

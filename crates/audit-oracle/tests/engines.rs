@@ -1,5 +1,11 @@
 //! The judge of the engine models agrees with the generator, and with examples by hand.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test that cannot go on should not; figures are for reading"
+)]
+
 use std::collections::BTreeMap;
 use std::time::Instant;
 

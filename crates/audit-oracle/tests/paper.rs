@@ -1,5 +1,11 @@
 //! The judge of the paper's models: statistics, laws, and examples by hand.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test that cannot go on should not; figures are for reading"
+)]
+
 use std::time::Instant;
 
 use isoscope_audit_oracle::generate::{Size, any};

@@ -1,5 +1,11 @@
 //! The paper's models against the brute-force judge, on random logs, and the corpus.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test that cannot go on should not; figures are for reading"
+)]
+
 use std::fs;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -67,7 +73,7 @@ fn caps_do_not_change_verdicts() {
 #[test]
 fn long_logs_are_linear() {
     for k in [1_000, 4_000] {
-        let log = figure_8(k, 300 + 10 * (k as i64 - 1));
+        let log = figure_8(k, 300 + 10 * (i64::try_from(k).unwrap() - 1));
         for model in oracle::Model::PAPER {
             let start = Instant::now();
             let found = verdict(&log, model, oracle::Order::Solve);
@@ -197,6 +203,73 @@ fn corpus_has_the_expected_verdicts() {
     assert!(wrong.is_empty(), "{} of {checked}:\n{}", wrong.len(), wrong.join("\n"));
 }
 
+/// With `--order timestamps` the database's commit timestamps are the order, not the answers.
+#[test]
+fn timestamps_are_the_order() {
+    let header = concat!(
+        r#"{"isoscope":"log","version":1,"database":"PostgreSQL 15","vendor":"postgres","isolation":"serializable","#,
+        r#""workload":"x","schema":["CREATE TABLE t (k INT PRIMARY KEY, v INT)","INSERT INTO t VALUES (1, 0)"]}"#,
+    );
+    let write = |session: u32, v: u32, times: &str, stamp: u32| {
+        format!(
+            r#"{{"session":{session},"txn":{v},"number":0,"sql":"UPDATE t SET v = {v}","count":1,"times":{times},"outcome":"committed","timestamps":[null,{stamp}]}}"#
+        )
+    };
+    let read = |v: u32, stamp: &str| {
+        format!(
+            r#"{{"session":3,"txn":9,"number":0,"sql":"SELECT v FROM t","rows":[[{v}]],"times":[60,70],"outcome":"committed","timestamps":[null,{stamp}]}}"#
+        )
+    };
+    // The second answer arrives first, and its commit is the later one.
+    let verdict = |v: u32, stamp: &str| {
+        let lines =
+            [header.to_owned(), write(1, 1, "[10,50]", 1020), write(2, 2, "[10,40]", 1030), read(v, stamp)];
+        let log = isoscope_log::read(lines.join("\n").as_bytes()).unwrap();
+        let mut options = Options::new(Model::PaperS);
+        options.order = OrderBy::Timestamps;
+        matches!(audit(&log, &options, &()).unwrap().verdict, Verdict::Explained(_))
+    };
+    assert!(verdict(2, "1060") && !verdict(1, "1060"));
+    // A transaction that only reads has no stamp: it is placed by its answer.
+    assert!(verdict(2, "null") && !verdict(1, "null"));
+}
+
+/// Bad logs have an error with its place, and nothing panics.
+#[test]
+fn bad_logs_have_errors() {
+    let header = |schema: &str| {
+        format!(
+            r#"{{"isoscope":"log","version":1,"database":"PostgreSQL 15","vendor":"postgres","isolation":"serializable","workload":"x","schema":[{schema}]}}"#
+        )
+    };
+    let line = |txn: u32, sql: &str, times: &str, rest: &str| {
+        format!(r#"{{"session":1,"txn":{txn},"number":0,"sql":"{sql}","count":0,"times":{times}{rest}}}"#)
+    };
+    let done = r#","outcome":"committed""#;
+    let table = r#""CREATE TABLE t (k INT PRIMARY KEY)""#;
+    let cases = [
+        (r#""CREATE TABLE""#, vec![], None),
+        (
+            table,
+            vec![line(1, "DELETE FROM t", "[1,2]", done), line(1, "DELETE FROM t", "[3,4]", "")],
+            Some(1),
+        ),
+        (table, vec![line(1, "DELETE FROM t", "[5,2]", done)], Some(0)),
+        (
+            table,
+            vec![line(1, "DELETE FROM t", "[1,5]", done), line(2, "DELETE FROM t", "[3,6]", done)],
+            Some(1),
+        ),
+        (table, vec![line(1, "DELETE FORM t", "[1,2]", done)], Some(0)),
+    ];
+    for (schema, lines, entry) in cases {
+        let text = [vec![header(schema)], lines].concat().join("\n");
+        let log = isoscope_log::read(text.as_bytes()).unwrap();
+        let error = audit(&log, &Options::new(Model::PaperS), &()).expect_err(&text);
+        assert_eq!(error.entry, entry, "{error}");
+    }
+}
+
 /// Figure 8 at the speed bar; the times are for a release build.
 #[test]
 fn figure_8_grows_slowly() {
@@ -208,10 +281,9 @@ fn figure_8_grows_slowly() {
                 let found = verdict(&log, oracle::Model::PaperRc, order);
                 println!("k = {k}, {balance}, {order:?}: {:?}", start.elapsed());
                 let last = log.entries.len() - 1;
-                let expected = match balance == 400 && k > 10 {
-                    true => oracle::Verdict::Explained,
-                    false => oracle::Verdict::Violated(last),
-                };
+                let is_right = balance == 400 && k > 10;
+                let expected =
+                    if is_right { oracle::Verdict::Explained } else { oracle::Verdict::Violated(last) };
                 assert_eq!(found, Some(expected), "k = {k}, {balance}");
             }
         }

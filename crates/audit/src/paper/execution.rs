@@ -182,18 +182,18 @@ pub(crate) fn fit(result: &Result<Effect, SqlError>, wanted: &Wanted<'_>, settin
     }
 }
 
-/// Whether an error must be explained by what the statement reads.
-fn error_to_explain(entry: &Entry) -> Option<Option<Class>> {
+/// The class of an error that must be explained by what the statement reads.
+fn error_to_explain(entry: &Entry) -> Option<Class> {
     let failure = entry.answer.as_ref().err()?;
     let circumstance = |code: &str| {
         code.len() == 5
             && ["25", "53", "55", "57", "58", "XX", "0A"].iter().any(|class| code.starts_with(class))
     };
-    Some(match failure.class {
+    match failure.class {
         Class::Constraint => Some(Class::Constraint),
         Class::Other if !failure.code.as_deref().is_some_and(circumstance) => Some(Class::Other),
         _ => None,
-    })
+    }
 }
 
 /// What a logged answer wants of the runs of its statement; `None` if the statement had no effect. The connection of a
@@ -201,10 +201,10 @@ fn error_to_explain(entry: &Entry) -> Option<Option<Class>> {
 pub(crate) fn wanted_of(line: &Entry, is_free: bool, is_lost: bool) -> Option<Wanted<'_>> {
     match (&line.answer, error_to_explain(line)) {
         _ if is_lost => Some(Wanted::Anything),
-        (Err(_), Some(None)) => None,
+        (Err(_), None) => None,
         _ if is_free => Some(Wanted::Anything),
         (Ok(answer), _) => Some(Wanted::Answer(answer)),
-        (Err(_), class) => class.flatten().map(Wanted::Error),
+        (Err(_), Some(class)) => Some(Wanted::Error(class)),
     }
 }
 
@@ -323,7 +323,7 @@ impl Execution {
                 Some(true)
             }
             Outcome::Unsat => Some(false),
-            _ => None,
+            Outcome::Stopped => None,
         }
     }
 
@@ -420,9 +420,13 @@ impl Execution {
         current: &mut Current<'_>,
         entry: usize,
     ) -> Result<Step, AuditError> {
-        let statement = statements.get(entry)?;
         let log = statements.log;
         let line = &log.entries[entry];
+        let statement = match statements.get(entry) {
+            // The database did not understand it either.
+            Err(_) if line.answer.is_err() => return Ok(Step::Done),
+            other => other?,
+        };
         match statement.kind() {
             Kind::Begin | Kind::Commit | Kind::Rollback | Kind::Set => return Ok(Step::Done),
             Kind::Savepoint(name) => {

@@ -170,13 +170,13 @@ impl Auditor<'_> {
         };
         let role = if txn.is_certain { Role::Required } else { Role::Optional };
         let step = execution.push(&mut self.statements, txn, start, role)?;
-        self.settle(execution, step, txn_last(&self.transactions.all[number]))
+        Ok(self.settle(execution, step, txn_last(&self.transactions.all[number])))
     }
 
     /// What a step means, after the solver was asked.
-    fn settle(&mut self, execution: &mut Execution, step: Step, entry: usize) -> Result<Search, AuditError> {
+    fn settle(&mut self, execution: &mut Execution, step: Step, entry: usize) -> Search {
         self.proposals += 1;
-        Ok(match step {
+        match step {
             Step::Limit(entry, why) => Search::Limit(entry, why),
             Step::Impossible => Search::Nothing,
             Step::Done => match execution.is_possible(&mut || self.watch.is_over()) {
@@ -184,7 +184,7 @@ impl Auditor<'_> {
                 Some(false) => Search::Nothing,
                 None => Search::Limit(entry, "the time limit was reached".to_owned()),
             },
-        })
+        }
     }
 
     /// Whether a prefix is impossible in any order, by the bound.
@@ -314,7 +314,7 @@ impl Auditor<'_> {
                 let start = begun.map_or(0, |&(_, state)| state);
                 let role = if txn <= last { Role::Required } else { Role::Free };
                 let step = execution.push(&mut self.statements, &self.transactions.all[txn], start, role)?;
-                match self.settle(&mut execution, step, entry)? {
+                match self.settle(&mut execution, step, entry) {
                     Search::Order => {}
                     Search::Nothing => {
                         execution.undo(mark);
@@ -410,7 +410,9 @@ impl Auditor<'_> {
             _ => &[],
         };
         let rest = self.transactions.all.split_off(last + 1);
+        let gaps = self.gaps.clone();
         let blame = self.rung(weaker, last);
+        self.gaps = gaps;
         self.transactions.all.extend(rest);
         if let Some(rung) = blame? {
             return Ok(Blame::Isolation(rung));

@@ -108,19 +108,18 @@ impl<'a> Choices<'a> {
         let mut script = self.script.borrow_mut();
         let script = &mut *script;
         let summary = script.summaries.entry(place).or_insert_with(|| (self.reader)(place)).clone();
-        let group = match script.looks.get(script.looked) {
-            Some(group) => group.clone(),
-            None => {
-                let possible = script.possible.get(&place).cloned();
-                let possible = possible.unwrap_or_else(|| (0..summary.len() as u32).collect());
-                let groups = groups(&summary, &possible, wants, is_exact);
-                let first = groups.first()?.clone();
-                script.looks.push(first.clone());
-                if groups.len() > 1 {
-                    script.decisions.push(Decision { look: script.looked, groups, taken: 0 });
-                }
-                first
+        let group = if let Some(group) = script.looks.get(script.looked) {
+            group.clone()
+        } else {
+            let possible = script.possible.get(&place).cloned();
+            let possible = possible.unwrap_or_else(|| (0..summary.len() as u32).collect());
+            let groups = groups(&summary, &possible, wants, is_exact);
+            let first = groups.first()?.clone();
+            script.looks.push(first.clone());
+            if groups.len() > 1 {
+                script.decisions.push(Decision { look: script.looked, groups, taken: 0 });
             }
+            first
         };
         script.looked += 1;
         let image = summary.get(*group.first()? as usize)?.image.clone();

@@ -52,7 +52,8 @@ pub(crate) fn audit(log: &Log, options: &Options, watch: &dyn Watch) -> Result<A
     let (store, plans) = evaluate::initial(&problem)?;
     let replay = Replay::new(&problem, store, plans, false);
     let figures = Figures { transactions: problem.txns.len(), ..Figures::default() };
-    let mut engine = Engine { problem: &problem, options, watch, replay, figures, steps: 0, floor: usize::MAX };
+    let mut engine =
+        Engine { problem: &problem, options, watch, replay, figures, steps: 0, floor: usize::MAX };
     let verdict = engine.decide()?;
     Ok(engine.finish(verdict))
 }
@@ -290,6 +291,7 @@ impl<'l> Engine<'_, 'l, '_> {
 fn reason(conflict: &Conflict) -> String {
     match conflict {
         Conflict::Answer { why, .. } => why.clone(),
+        Conflict::Failed { .. } => "the transaction had failed before".to_owned(),
         Conflict::Held { .. } => "another transaction holds what the statement writes".to_owned(),
         Conflict::Newer { .. } => {
             "the statement overwrites a version that is newer than its snapshot".to_owned()

@@ -12,8 +12,9 @@ use std::sync::Arc;
 
 use isoscope_log::{Answer, Entry};
 use isoscope_sql::{
-    Catalog, Change as Made, Dialect, Doubt, Effect as Done, ErrorClass, Match, Reply, RowId, Rows, Sarg, Settings,
-    SqlError, Statement, TableId, Value, View, Visit, answers_match, execute_at, recheck_at, targets,
+    Catalog, Change as Made, Dialect, Doubt, Effect as Done, ErrorClass, Match, Reply, RowId, Rows, Sarg,
+    Settings, SqlError, Statement, TableId, Value, View, Visit, answers_match, execute_at, recheck_at,
+    targets,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -45,9 +46,13 @@ impl Effect {
                 doubts: done.doubts,
                 is_query,
             },
-            Err(error) => {
-                Effect { reply: Err(error), changes: Vec::new(), locks: Vec::new(), doubts: Vec::new(), is_query }
-            }
+            Err(error) => Effect {
+                reply: Err(error),
+                changes: Vec::new(),
+                locks: Vec::new(),
+                doubts: Vec::new(),
+                is_query,
+            },
         }
     }
 
@@ -132,7 +137,8 @@ impl Plans {
         snapshot: &Seen<'_, '_>,
         newest: &Seen<'_, '_>,
     ) -> Effect {
-        let rechecked = self.rechecks.then(|| self.recheck(statement, entry, true, &result, snapshot, newest));
+        let rechecked =
+            self.rechecks.then(|| self.recheck(statement, entry, true, &result, snapshot, newest));
         let mut effect = rechecked.flatten().unwrap_or_else(|| Effect::of(result, true));
         if let Ok((table, rows)) = targets(statement, &entry.params, snapshot) {
             effect.locks = rows.into_iter().map(|row| (table, row)).collect();
@@ -201,7 +207,8 @@ impl Plans {
                             rows.rows.extend(more.rows);
                         }
                         _ => {
-                            let why = "a locking query with ORDER BY or LIMIT, of rows that changed".to_owned();
+                            let why =
+                                "a locking query with ORDER BY or LIMIT, of rows that changed".to_owned();
                             let error = SqlError::new(ErrorClass::Unsupported, why);
                             return Effect::of(Err(error), is_query);
                         }
@@ -213,6 +220,18 @@ impl Plans {
         let nothing =
             Done { reply: nothing, changes: Vec::new(), doubts: Vec::new(), next_hole: self.holes.get() };
         Effect::of(Ok(whole.unwrap_or(nothing)), is_query)
+    }
+
+    /// The rows that a plain INSERT tries to insert.
+    pub(crate) fn attempted(&self, problem: &Problem<'_>, store: &Store, id: StatementId) -> Vec<Made> {
+        if !problem.facts(id).is_plain_insert {
+            return Vec::new();
+        }
+        let probe = Probe { catalog: store.newest_catalog(), scans: RefCell::default() };
+        let statement = &self.statements[problem.statement(id).text as usize];
+        execute_at(statement, &problem.entry(id).params, &probe, &probe, 0)
+            .map(|done| done.changes)
+            .unwrap_or_default()
     }
 
     /// Why a logged answer does not match.
@@ -344,7 +363,10 @@ pub(crate) fn initial(problem: &Problem<'_>) -> Result<(Store, Plans), AuditErro
             continue;
         }
         run_first(problem, &mut store, &entry.sql, &entry.params).map_err(|error| {
-            AuditError::new(Some(place as usize), format!("the loader's statement cannot be executed: {error}"))
+            AuditError::new(
+                Some(place as usize),
+                format!("the loader's statement cannot be executed: {error}"),
+            )
         })?;
     }
     let plans = Plans::new(problem, settings)?;
@@ -378,7 +400,8 @@ fn run_first(
                 continue;
             }
         };
-        let version = Version { writer: INITIAL, statement: NONE, values, commit: 0, undone: NONE, forced: true };
+        let version =
+            Version { writer: INITIAL, statement: NONE, values, commit: 0, undone: NONE, forced: true };
         store.push(table, row, version);
     }
     Ok(())

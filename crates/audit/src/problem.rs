@@ -105,6 +105,8 @@ pub(crate) struct Txn {
     pub(crate) end: StatementId,
     /// When it may have ended.
     pub(crate) ends: (u64, u64),
+    /// The error after which it can only roll back.
+    pub(crate) failed: Option<StatementId>,
     /// Whether it is one statement without BEGIN.
     pub(crate) is_autocommit: bool,
     pub(crate) writes: bool,
@@ -242,7 +244,10 @@ impl<'l> Problem<'l> {
                 Fate::Committed => (line(txn.end).sent, line(txn.end).answered),
                 Fate::Unknown => (line(txn.end).sent, u64::MAX),
                 Fate::Aborted => {
-                    let from = early.map_or(line(last).sent, |id| line(id).sent.min(line(last).sent));
+                    // A COMMIT that failed has released the locks.
+                    let refused = commit.filter(|&id| line(id).reply != Reply::Success);
+                    let first = early.or(refused);
+                    let from = first.map_or(line(last).sent, |id| line(id).sent.min(line(last).sent));
                     let confirmed = matches!(line(last).kind, Kind::Rollback | Kind::Commit)
                         && line(last).reply == Reply::Success;
                     let autocommitted = autocommit && ending == Some(last);
@@ -250,8 +255,13 @@ impl<'l> Problem<'l> {
                 }
             };
             txn.is_autocommit = autocommit;
+            txn.failed = early;
             let may_write = |id: StatementId| {
-                line(id).reply == Reply::Success || (txn.fate == Fate::Unknown && txn.end == id)
+                let locks = self.model.locks_everything() && line(id).reply != Reply::Refused;
+                locks
+                    || line(id).reply == Reply::Success
+                    || (txn.fate == Fate::Unknown && txn.end == id)
+                    || autocommit
             };
             txn.writes = all.iter().any(|&id| line(id).kind.writes() && may_write(id));
             if !self.model.snapshots_statements() {
@@ -276,11 +286,16 @@ impl<'l> Problem<'l> {
     }
 
     /// Calls `visit` with each point of a statement, in order.
-    pub(crate) fn each_point(&self, id: StatementId, mut visit: impl FnMut(Point)) {
+    pub(crate) fn each_point(&self, id: StatementId, visit: impl FnMut(Point)) {
+        self.each_point_if(id, true, visit);
+    }
+
+    /// The same, for a statement whose answer is known or not.
+    pub(crate) fn each_point_if(&self, id: StatementId, is_known: bool, mut visit: impl FnMut(Point)) {
         let statement = &self.statements[id as usize];
         let txn = &self.txns[statement.txn as usize];
-        if self.is_evaluated(id) {
-            let own = self.model.snapshots_statements() || txn.snapshot == Some(id);
+        if self.is_evaluated(id) || (!is_known && statement.kind.is_sql()) {
+            let own = self.model.snapshots_statements() || txn.snapshot.unwrap_or(id) == id;
             if own {
                 visit(Point::new(id, Event::Snapshot));
             }
@@ -304,7 +319,8 @@ impl<'l> Problem<'l> {
         statement.kind.is_sql() && (statement.reply != Reply::Refused || self.may_have_happened(id))
     }
 
-    fn may_have_happened(&self, id: StatementId) -> bool {
+    /// Whether a statement was refused and may have committed nevertheless.
+    pub(crate) fn may_have_happened(&self, id: StatementId) -> bool {
         let statement = &self.statements[id as usize];
         let txn = &self.txns[statement.txn as usize];
         txn.fate == Fate::Unknown && txn.end == id && statement.reply == Reply::Refused
@@ -363,6 +379,7 @@ impl Txn {
             snapshot: None,
             end: NONE,
             ends: (0, u64::MAX),
+            failed: None,
             is_autocommit: false,
             writes: false,
         }

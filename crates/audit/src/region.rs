@@ -139,10 +139,20 @@ impl Region {
             }
             for conflict in &conflicts {
                 let clause = crate::slice::clause(self, replay, conflict);
-                if clause.iter().any(|&lit| self.solver.holds(lit)) { eprintln!("TRUE LITERAL"); }
-                if self.proposals < 12 && std::env::var_os("AUDIT_DEBUG").is_some() {
-                    let pts: Vec<String> = replay.executed.iter().map(|p| format!("{}{:?}", p.statement(), p.event())).collect();
-                    eprintln!("start {} known {} run {pts:?}\n  conflict {conflict:?} at {}{:?}\n  clause {clause:?}", self.start, replay.known, conflict.point().statement(), conflict.point().event());
+                if std::env::var_os("AUDIT_DEBUG").is_some() {
+                    let pts: Vec<String> =
+                        replay.executed.iter().map(|p| format!("{}{:?}", p.statement(), p.event())).collect();
+                    eprintln!(
+                        "start {} known {} run {pts:?}\n  conflict {conflict:?} at {}{:?}\n  clause {clause:?}",
+                        self.start,
+                        replay.known,
+                        conflict.point().statement(),
+                        conflict.point().event()
+                    );
+                }
+                if clause.iter().any(|&lit| self.solver.holds(lit)) {
+                    // The same order would be proposed again.
+                    return Found::Stopped;
                 }
                 self.solver.add_clause(&clause);
             }
@@ -173,7 +183,7 @@ impl Region {
             };
             match replay.step(point, present) {
                 Ok(()) => {}
-                Err(conflict @ Conflict::Answer { .. }) => {
+                Err(conflict @ (Conflict::Answer { .. } | Conflict::Failed { .. })) => {
                     conflicts.push(conflict);
                     if conflicts.len() >= CONFLICTS {
                         break;
@@ -243,7 +253,7 @@ fn optional(replay: &Replay<'_, '_>, last: StatementId, taken: &FxHashSet<Point>
         }
         let next = of.statements.iter().copied().find(|&id| id > last);
         if next == Some(of.end) {
-            problem.each_point(of.end, &mut offer);
+            problem.each_point_if(of.end, replay.knows(of.end), &mut offer);
         } else {
             offer(problem.end_point(txn));
         }
@@ -345,13 +355,17 @@ fn chain_transactions(
     for of_session in by_session.values_mut() {
         of_session.sort_unstable();
         let mut last: Option<Point> = None;
+        let mut confirmed: Option<Point> = None;
         for &point in &*of_session {
-            if let Some(before) = last {
+            let txn = problem.txn_of(point.statement());
+            let own = last.filter(|last| problem.txn_of(last.statement()) == txn);
+            if let Some(before) = own.or(confirmed) {
                 edges.push((nodes[&before], nodes[&point]));
             }
-            // An end that nobody confirmed does not hold up its session.
-            if point.event() != Event::End || replay.interval(point).1 != u64::MAX {
-                last = Some(point);
+            last = Some(point);
+            // What nobody confirmed does not hold up its session.
+            if replay.interval(point).1 != u64::MAX {
+                confirmed = Some(point);
             }
         }
     }

@@ -24,6 +24,8 @@ use crate::text::{self, Kind};
 pub(crate) enum Conflict {
     /// The answer should have been another one.
     Answer { point: Point, why: String },
+    /// The transaction failed before, and the statement succeeds.
+    Failed { point: Point, by: StatementId },
     /// Another transaction holds what the statement writes. `by` is its statement.
     Held { point: Point, by: StatementId, everything: bool },
     /// A version that is newer than the snapshot is committed.
@@ -33,9 +35,10 @@ pub(crate) enum Conflict {
 impl Conflict {
     pub(crate) fn point(&self) -> Point {
         match self {
-            Conflict::Answer { point, .. } | Conflict::Held { point, .. } | Conflict::Newer { point, .. } => {
-                *point
-            }
+            Conflict::Answer { point, .. }
+            | Conflict::Failed { point, .. }
+            | Conflict::Held { point, .. }
+            | Conflict::Newer { point, .. } => *point,
         }
     }
 }
@@ -205,7 +208,7 @@ impl<'p, 'l> Replay<'p, 'l> {
                 Ok(())
             }
         };
-        if matches!(result, Ok(()) | Err(Conflict::Answer { .. })) {
+        if matches!(result, Ok(()) | Err(Conflict::Answer { .. } | Conflict::Failed { .. })) {
             self.executed.push(point);
             self.advance();
         }
@@ -261,6 +264,9 @@ impl<'p, 'l> Replay<'p, 'l> {
         }
         let _ = here;
         self.compared += 1;
+        if let Some(by) = self.failed_before(statement) {
+            return Err(Conflict::Failed { point, by });
+        }
         if havoc {
             self.gaps.insert(statement, "it reads a table of unknown contents".to_owned());
             return Ok(());
@@ -284,6 +290,14 @@ impl<'p, 'l> Replay<'p, 'l> {
             },
         };
         wrong.map_or(Ok(()), |why| Err(Conflict::Answer { point, why }))
+    }
+
+    /// The error of the transaction after which the statement cannot succeed.
+    fn failed_before(&self, statement: StatementId) -> Option<StatementId> {
+        let line = self.problem.statement(statement);
+        let failed = self.problem.txn(line.txn).failed?;
+        (failed < statement && line.reply == Reply::Success && !self.ignored.contains(&failed))
+            .then_some(failed)
     }
 
     fn write(&mut self, point: Point, here: u32) -> Result<(), Conflict> {
@@ -339,6 +353,14 @@ impl<'p, 'l> Replay<'p, 'l> {
         let at = self.reader(statement).at;
         for &(table, row) in &effect.locks {
             self.check_row(point, table, row, at)?;
+        }
+        // A key that somebody is inserting or deleting: whether it is taken is not known yet.
+        if effect.reply.is_err() {
+            for change in self.plans.attempted(self.problem, &self.store, statement) {
+                if let Change::Insert(table, values) = change {
+                    self.check_keys(point, table, &values, None)?;
+                }
+            }
         }
         for change in &effect.changes {
             match change {
@@ -616,9 +638,7 @@ impl<'p, 'l> Replay<'p, 'l> {
         }
         let wrote = |&id: &StatementId| {
             let line = self.problem.statement(id);
-            line.kind.writes()
-                && !self.problem.facts(id).is_query
-                && self.evaluated[id as usize] != NONE
+            line.kind.writes() && !self.problem.facts(id).is_query && self.evaluated[id as usize] != NONE
         };
         if let Some(first) = self.problem.txn(txn).statements.iter().copied().find(wrote) {
             self.writers.push((txn, first));

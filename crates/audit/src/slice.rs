@@ -87,6 +87,10 @@ pub(crate) fn clause(region: &mut Region, replay: &Replay<'_, '_>, conflict: &Co
     };
     match *conflict {
         Conflict::Answer { point, .. } => slice.depend(point.statement()),
+        Conflict::Failed { by, .. } => {
+            let selector = slice.region.selector(by);
+            slice.clause.insert(!selector);
+        }
         Conflict::Held { point, by, everything } => slice.held(point, by, everything),
         Conflict::Newer { point, by, everything } => slice.newer(point, by, everything),
     }
@@ -343,7 +347,7 @@ pub(crate) fn footprint(replay: &Replay<'_, '_>, id: StatementId) -> Footprint {
     let knows = replay.knows(id) && !replay.ignored.contains(&id);
     let facts = problem.facts(id);
     match &problem.entry(id).answer {
-        Err(_) if knows => return Footprint::Nothing,
+        Err(_) if knows && !problem.may_have_happened(id) => return Footprint::Nothing,
         Ok(isoscope_log::Answer::Count(0)) if knows && facts.is_plain_write => {
             return Footprint::Nothing;
         }

@@ -10,10 +10,12 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use isoscope_audit::{Blame, Heuristic, Model, Options, OrderBy, Verdict, audit};
+use isoscope_audit::{Blame, Heuristic, Model, Options, OrderBy, Place, Verdict, audit};
 use isoscope_audit_oracle::fixtures::figure_8;
 use isoscope_audit_oracle::generate::{Size, any, correct};
 use isoscope_audit_oracle::{self as oracle, Random, TinyLog};
+use isoscope_history::Outcome;
+use isoscope_log::Class;
 
 fn order_of(order: oracle::Order) -> OrderBy {
     match order {
@@ -41,6 +43,57 @@ fn verdict_without(
         Verdict::Violated(violation) => Some(oracle::Verdict::Violated(violation.entry - TinyLog::LOADED)),
         Verdict::Undecided(_) => None,
     }
+}
+
+/// The order of an explanation at paper-s, executed one transaction after another, gives every answer.
+#[test]
+fn orders_can_be_replayed() {
+    let mut replayed = 0;
+    for seed in 0..1_500 {
+        for order in [OrderBy::Solve, OrderBy::Timestamps] {
+            let log = any(oracle::Model::PaperS, Size::TINY, &mut Random::new(700_000 + seed));
+            // In SQLite a transaction goes on after an error, as some of these do.
+            let log = log.to_log(oracle::Model::Sqlite);
+            let mut options = Options::new(Model::PaperS);
+            options.order = order;
+            let Verdict::Explained(explanation) = audit(&log, &options, &()).unwrap().verdict else {
+                continue;
+            };
+            let settings = isoscope_sql::Settings::of(log.header.vendor).unwrap();
+            let mut database = isoscope_sql::Database::new(settings.clone());
+            for text in &log.header.schema {
+                database.run(text, &[]).unwrap();
+            }
+            let mut entries: Vec<_> = log.entries[..TinyLog::LOADED].iter().collect();
+            for place in &explanation.places {
+                let Place::Commit(entry) = *place else { panic!("{place:?}") };
+                let txn = &log.entries[entry].txn;
+                entries.extend(log.entries.iter().filter(|other| other.txn == *txn));
+            }
+            for entry in entries {
+                let is_lost = entry.ending.is_some_and(|ending| ending.outcome == Outcome::Unknown);
+                let is_refused =
+                    entry.answer.as_ref().is_err_and(|failure| failure.class != Class::Constraint);
+                if is_refused && !is_lost {
+                    continue;
+                }
+                let result = database.run(&entry.sql, &entry.params);
+                match (&entry.answer, result) {
+                    _ if is_lost => {}
+                    (Ok(answer), Ok(effect)) => {
+                        let found =
+                            isoscope_sql::answers_match(&effect.reply, answer, &effect.doubts, &settings);
+                        assert_eq!(found, isoscope_sql::Match::Yes, "seed {seed}: {}", entry.sql);
+                    }
+                    (Err(_), Err(_)) => {}
+                    (Err(failure), Ok(_)) => panic!("seed {seed}: {failure}"),
+                    (Ok(_), Err(error)) => panic!("seed {seed}: {error}: {}", entry.sql),
+                }
+            }
+            replayed += 1;
+        }
+    }
+    assert!(replayed > 1_000, "{replayed}");
 }
 
 /// A cap may leave a log undecided, and never changes a verdict.

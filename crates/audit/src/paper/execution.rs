@@ -224,6 +224,8 @@ pub(crate) struct Execution {
     /// Whether the first run that gives the answer is taken, so that everything stays concrete.
     is_greedy: bool,
     pub(crate) gaps: Vec<Gap>,
+    /// The states of transactions that may not be there, with the literal that says that they are; without one they are not.
+    optional: Vec<(u32, Option<Lit>)>,
 }
 
 /// How many states and images a greedy execution looks back.
@@ -275,6 +277,7 @@ impl Execution {
             is_retractable,
             is_greedy: false,
             gaps: Vec::new(),
+            optional: Vec::new(),
         })
     }
 
@@ -298,6 +301,20 @@ impl Execution {
     /// Whether nothing is open: there is one possible image of each row in each state.
     pub(crate) fn is_concrete(&self) -> bool {
         self.clauses.is_empty()
+    }
+
+    /// The states of transactions that are not there in the execution that was found.
+    pub(crate) fn absent(&mut self) -> Vec<u32> {
+        if self.optional.iter().any(|(_, present)| present.is_some()) {
+            let active = self.active.clone();
+            if self.clauses.solve(&active, Budget::default()) != Outcome::Sat {
+                return Vec::new();
+            }
+        }
+        let is_absent = |(state, present): &(u32, Option<Lit>)| {
+            present.is_none_or(|present| !self.clauses.holds(present)).then_some(*state)
+        };
+        self.optional.iter().filter_map(is_absent).collect()
     }
 
     pub(crate) fn mark(&self) -> Mark {
@@ -356,6 +373,7 @@ impl Execution {
         }
         if self.is_greedy && role == Role::Optional {
             // It is not there: a state without changes.
+            self.optional.push((last + 1, None));
             self.catalogs.push(self.catalogs[last as usize].clone());
             return Ok(Step::Done);
         }
@@ -377,7 +395,11 @@ impl Execution {
             self.clauses.set_active(Some(active));
         }
         let present = match role {
-            Role::Optional => Guard::Lit(self.clauses.fresh(true)),
+            Role::Optional => {
+                let present = self.clauses.fresh(true);
+                self.optional.push((last + 1, Some(present)));
+                Guard::Lit(present)
+            }
             Role::Required | Role::Free => Guard::True,
         };
         let mut current = Current {

@@ -110,6 +110,11 @@ impl Clauses {
         }
     }
 
+    /// Whether a literal holds in the assignment that was found last.
+    pub(crate) fn holds(&self, lit: Lit) -> bool {
+        self.solver.value(lit)
+    }
+
     pub(crate) fn solve(&mut self, assumptions: &[Lit], budget: Budget<'_>) -> Outcome {
         self.solver.solve_within(assumptions, budget)
     }

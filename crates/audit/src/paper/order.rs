@@ -42,6 +42,7 @@ pub(crate) fn audit(log: &Log, options: &Options, watch: &dyn Watch) -> Result<A
         transactions,
         gaps: Vec::new(),
         proposals: 0,
+        order: Vec::new(),
         beyond: None,
     };
     let found = auditor.decide(options.model, options.order)?;
@@ -81,6 +82,8 @@ struct Auditor<'a> {
     classes: Vec<u32>,
     gaps: Vec<crate::verdict::Gap>,
     proposals: u64,
+    /// The order that the search found last.
+    order: Vec<usize>,
     /// The last prefix that was bounded, and whether it is impossible.
     beyond: Option<(usize, bool)>,
 }
@@ -128,7 +131,8 @@ impl Auditor<'_> {
             }
         }
         self.gaps = std::mem::take(&mut execution.gaps);
-        Ok(Found::Order(placed.into_iter().map(|(number, _)| number).collect()))
+        let order: Vec<usize> = placed.into_iter().map(|(number, _)| number).collect();
+        Ok(Found::Order(there(&order, &execution.absent())))
     }
 
     /// Looks for a concrete execution in the order of the ends; `None` if there may be another.
@@ -146,8 +150,9 @@ impl Auditor<'_> {
                 return Ok(None);
             }
         }
-        self.gaps = execution.gaps;
-        Ok(Some(Found::Order((0..self.transactions.all.len()).collect())))
+        self.gaps = std::mem::take(&mut execution.gaps);
+        let order: Vec<usize> = (0..self.transactions.all.len()).collect();
+        Ok(Some(Found::Order(there(&order, &execution.absent()))))
     }
 
     fn execution(&mut self, model: Model, is_retractable: bool) -> Result<Execution, AuditError> {
@@ -215,7 +220,7 @@ impl Auditor<'_> {
                 Search::Limit(entry, why) => return Ok(Found::Limit(entry, why)),
             }
         }
-        Ok(Found::Order((0..self.transactions.all.len()).collect()))
+        Ok(Found::Order(std::mem::take(&mut self.order)))
     }
 
     /// Inserts a transaction at an earlier place in a concrete execution; whether that explains the prefix.
@@ -326,6 +331,11 @@ impl Auditor<'_> {
             order.push((event, states));
             let is_placed = |txn: usize| order.iter().any(|(other, _)| *other == Event::End(txn));
             if (0..=last).all(|txn| !self.transactions.all[txn].is_certain || is_placed(txn)) {
+                let end = |(event, _): &(Event, u32)| match event {
+                    Event::End(txn) => Some(*txn),
+                    Event::Start(_) => None,
+                };
+                self.order = order.iter().filter_map(end).collect();
                 return Ok(Search::Order);
             }
             let candidates = self.candidates(model, last, &order);
@@ -439,6 +449,12 @@ fn classes(log: &Log, transactions: &Transactions) -> Vec<u32> {
         *known.entry(txn.entries.iter().map(|&entry| spell(entry)).collect()).or_insert(next)
     };
     transactions.all.iter().map(class).collect()
+}
+
+/// The transactions of an order that are there: transaction `i` of the order makes state `i + 1`.
+fn there(order: &[usize], absent: &[u32]) -> Vec<usize> {
+    let is_there = |state: u32| !absent.contains(&state);
+    (1..).zip(order).filter(|(state, _)| is_there(*state)).map(|(_, &number)| number).collect()
 }
 
 fn txn_last(txn: &Txn) -> usize {

@@ -145,15 +145,15 @@ impl Search<'_> {
         let ends = matches!(entry.statement, Statement::Commit | Statement::Rollback);
         match entry.outcome {
             _ if entry.statement == Statement::Begin => {}
-            Some(Outcome::Aborted) if ends => next.world.abort(entry.txn),
-            None if ends => next.world.abort(entry.txn),
+            Some(Outcome::Aborted) | None if ends => next.world.abort(entry.txn),
             Some(Outcome::Unknown) if ends => {
                 next.limbo.insert(entry.txn);
             }
             _ if ends => return None,
             outcome => match entry.given {
                 Given::Error(class) if class != Class::Constraint => {
-                    if outcome == Some(Outcome::Unknown) && entry.statement.writes() && self.is_autocommit(e) {
+                    if outcome == Some(Outcome::Unknown) && entry.statement.writes() && self.is_autocommit(e)
+                    {
                         next.ghosts.insert(e);
                     } else if self.model != Model::Sqlite || outcome.is_some() {
                         next.world.abort(entry.txn);
@@ -246,8 +246,7 @@ impl Search<'_> {
         if is_error && (is_free || self.model != Model::Sqlite || entry.outcome.is_some()) {
             next.world.abort(entry.txn);
         } else if self.is_autocommit(e) {
-            let doing =
-                Doing { entry: e, snapshot: 0, todo: BTreeSet::new(), count: 0, is_done: true };
+            let doing = Doing { entry: e, snapshot: 0, todo: BTreeSet::new(), count: 0, is_done: true };
             next.world.txns[entry.txn].doing = Some(doing);
             found.push(next);
             return;

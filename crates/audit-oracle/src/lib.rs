@@ -54,6 +54,12 @@
 //!
 //! The definitions of the paper's models are in [`paper`].
 
+#![expect(
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "numbers in tiny logs are small, and generated values are not negative before the cast"
+)]
+
 pub mod engines;
 pub mod fixtures;
 pub mod generate;

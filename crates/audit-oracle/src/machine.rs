@@ -128,7 +128,8 @@ impl World {
         let now = self.commits.len();
         let newest = self.table(now, txn).get(&row).copied();
         let Some(doing) = self.txns[txn].doing.clone() else { return Step::Blocked };
-        let changed_since = self.commits[doing.snapshot..].iter().any(|(_, changes)| changes.contains_key(&row));
+        let changed_since =
+            self.commits[doing.snapshot..].iter().any(|(_, changes)| changes.contains_key(&row));
         if changed_since && model != Model::PgRc {
             self.txns[txn].doing = None;
             return Step::Done(Given::Error(Class::Serialization));

@@ -120,7 +120,8 @@ fn other_version(log: &mut TinyLog, random: &mut Random) -> bool {
 }
 
 fn row(log: &mut TinyLog, mutation: Mutation, random: &mut Random) -> bool {
-    let wanted = |entry: &TinyEntry| matches!(&entry.given, Given::Rows(rows) if rows.iter().all(|r| r.len() == 2));
+    let wanted =
+        |entry: &TinyEntry| matches!(&entry.given, Given::Rows(rows) if rows.iter().all(|r| r.len() == 2));
     let Some(e) = choose(log, random, wanted) else { return false };
     let Given::Rows(rows) = &mut log.entries[e].given else { return false };
     match mutation {

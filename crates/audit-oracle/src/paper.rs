@@ -111,9 +111,8 @@ impl Judge<'_> {
             Order::Solve => (0..self.txns.len()).filter(|&t| t >= n || !self.txns[t].is_certain).collect(),
         };
         (0..1_u32 << others.len()).any(|set| {
-            let is_chosen = |t: usize| {
-                others.iter().position(|&other| other == t).map_or(t < n, |i| set & (1 << i) != 0)
-            };
+            let is_chosen =
+                |t: usize| others.iter().position(|&other| other == t).map_or(t < n, |i| set & (1 << i) != 0);
             let chosen: Vec<usize> = (0..self.txns.len()).filter(|&t| is_chosen(t)).collect();
             self.orders(&chosen).into_iter().any(|order| self.run(n, &order, &mut vec![self.log.table()]))
         })
@@ -130,7 +129,9 @@ impl Judge<'_> {
         }
         let first_of = |a: usize, b: usize| {
             let (end, start) = (self.txns[a].last, self.txns[b].entries[0]);
-            self.model == Model::PaperSs && self.log.entries[end].answered < self.log.entries[start].sent
+            // The end of a transaction whose outcome is unknown may come at any time.
+            let is_strict = self.model == Model::PaperSs && self.txns[a].is_certain;
+            is_strict && self.log.entries[end].answered < self.log.entries[start].sent
         };
         let all = permutations(chosen, &first_of);
         all.into_iter().map(|order| order.iter().map(place).collect()).collect()
@@ -147,7 +148,7 @@ impl Judge<'_> {
         let interval = |point: usize| {
             let entry = &self.log.entries[entry_of(point)];
             // Ends come after starts of the same time, and in the order of the lines.
-            let rank = if point % 2 == 0 { 0 } else { 1 + entry_of(point) };
+            let rank = if point.is_multiple_of(2) { 0 } else { 1 + entry_of(point) };
             match self.order {
                 Order::Timestamps => ((entry.answered, rank), (entry.answered, rank)),
                 // The end of a transaction whose outcome is unknown may come at any time.
@@ -205,7 +206,9 @@ impl Judge<'_> {
         for snapshot in snapshots {
             for writes in self.executions_at(&self.txns[place.txn], snapshot, is_free, states) {
                 let has_conflict = match (self.model, snapshot) {
-                    (Model::PaperSi | Model::PaperSsi, Some(id)) => conflicts(&writes, &states[id], &states[last]),
+                    (Model::PaperSi | Model::PaperSsi, Some(id)) => {
+                        conflicts(&writes, &states[id], &states[last])
+                    }
                     _ => false,
                 };
                 if !has_conflict {
@@ -264,7 +267,7 @@ fn execute(entry: &TinyEntry, e: usize, view: &Table, is_free: bool) -> Option<C
     let given = match statement {
         Statement::Begin | Statement::Commit | Statement::Rollback => return Some(step),
         _ if matches!(entry.given, Given::Error(class) if class != Class::Constraint)
-            && !(entry.outcome == Some(Outcome::Unknown)) =>
+            && entry.outcome != Some(Outcome::Unknown) =>
         {
             return Some(step);
         }

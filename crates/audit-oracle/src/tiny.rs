@@ -85,7 +85,9 @@ impl TinyLog {
             Model::PgRr | Model::PaperSi | Model::PaperSsi => {
                 (Vendor::Postgres, "PostgreSQL 15", "repeatable-read")
             }
-            Model::PgSer | Model::PaperS | Model::PaperSs => (Vendor::Postgres, "PostgreSQL 15", "serializable"),
+            Model::PgSer | Model::PaperS | Model::PaperSs => {
+                (Vendor::Postgres, "PostgreSQL 15", "serializable")
+            }
             Model::Sqlite => (Vendor::Sqlite, "SQLite 3", "serializable"),
         };
         let header = LogHeader {
@@ -121,13 +123,11 @@ impl TinyLog {
     fn loader(&self) -> Vec<Entry> {
         let values: Vec<String> =
             self.initial.iter().map(|row| format!("({}, {})", row.k, spell(row.v))).collect();
-        let insert = match values.is_empty() {
-            true => "SELECT 1".to_owned(),
-            false => format!("INSERT INTO t (k, v) VALUES {}", values.join(", ")),
-        };
-        let inserted = match values.is_empty() {
-            true => Answer::Rows(vec![vec![Scalar::Int(1)]]),
-            false => Answer::Count(values.len() as u64),
+        let (insert, inserted) = if values.is_empty() {
+            ("SELECT 1".to_owned(), Answer::Rows(vec![vec![Scalar::Int(1)]]))
+        } else {
+            let insert = format!("INSERT INTO t (k, v) VALUES {}", values.join(", "));
+            (insert, Answer::Count(values.len() as u64))
         };
         let committed = Ending { outcome: Outcome::Committed, stamps: Stamps::default() };
         let line = |number: u32, sql: &str, answer: Answer| Entry {
@@ -141,7 +141,11 @@ impl TinyLog {
             answered: u64::from(number) * 10 + 5,
             ending: (number == 2).then_some(committed),
         };
-        vec![line(0, "BEGIN", Answer::Count(0)), line(1, &insert, inserted), line(2, "COMMIT", Answer::Count(0))]
+        vec![
+            line(0, "BEGIN", Answer::Count(0)),
+            line(1, &insert, inserted),
+            line(2, "COMMIT", Answer::Count(0)),
+        ]
     }
 
     /// The log as a file.

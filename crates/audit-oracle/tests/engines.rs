@@ -1,10 +1,18 @@
 //! The judge of the engine models agrees with the generator, and with examples by hand.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test that cannot go on should not; figures are for reading"
+)]
+
 use std::collections::BTreeMap;
 use std::time::Instant;
 
 use isoscope_audit_oracle::generate::{Size, any, blur, correct};
-use isoscope_audit_oracle::{Given, Model, Order, Random, Statement, TinyEntry, TinyLog, Verdict, judge, mutate};
+use isoscope_audit_oracle::{
+    Given, Model, Order, Random, Statement, TinyEntry, TinyLog, Verdict, judge, mutate,
+};
 use isoscope_history::Outcome;
 use isoscope_log::Class;
 

@@ -1,5 +1,11 @@
 //! The judge of the paper's models: statistics, laws, and examples by hand.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test that cannot go on should not; figures are for reading"
+)]
+
 use std::time::Instant;
 
 use isoscope_audit_oracle::generate::{Size, any};
@@ -19,7 +25,9 @@ fn explained_and_violated_are_frequent() {
                 *(if verdict == Verdict::Explained { &mut explained } else { &mut violated }) += 1;
             }
             let (name, time) = (model.name(), start.elapsed());
-            println!("{name} {order:?}: {explained} explained, {violated} violated, {time:?}, slowest {slowest:?}");
+            println!(
+                "{name} {order:?}: {explained} explained, {violated} violated, {time:?}, slowest {slowest:?}"
+            );
             assert!(explained > 100 && violated > 100);
         }
     }

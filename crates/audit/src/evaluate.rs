@@ -209,7 +209,7 @@ impl Plans {
                         _ => {
                             let why =
                                 "a locking query with ORDER BY or LIMIT, of rows that changed".to_owned();
-                            let error = SqlError { class: ErrorClass::Unsupported, message: why };
+                            let error = SqlError::new(ErrorClass::Unsupported, why);
                             return Effect::of(Err(error), is_query);
                         }
                     }

@@ -32,6 +32,7 @@ mod error;
 mod evaluate;
 mod model;
 mod options;
+mod paper;
 mod problem;
 mod region;
 mod replay;
@@ -61,7 +62,7 @@ use isoscope_log::Log;
 /// If the log cannot be audited: it contradicts itself, or names what does not exist.
 pub fn audit(log: &Log, options: &Options, watch: &dyn Watch) -> Result<Audit, AuditError> {
     if options.model.is_paper() {
-        return Err(AuditError::new(None, format!("the model {} is not supported yet", options.model)));
+        return paper::audit(log, options, watch);
     }
     engine::audit(log, options, watch)
 }

@@ -11,7 +11,7 @@ use crate::cast::{
     to_text,
 };
 use crate::decimal::Decimal;
-use crate::error::{Result, by_zero, indeterminate, overflow, unsupported, wrong_type};
+use crate::error::{Result, SqlError, by_zero, indeterminate, overflow, unsupported, wrong_type};
 use crate::ir::{Arith, Arithmetic};
 use crate::value::Value;
 
@@ -269,8 +269,8 @@ fn mysql(op: Arith, left: &Value, right: &Value, mode: Mode<'_>) -> Result<Value
 }
 
 fn mysql_by_zero(mode: Mode<'_>) -> Result<Value> {
-    let fails = mode.writes && mode.settings.is_strict && mode.settings.divides_by_zero_fail;
-    if fails { by_zero() } else { Ok(Value::Null) }
+    let fails = mode.stores && mode.settings.is_strict && mode.settings.divides_by_zero_fail;
+    if fails { by_zero().map_err(SqlError::avoidable) } else { Ok(Value::Null) }
 }
 
 fn mysql_doubles(op: Arith, left: &Value, right: &Value, mode: Mode<'_>) -> Result<Value> {

@@ -20,7 +20,7 @@ use crate::error::{Result, unknown_name, unsupported};
 use crate::ir::{Aggregate, Comparison, Expr, Slot};
 use crate::value::{Affinity, Collation, Type};
 
-pub(crate) use table::create_table;
+pub(crate) use table::{create_table, data_type};
 
 /// How deep views and subqueries may be nested.
 const MOST_SCOPES: usize = 40;
@@ -159,6 +159,15 @@ impl<'c> Binder<'c> {
     /// The meaning of a column name.
     fn column(&mut self, qualifier: Option<&str>, name: &str) -> Result<Bound> {
         let variable = self.variables.iter().rposition(|(variable, _)| variable.eq_ignore_ascii_case(name));
+        // MySQL's variables come before columns; a record of PL/pgSQL is named like a table.
+        let field = qualifier.and_then(|qualifier| {
+            let full = format!("{qualifier}.{name}");
+            self.variables.iter().rposition(|(variable, _)| variable.eq_ignore_ascii_case(&full))
+        });
+        if let Some(at) = field.or(variable.filter(|_| qualifier.is_none() && self.settings.is_mysql())) {
+            let ty = self.variables[at].1;
+            return Ok(Bound { collation: self.default_collation(), ..Bound::new(Expr::Variable(at), ty) });
+        }
         for level in (0..self.scopes.len()).rev() {
             let mut found: Option<(Slot, usize, ScopeColumn)> = None;
             for item in &self.scopes[level].items {

@@ -7,7 +7,7 @@ use num_traits::ToPrimitive;
 
 use crate::decimal::Decimal;
 use crate::dialect::{Dialect, Settings};
-use crate::error::{Result, indeterminate, overflow, wrong_cast};
+use crate::error::{Result, SqlError, indeterminate, overflow, wrong_cast};
 use crate::ir::{Cast, CastMode};
 use crate::moment::{self, DAY};
 use crate::value::{Affinity, Type, Value, hex};
@@ -18,6 +18,8 @@ pub(crate) struct Mode<'a> {
     pub(crate) settings: &'a Settings,
     /// Whether the statement writes: MySQL's strict mode turns its warnings into errors.
     pub(crate) writes: bool,
+    /// Whether it stores values: a division by zero then fails in MySQL.
+    pub(crate) stores: bool,
 }
 
 impl Mode<'_> {
@@ -74,11 +76,13 @@ fn postgres(value: &Value, cast: Cast, mode: Mode<'_>) -> Result<Value> {
         (Type::Double, _) => Value::Float(float(value)?),
         (Type::Text(limit), _) => {
             let text = match value {
+                Value::Text(text) if cast.mode == CastMode::Unpad => text.trim_end_matches(' ').to_owned(),
                 Value::Text(text) => text.to_string(),
                 other => to_text(other, mode.settings),
             };
             Value::text(postgres_text(text, limit, cast.mode)?)
         }
+        (Type::Char(0), Value::Text(_)) => value.clone(),
         (Type::Char(length), _) => {
             let text = match value {
                 Value::Text(text) => text.to_string(),
@@ -337,7 +341,8 @@ pub(crate) fn mysql_float(value: &Value, mode: Mode<'_>) -> Result<f64> {
     }
     if let Value::Text(text) = value {
         if mode.is_strict() && !number_prefix(text).1 {
-            return wrong_cast(format!("{value} is not a number"));
+            // Constants are converted without an error, at a time that the server chooses.
+            return wrong_cast(format!("{value} is not a number")).map_err(SqlError::avoidable);
         }
     }
     Ok(loose_float(value))

@@ -69,7 +69,7 @@ pub(crate) fn run(cx: &Context<'_>, action: &Action) -> Result<(Reply, Vec<Chang
             }
         }
         Action::Truncate(tables) => {
-            let mut work = Work::new(cx.constrained());
+            let mut work = Work::new(cx);
             for table in tables {
                 let mut rows = Vec::new();
                 cx.view.scan(table.id, &crate::view::Sarg::default(), &mut |id, _| {
@@ -141,57 +141,89 @@ fn complete(cx: &Context<'_>, table: &Table, row: &mut [Value]) -> Result<()> {
     Ok(())
 }
 
-fn source_rows(cx: &Context<'_>, insert: &Insert) -> Result<Vec<Vec<Value>>> {
-    let table = &insert.table;
-    let mut rows = Vec::new();
-    match &insert.source {
-        Source::Rows(list) => {
-            for exprs in list {
-                let mut row = Vec::with_capacity(exprs.len());
-                for (at, expr) in exprs.iter().enumerate() {
-                    row.push(match expr {
-                        Some(expr) => cx.eval(expr, None)?,
-                        None => default(cx, table, at)?,
-                    });
-                }
-                rows.push(row);
-            }
+/// The value of each column of a new row. MySQL refuses NULL before it looks at the next column.
+fn new_row(
+    cx: &Context<'_>,
+    table: &Table,
+    value: &mut dyn FnMut(usize) -> Option<Result<Value>>,
+) -> Result<Vec<Value>> {
+    let mut row = Vec::with_capacity(table.columns.len());
+    for (at, column) in table.columns.iter().enumerate() {
+        let value = match value(at) {
+            Some(value) => value?,
+            None => default(cx, table, at)?,
+        };
+        if cx.settings.is_mysql() && value.is_null() && column.not_null && !column.is_made {
+            return Err(SqlError::new(ErrorClass::NotNull, format!("{} must not be NULL", column.name)));
         }
-        Source::Query { query, columns, slot, values } => {
-            for found in select::rows(cx, query, None)? {
-                let link = Env { slot: *slot, row: &found, id: None, outer: None };
-                let mut row = Vec::with_capacity(table.columns.len());
-                for at in 0..table.columns.len() {
-                    row.push(match columns.iter().position(|column| *column == at) {
-                        Some(n) => cx.eval(&values[n], Some(&link))?,
-                        None => default(cx, table, at)?,
-                    });
-                }
-                rows.push(row);
-            }
-        }
+        row.push(value);
     }
-    Ok(rows)
+    complete(cx, table, &mut row)?;
+    Ok(row)
+}
+
+/// MySQL refuses a statement that leaves out a column without a default, whether or not there are rows.
+fn check_defaults(cx: &Context<'_>, insert: &Insert) -> Result<()> {
+    for (at, column) in insert.table.columns.iter().enumerate() {
+        let is_given = match &insert.source {
+            Source::Rows(rows) => rows.iter().all(|row| row[at].is_some()),
+            Source::Query { columns, .. } => columns.contains(&at),
+        };
+        if is_given || !column.not_null || column.is_made || column.default.is_some() {
+            continue;
+        }
+        if matches!(insert.conflict, Conflict::Update { .. }) {
+            return unsupported("an upsert without a value for a column without a default");
+        }
+        default(cx, &insert.table, at)?;
+    }
+    Ok(())
 }
 
 fn run_insert(cx: &Context<'_>, insert: &Insert) -> Result<(Reply, Vec<Change>)> {
     let table = &insert.table;
-    let mut work = Work::new(cx.constrained());
+    if cx.settings.is_mysql() {
+        check_defaults(cx, insert)?;
+    }
+    let mut work = Work::new(cx);
     let mut count = 0;
     let mut outputs = Vec::new();
-    let rows = match source_rows(cx, insert) {
-        Err(error) if matches!(insert.conflict, Conflict::Ignore) && error.class.is_answer() => {
-            return unsupported("INSERT IGNORE of a value that does not fit");
-        }
-        other => other?,
-    };
-    for mut row in rows {
-        complete(cx, table, &mut row)?;
+    let mut store = |row: Result<Vec<Value>>| -> Result<()> {
+        let row = match row {
+            Err(error) if matches!(insert.conflict, Conflict::Ignore) && error.class.is_answer() => {
+                return unsupported("INSERT IGNORE of a value that does not fit");
+            }
+            other => other?,
+        };
         let (stored, counted) = insert_row(cx, insert, &mut work, row)?;
         count += counted;
         if let Some(row) = stored {
             let link = Env { slot: insert.slot, row: &row, id: None, outer: None };
             outputs.push(returned(cx, insert.returning.as_ref(), Some(&link))?);
+        }
+        Ok(())
+    };
+    match &insert.source {
+        Source::Rows(list) => {
+            if cx.settings.is_mysql()
+                && list.len() > 1
+                && list.iter().flatten().flatten().any(crate::walk::has_query)
+            {
+                // A subquery may see the rows before.
+                cx.doubt(Doubt::Choice);
+            }
+            for exprs in list {
+                store(new_row(cx, table, &mut |at| exprs[at].as_ref().map(|expr| cx.eval(expr, None))))?;
+            }
+        }
+        Source::Query { query, columns, slot, values } => {
+            for found in select::rows(cx, query, None)? {
+                let link = Env { slot: *slot, row: &found, id: None, outer: None };
+                store(new_row(cx, table, &mut |at| {
+                    let n = columns.iter().position(|column| *column == at)?;
+                    Some(cx.eval(&values[n], Some(&link)))
+                }))?;
+            }
         }
     }
     check_foreign(cx, &mut work)?;
@@ -225,7 +257,9 @@ fn insert_row(
         Conflict::Skip(target) => {
             for key in &table.keys {
                 let is_target = target.as_ref().is_none_or(|target| same_columns(target, &key.columns));
-                if !conflicts(cx, work, table, key, &row, None)?.is_empty() {
+                let found = conflicts(cx, work, table, key, &row, None)?;
+                if !found.is_empty() {
+                    note_order(cx, insert, &found);
                     if is_target {
                         return Ok((None, 0));
                     }
@@ -242,7 +276,7 @@ fn insert_row(
                 return Ok((None, 0));
             }
         }
-        Conflict::Replace => return replace_row(cx, work, table, row),
+        Conflict::Replace => return replace_row(cx, insert, work, row),
         Conflict::Update { target, sets, filter } => {
             if let Some(result) = upsert(cx, insert, work, target.as_deref(), sets, filter.as_ref(), &row)? {
                 return Ok(result);
@@ -258,17 +292,28 @@ fn same_columns(left: &[usize], right: &[usize]) -> bool {
     left.len() == right.len() && left.iter().all(|column| right.contains(column))
 }
 
+/// The rows of a query are inserted in any order: which of them meets the other is free.
+fn note_order(cx: &Context<'_>, insert: &Insert, found: &[RowId]) {
+    if matches!(insert.source, Source::Query { .. }) && found.iter().any(|id| id.0 >= RowId::PENDING) {
+        cx.doubt(Doubt::Choice);
+    }
+}
+
 fn replace_row(
     cx: &Context<'_>,
+    insert: &Insert,
     work: &mut Work<'_>,
-    table: &Table,
     row: Vec<Value>,
 ) -> Result<(Option<Row>, u64)> {
+    let table = &insert.table;
     let mut deleted = std::collections::BTreeSet::new();
     for key in &table.keys {
         deleted.extend(conflicts(cx, work, table, key, &row, None)?);
     }
-    let count = if cx.settings.is_mysql() { 1 + deleted.len() as u64 } else { 1 };
+    // MySQL does not count a row that is replaced by the same row.
+    let differs = |id: &&RowId| crate::view::View::row(work, table.id, **id).is_none_or(|old| old != row);
+    let count = if cx.settings.is_mysql() { 1 + deleted.iter().filter(differs).count() as u64 } else { 1 };
+    note_order(cx, insert, &deleted.iter().copied().collect::<Vec<_>>());
     for id in deleted {
         work.set(table.id, id, None);
     }
@@ -305,6 +350,7 @@ fn upsert(
         }
     }
     let Some(id) = hit else { return Ok(None) };
+    note_order(cx, insert, &[id]);
     let is_own =
         id.0 >= RowId::PENDING || work.touched().iter().any(|(of, other, _)| *of == table.id && *other == id);
     if is_own && cx.settings.is_postgres() {
@@ -453,7 +499,7 @@ fn run_update(cx: &Context<'_>, update: &Update) -> Result<(Reply, Vec<Change>)>
             Ok((new, outputs))
         },
     )?;
-    let mut work = Work::new(cx.constrained());
+    let mut work = Work::new(cx);
     let mut outputs = Vec::new();
     let mut count = 0;
     for row in found {
@@ -478,7 +524,7 @@ fn run_delete(cx: &Context<'_>, delete: &Delete) -> Result<(Reply, Vec<Change>)>
         targets(cx, &delete.from, delete.filter.as_ref(), delete.slot, &delete.window, &mut |cx, env, _| {
             Ok((Vec::new(), returned(cx, delete.returning.as_ref(), Some(env))?))
         })?;
-    let mut work = Work::new(cx.constrained());
+    let mut work = Work::new(cx);
     let count = found.len() as u64;
     let mut outputs = Vec::new();
     for row in found {

@@ -62,12 +62,21 @@ pub struct SqlError {
     pub class: ErrorClass,
     /// The message.
     pub message: String,
+    /// Whether a correct database must fail. If not, it may also find an answer that does not need the part that fails:
+    /// it may stop early at a LIMIT or in EXISTS, or join tables in another order. It may also fail with an error of
+    /// another class. If several rows fail, the class is that of one of them, also if the error is certain.
+    pub is_certain: bool,
 }
 
 impl SqlError {
-    /// An error.
+    /// An error that is certain.
     pub fn new(class: ErrorClass, message: impl Into<String>) -> SqlError {
-        SqlError { class, message: message.into() }
+        SqlError { class, message: message.into(), is_certain: true }
+    }
+
+    /// The same error, if it can be avoided.
+    pub(crate) fn avoidable(self) -> SqlError {
+        SqlError { is_certain: false, ..self }
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use isoscope_log::Scalar;
 
-use crate::answer::Reply;
+use crate::answer::{Doubt, Reply};
 use crate::bind::Binder;
 use crate::cast::{Mode, cast, to_text};
 use crate::catalog::{Catalog, CatalogChange};
@@ -124,13 +124,19 @@ fn run(
     let values = values(&plan, params, view.catalog())?;
     let mut cx = Context::new(view, &values, writes(statement), first_hole);
     cx.newest = constrained;
+    cx.stores = matches!(statement.kind(), Kind::Insert | Kind::Update);
     if let Some((row, newest)) = pinned {
         let Some((slot, _)) = change::target(&plan.action) else {
             return unsupported("this statement has no target");
         };
         cx.pinned = Some((slot, row, newest));
     }
-    let (reply, changes) = change::run(&cx, &plan.action)?;
+    let failing = |cx: &Context<'_>| plan.constants.iter().any(|expr| cx.eval(expr, None).is_err());
+    let (reply, changes) = change::run(&cx, &plan.action)
+        .map_err(|error| if failing(&cx) { error.avoidable() } else { error })?;
+    if plan.has_fallible_join || failing(&cx) {
+        cx.doubt(Doubt::MayFail);
+    }
     Ok(Effect { reply, changes, doubts: cx.doubts.take(), next_hole: cx.holes.get() })
 }
 
@@ -184,7 +190,7 @@ fn values(plan: &Plan, params: &[Scalar], catalog: &Catalog) -> Result<Vec<Value
         let to = if *ty == Type::Unknown { Type::Text(None) } else { *ty };
         // The server reads the text of the value as that type.
         let text = Value::text(to_text(&value, settings));
-        cast(&text, Cast { to, mode: CastMode::Implicit }, Mode { settings, writes: false })
+        cast(&text, Cast { to, mode: CastMode::Implicit }, Mode { settings, writes: false, stores: false })
     };
     params.iter().zip(&plan.params).map(convert).collect()
 }

@@ -57,11 +57,15 @@ pub(crate) struct Context<'a> {
     pub(crate) variables: &'a [Value],
     /// Whether the statement writes.
     pub(crate) writes: bool,
+    /// Whether it stores values.
+    pub(crate) stores: bool,
     /// The only row of a slot: the newest version of a row that is tested again.
     pub(crate) pinned: Option<(Slot, RowId, &'a [Value])>,
     /// The row that an upsert wanted to insert.
     pub(crate) proposed: RefCell<Vec<Value>>,
     pub(crate) doubts: RefCell<Vec<Doubt>>,
+    /// The first number of rows that the statement inserts.
+    pub(crate) pending: u64,
     /// The next hole.
     pub(crate) holes: Cell<u32>,
     now: RefCell<FxHashMap<u8, Hole>>,
@@ -78,9 +82,11 @@ impl<'a> Context<'a> {
             params,
             variables: &[],
             writes,
+            stores: writes,
             pinned: None,
             proposed: RefCell::default(),
             doubts: RefCell::default(),
+            pending: RowId::PENDING,
             holes: Cell::new(first_hole),
             now: RefCell::default(),
             steps: Cell::new(0),
@@ -94,7 +100,7 @@ impl<'a> Context<'a> {
     }
 
     pub(crate) fn mode(&self) -> Mode<'a> {
-        Mode { settings: self.settings, writes: self.writes }
+        Mode { settings: self.settings, writes: self.writes, stores: self.stores }
     }
 
     pub(crate) fn doubt(&self, doubt: Doubt) {
@@ -263,13 +269,13 @@ impl<'a> Context<'a> {
             }
             Expr::InQuery(left, query, how) => {
                 let left = self.values(left, env)?;
-                let rows = self.rows(query, env)?;
+                let rows = self.rows(query, env).map_err(SqlError::avoidable)?;
                 self.any_row(Comparator::Equal, how, &left, &rows)?
             }
             Expr::Exists(query) => Some(self.exists(query, env)?),
             Expr::Quantified(any, comparator, how, left, query) => {
                 let left = [self.eval(left, env)?];
-                let rows = self.rows(query, env)?;
+                let rows = self.rows(query, env).map_err(SqlError::avoidable)?;
                 if *any {
                     self.any_row(*comparator, &[*how], &left, &rows)?
                 } else {
@@ -390,9 +396,10 @@ impl<'a> Context<'a> {
 
     fn exists(&self, query: &Query, env: Option<&Env<'_>>) -> Result<bool> {
         if !query.is_correlated {
-            return Ok(!self.rows(query, env)?.is_empty());
+            let rows = self.rows(query, env).map_err(SqlError::avoidable)?;
+            return Ok(!rows.is_empty());
         }
-        select::has_rows(self, query, env)
+        select::has_rows(self, query, env).map_err(SqlError::avoidable)
     }
 
     fn scalar(&self, query: &Query, env: Option<&Env<'_>>) -> Result<Value> {

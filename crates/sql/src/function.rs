@@ -52,6 +52,14 @@ fn with_nulls(function: Function, args: &[Value], mode: Mode<'_>) -> Result<Opti
     if has_hole && is_one {
         return indeterminate("a value that the database makes is an argument");
     }
+    if function == Function::Replace && mode.settings.is_mysql() {
+        // MariaDB does not look at the replacement if nothing is replaced.
+        if let [text, what, Value::Null] = args {
+            if !text.is_null() && !what.is_null() {
+                return unsupported("REPLACE with NULL");
+            }
+        }
+    }
     Ok(Some(match function {
         Function::ConcatAll => {
             let texts = args.iter().filter(|arg| !arg.is_null()).map(|arg| concat_text(arg, mode));

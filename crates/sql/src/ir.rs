@@ -195,6 +195,8 @@ pub(crate) enum CastMode {
     Implicit,
     /// Storing into a column.
     Assign,
+    /// From PostgreSQL's `char(n)`, whose trailing blanks are not part of a text.
+    Unpad,
 }
 
 /// A function.

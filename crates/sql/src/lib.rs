@@ -52,6 +52,7 @@ mod procedure;
 mod select;
 mod value;
 mod view;
+mod walk;
 mod work;
 
 pub use answer::{Doubt, Match, Reply, Rows, answers_match, bind_holes, rows_match};

@@ -207,7 +207,27 @@ pub(crate) fn tokens(dialect: Dialect, text: &str) -> Result<Vec<TokenWithSpan>,
             token.token = Token::Placeholder(format!("?{number}"));
         }
     }
+    if dialect == Dialect::Sqlite {
+        replace_is(&mut tokens);
+    }
     Ok(tokens)
+}
+
+/// SQLite's `a IS b` is `a <=> b` for the parser.
+fn replace_is(tokens: &mut [TokenWithSpan]) {
+    let word = |token: &TokenWithSpan| match &token.token {
+        Token::Word(word) => word.value.to_ascii_uppercase(),
+        _ => String::new(),
+    };
+    let places: Vec<usize> =
+        (0..tokens.len()).filter(|at| !matches!(tokens[*at].token, Token::Whitespace(_))).collect();
+    for pair in places.windows(2) {
+        let is_test =
+            matches!(word(&tokens[pair[1]]).as_str(), "NULL" | "NOT" | "TRUE" | "FALSE" | "DISTINCT");
+        if word(&tokens[pair[0]]) == "IS" && !is_test {
+            tokens[pair[0]].token = Token::Spaceship;
+        }
+    }
 }
 
 /// Transaction control.

@@ -12,6 +12,11 @@ pub(crate) struct Plan {
     pub(crate) action: Action,
     /// The types that the parameters are converted to.
     pub(crate) params: Vec<Type>,
+    /// Parts without columns that may fail. PostgreSQL may evaluate them even if no row needs them.
+    pub(crate) constants: Vec<Expr>,
+    /// Whether several tables are joined under conditions that may fail: a database may test rows that the evaluator
+    /// does not.
+    pub(crate) has_fallible_join: bool,
 }
 
 #[derive(Clone, Debug)]

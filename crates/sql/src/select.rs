@@ -38,7 +38,8 @@ struct Sorted {
 pub(crate) fn rows(cx: &Context<'_>, query: &Query, env: Option<&Env<'_>>) -> Result<Vec<Vec<Value>>> {
     let (skip, take) = window(cx, query, env)?;
     let is_limited = skip > 0 || take.is_some();
-    let Sorted { mut rows, ranks } = sorted(cx, query, env)?;
+    let Sorted { mut rows, ranks } =
+        sorted(cx, query, env).map_err(|error| if is_limited { error.avoidable() } else { error })?;
     for row in &mut rows {
         row.truncate(query.width);
     }
@@ -71,7 +72,9 @@ pub(crate) fn answer(
     env: Option<&Env<'_>>,
 ) -> Result<Rows> {
     let (skip, take) = window(cx, query, env)?;
-    let Sorted { mut rows, ranks } = sorted(cx, query, env)?;
+    let is_limited = skip > 0 || take.is_some();
+    let Sorted { mut rows, ranks } =
+        sorted(cx, query, env).map_err(|error| if is_limited { error.avoidable() } else { error })?;
     for row in &mut rows {
         row.truncate(query.width);
     }
@@ -303,8 +306,7 @@ fn each_selected(
     let outputs = |env: Option<&Env<'_>>| -> Result<Vec<Value>> {
         select.outputs.iter().map(|expr| cx.eval(expr, env)).collect()
     };
-    let mut seen: FxHashSet<Vec<Value>> = FxHashSet::default();
-    let mut kept: Vec<Vec<Value>> = Vec::new();
+    let mut seen: FxHashMap<Vec<Value>, Vec<Value>> = FxHashMap::default();
     let mut emit = |env: Option<&Env<'_>>| -> Result<bool> {
         // EXISTS does not need the outputs.
         if !whole {
@@ -312,18 +314,15 @@ fn each_selected(
         }
         let row = outputs(env)?;
         if let Some(comparisons) = &select.distinct {
-            if !seen.insert(key_of(&row, comparisons)?) {
-                let is_other = |other: &Vec<Value>| *other == row && spelled_differently(other, &row);
-                if kept.iter().any(is_other)
-                    || comparisons.iter().any(|how| how.collation != Collation::Binary)
-                {
+            let key = key_of(&row, comparisons)?;
+            if let Some(first) = seen.get(&key) {
+                // Equal rows may look different: 1.0 and 1.00, a and A.
+                if spelled_differently(first, &row) {
                     cx.doubt(Doubt::Choice);
                 }
                 return Ok(true);
             }
-            if kept.len() < 1000 {
-                kept.push(row.clone());
-            }
+            seen.insert(key, row.clone());
         }
         visit(row)
     };
@@ -353,6 +352,7 @@ pub(crate) fn filtered(
     env: Option<&Env<'_>>,
     visit: Visit<'_>,
 ) -> Result<()> {
+    let is_join = matches!(from, From::Join(_));
     from_rows(cx, from, env, &mut |cx, env| {
         let is_wanted = match filter {
             Some(filter) => cx.test(filter, env)? == Some(true),
@@ -361,6 +361,7 @@ pub(crate) fn filtered(
         if is_wanted { visit(cx, env) } else { Ok(true) }
     })
     .map(|_| ())
+    .map_err(|error| if is_join { error.avoidable() } else { error })
 }
 
 /// The rows of all groups: keys, then aggregates.

@@ -272,7 +272,7 @@ pub enum Type {
     Double,
     /// A text, with a limit on its characters.
     Text(Option<u32>),
-    /// A text that is padded with blanks to its length: `char(n)`.
+    /// A text that is padded with blanks to its length: `char(n)`. 0 is any length, without padding.
     Char(u32),
     /// Bytes.
     Bytes,
@@ -323,6 +323,7 @@ impl Type {
         match self {
             Type::Decimal(_) => Type::Decimal(None),
             Type::Text(_) => Type::Text(None),
+            Type::Char(_) => Type::Char(0),
             other => other,
         }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::catalog::Catalog;
 use crate::change::Change;
+use crate::expression::Context;
 use crate::value::Value;
 use crate::view::{RowId, Sarg, TableId, View, Visit};
 
@@ -21,8 +22,13 @@ pub(crate) struct Work<'v> {
 }
 
 impl<'v> Work<'v> {
-    pub(crate) fn new(base: &'v dyn View) -> Work<'v> {
-        Work { base, rows: BTreeMap::new(), order: Vec::new(), next: RowId::PENDING }
+    pub(crate) fn new(cx: &Context<'v>) -> Work<'v> {
+        Work { base: cx.constrained(), rows: BTreeMap::new(), order: Vec::new(), next: cx.pending }
+    }
+
+    /// The next number of a row that is not inserted yet.
+    pub(crate) fn next(&self) -> u64 {
+        self.next
     }
 
     pub(crate) fn base(&self) -> &'v dyn View {

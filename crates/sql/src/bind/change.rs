@@ -16,7 +16,11 @@ impl Binder<'_> {
     pub(crate) fn plan(mut self, statement: &ast::Statement) -> Result<Plan> {
         let action = self.action(statement)?;
         let params = std::mem::take(&mut self.params);
-        Ok(Plan { action, params })
+        let mut plan = Plan { action, params, constants: Vec::new(), has_fallible_join: false };
+        if !self.settings.is_sqlite() {
+            crate::walk::note_failures(&mut plan);
+        }
+        Ok(plan)
     }
 
     fn action(&mut self, statement: &ast::Statement) -> Result<Action> {
@@ -243,8 +247,17 @@ impl Binder<'_> {
                     let slot = self.slot()?;
                     let mut values = Vec::new();
                     for (n, (output, column)) in outputs.into_iter().zip(&columns).enumerate() {
-                        let bound = Bound { expr: Expr::Column(slot, n as u16), ..output.bound };
-                        values.push(self.assigned(bound, table, *column)?);
+                        // A constant stays one: it is converted even if there are no rows.
+                        let is_constant = crate::walk::is_constant(&output.bound.expr);
+                        let read = Expr::Column(slot, n as u16);
+                        let expr = if is_constant { output.bound.expr.clone() } else { read };
+                        let bound = Bound { expr, ..output.bound };
+                        values.push(if output.was_unknown && self.settings.is_postgres() {
+                            let to = table.columns[*column].ty;
+                            Expr::Cast(Box::new(bound.expr), crate::ir::Cast { to, mode: CastMode::Assign })
+                        } else {
+                            self.assigned(bound, table, *column)?
+                        });
                     }
                     return Ok(Source::Query { query, columns, slot, values });
                 }
@@ -287,7 +300,11 @@ impl Binder<'_> {
             None if insert.ignore => Ok(Conflict::Ignore),
             None => Ok(Conflict::Fail),
             Some(ast::OnInsert::DuplicateKeyUpdate(assignments)) => {
-                if insert.ignore || insert.insert_alias.is_some() {
+                let is_query = insert
+                    .source
+                    .as_ref()
+                    .is_some_and(|query| !matches!(&*query.body, ast::SetExpr::Values(_)));
+                if insert.ignore || insert.insert_alias.is_some() || is_query {
                     return unsupported("this upsert");
                 }
                 let sets = self.upsert_sets(table, assignments)?;
@@ -534,10 +551,31 @@ impl Binder<'_> {
         Ok(Delete { table, slot: item.slot, from, filter, window, returning })
     }
 
-    /// A query whose outputs are the answer of a cursor or of a statement of a procedure.
-    pub(crate) fn cursor(&mut self, query: &ast::Query) -> Result<(Query, Vec<String>)> {
+    /// A query whose rows a procedure reads, and its columns.
+    pub(crate) fn cursor(&mut self, query: &ast::Query) -> Result<(Query, Vec<(String, Type)>)> {
         let (query, outputs) = self.query(query)?;
-        Ok((query, outputs.into_iter().map(|output| output.name).collect()))
+        Ok((query, outputs.into_iter().map(|output| (output.name, output.bound.ty)).collect()))
+    }
+
+    /// An expression of a procedure. `found` is PL/pgSQL's variable of that name.
+    pub(crate) fn value(&mut self, expr: &ast::Expr, found: bool) -> Result<Expr> {
+        let bound = self.expr(expr)?;
+        let mut expr = self.settled(bound)?.expr;
+        let at = self.variables.len() - 1;
+        replace_variable(&mut expr, at, &Value::Bool(found));
+        Ok(expr)
+    }
+}
+
+/// Replaces a variable by its value, in the operators of conditions.
+fn replace_variable(expr: &mut Expr, at: usize, value: &Value) {
+    match expr {
+        Expr::Variable(n) if *n == at => *expr = Expr::Const(value.clone()),
+        Expr::Not(inner) => replace_variable(inner, at, value),
+        Expr::And(parts) | Expr::Or(parts) => {
+            parts.iter_mut().for_each(|part| replace_variable(part, at, value))
+        }
+        _ => {}
     }
 }
 

@@ -2,12 +2,14 @@
 
 use sqlparser::ast::{self, BinaryOperator as B, UnaryOperator as U};
 
-use crate::bind::types::sqlite_rules;
 use crate::bind::{Binder, Bound, ident, object};
 use crate::cast::unhex;
 use crate::decimal::Decimal;
 use crate::error::{Result, invalid, unsupported};
-use crate::ir::{Arith, Cast, CastMode, Comparator, Comparison, Expr, Function, Like, LikeKind, Made, Rules};
+use crate::ir::{
+    Arith, Body, Cast, CastMode, Comparator, Comparison, Expr, From, Function, Like, LikeKind, Made, Query,
+    Select, Slot,
+};
 use crate::value::{Affinity, Collation, Type, Value};
 
 impl Binder<'_> {
@@ -516,27 +518,17 @@ impl Binder<'_> {
         if columns.len() != lefts.len() {
             return invalid("the subquery has a wrong number of columns");
         }
-        let (mut exprs, mut hows) = (Vec::new(), Vec::new());
-        for (left, column) in lefts.into_iter().zip(&columns) {
-            let mut right = column.bound.clone();
-            // A placeholder that cannot be taken for a literal.
-            right.expr = Expr::Column(0, 0);
-            let how = if self.settings.is_sqlite() {
-                Comparison { collation: left.collation, rules: sqlite_rules(left.affinity, right.affinity) }
-            } else {
-                self.comparison_of(&left, &right)?
-            };
-            let (left, _, _) = self.comparison(left, right)?;
+        let slot = self.slot()?;
+        let (mut exprs, mut rights, mut hows) = (Vec::new(), Vec::new(), Vec::new());
+        for (at, (left, column)) in lefts.into_iter().zip(&columns).enumerate() {
+            let right = Bound { expr: Expr::Column(slot, at as u16), ..column.bound.clone() };
+            let (left, right, how) = self.comparison(left, right)?;
             exprs.push(left);
+            rights.push(right);
             hows.push(how);
         }
-        let hows = hows.into_iter().map(|how| self.loosened(how)).collect();
+        let query = converted_query(query, slot, rights);
         Ok(self.boolean(Expr::InQuery(exprs, Box::new(query), hows)))
-    }
-
-    /// In PostgreSQL only one side of a comparison with a query is converted, so floats are compared as floats.
-    fn loosened(&self, how: Comparison) -> Comparison {
-        if self.settings.is_postgres() { Comparison { rules: Rules::Same, ..how } } else { how }
     }
 
     fn scalar(&mut self, subquery: &ast::Query) -> Result<Bound> {
@@ -553,10 +545,10 @@ impl Binder<'_> {
         let left = self.expr(left)?;
         let (query, columns) = self.query(subquery)?;
         let [column] = &columns[..] else { return invalid("the subquery must have one column") };
-        let mut right = column.bound.clone();
-        right.expr = Expr::Column(0, 0);
-        let (left, _, how) = self.comparison(left, right)?;
-        let how = self.loosened(how);
+        let slot = self.slot()?;
+        let right = Bound { expr: Expr::Column(slot, 0), ..column.bound.clone() };
+        let (left, right, how) = self.comparison(left, right)?;
+        let query = converted_query(query, slot, vec![right]);
         Ok(self.boolean(Expr::Quantified(any, comparator, how, Box::new(left), Box::new(query))))
     }
 
@@ -582,7 +574,8 @@ impl Binder<'_> {
             None => None,
         };
         let like = Like {
-            text: self.as_text(text)?,
+            // The blanks of char(n) count.
+            text: if matches!(text.ty, Type::Char(_)) { text.expr } else { self.as_text(text)? },
             pattern: self.as_text(pattern)?,
             escape,
             kind: if fold { LikeKind::NoCase } else { LikeKind::Exact },
@@ -629,8 +622,9 @@ impl Binder<'_> {
             None => Bound::new(Expr::Const(Value::Null), Type::Unknown),
         });
         // PostgreSQL looks at ELSE first to find the common type.
+        results.rotate_right(1);
         let (mut exprs, like) = self.unified(results)?;
-        let otherwise = exprs.pop().unwrap_or(Expr::Const(Value::Null));
+        let otherwise = exprs.remove(0);
         let arms = tests.into_iter().zip(exprs).collect();
         Ok(Bound { expr: Expr::Case(arms, Box::new(otherwise)), ..like })
     }
@@ -652,6 +646,7 @@ impl Binder<'_> {
         if self.settings.is_postgres() {
             self.check_cast(bound.ty, to)?;
         }
+        let bound = self.unpadded(bound, to);
         let expr = if self.settings.is_postgres() && bound.ty == Type::Unknown {
             // A cast of a literal reads it as that type.
             self.converted(bound, to, CastMode::Explicit)?
@@ -703,6 +698,25 @@ impl Binder<'_> {
             _ => None,
         }
     }
+}
+
+/// A query whose outputs are converted for a comparison. Its columns are those of the slot.
+fn converted_query(query: Query, slot: Slot, outputs: Vec<Expr>) -> Query {
+    let is_same = |(at, expr): (usize, &Expr)| *expr == Expr::Column(slot, at as u16);
+    if outputs.iter().enumerate().all(is_same) {
+        return query;
+    }
+    let (width, is_correlated) = (query.width, query.is_correlated);
+    let select = Select {
+        from: From::Derived(slot, width, Box::new(query)),
+        filter: None,
+        group: None,
+        having: None,
+        outputs,
+        distinct: None,
+    };
+    let body = Body::Select(Box::new(select));
+    Query { body, order: Vec::new(), width, limit: None, offset: None, is_correlated, locks: false }
 }
 
 /// Whether a type has a length in parentheses.

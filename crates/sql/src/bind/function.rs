@@ -141,10 +141,25 @@ impl Binder<'_> {
         let Ok([left, right]) = <[Bound; 2]>::try_from(args) else {
             return invalid("NULLIF needs two arguments");
         };
-        let left = self.settled(left)?;
+        let (mut left, right) = (left, right);
+        if left.ty == Type::Unknown && self.settings.is_postgres() {
+            let to = if right.ty == Type::Unknown { Type::Text(None) } else { right.ty.unlimited() };
+            left = Bound::new(self.converted(left, to, CastMode::Implicit)?, to);
+        }
+        if self.settings.is_postgres() {
+            // The result has the type in which the operands are compared.
+            let to = self.postgres_comparison(left.ty, right.ty)?;
+            if !(left.ty.is_integer() && to.is_integer()) && to != Type::Char(0) {
+                left = Bound::new(self.converted(left, to, CastMode::Implicit)?, to);
+            }
+        }
         let (ty, collation) = (left.ty, left.collation);
         let original = left.expr.clone();
-        let (converted, right, how) = self.comparison(left, right)?;
+        let (converted, right, mut how) = self.comparison(left, right)?;
+        if self.settings.is_sqlite() {
+            // Arguments of functions are compared as they are.
+            how.rules = crate::ir::Rules::Sqlite(None, None);
+        }
         if converted == original {
             let expr = Expr::NullIf(how, Box::new([converted, right]));
             return Ok(Bound { collation, ..Bound::new(expr, ty) });
@@ -402,7 +417,7 @@ impl Binder<'_> {
                     return wrong();
                 }
                 let ty = match ty {
-                    Type::Char(_) | Type::Text(_) => Type::Text(None),
+                    Type::Text(_) => Type::Text(None),
                     other if self.settings.is_postgres() => other.unlimited(),
                     other => other,
                 };

@@ -16,13 +16,15 @@ use crate::value::{Affinity, Type, Value};
 pub(crate) struct Output {
     pub(crate) name: String,
     pub(crate) bound: Bound,
-    /// The expression it comes from, to recognise it in ORDER BY.
+    /// Whether it is a literal or parameter without a type: INSERT gives it the type of the column.
+    pub(crate) was_unknown: bool,
+    /// The expression it comes from, to recognise it in HAVING.
     ast: Option<ast::Expr>,
 }
 
 impl Output {
     fn new(name: String, bound: Bound) -> Output {
-        Output { name, bound, ast: None }
+        Output { name, bound, was_unknown: false, ast: None }
     }
 }
 
@@ -184,10 +186,13 @@ impl Binder<'_> {
         let mut outputs = Vec::new();
         let mut comparisons = Vec::new();
         for (left, right) in lefts.iter().zip(&rights) {
-            let common = self.common_type(&[left.bound.ty, right.bound.ty])?;
+            let of = |side: &Output| if side.was_unknown { Type::Unknown } else { side.bound.ty };
+            let common = self.common_type(&[of(left), of(right)])?;
             for (casts, side) in casts.iter_mut().zip([left, right]) {
                 let cast = common.filter(|to| *to != side.bound.ty);
-                casts.push(cast.map(|to| Cast { to, mode: CastMode::Implicit }));
+                let is_padded = self.settings.is_postgres() && matches!(side.bound.ty, Type::Char(_));
+                let mode = if is_padded { CastMode::Unpad } else { CastMode::Implicit };
+                casts.push(cast.map(|to| Cast { to, mode }));
             }
             let mut bound = left.bound.clone();
             if right.bound.ty.is_text() && !left.bound.ty.is_text() {
@@ -299,6 +304,7 @@ impl Binder<'_> {
         };
         let mut exprs = Vec::new();
         for output in &mut outputs {
+            output.was_unknown = output.bound.ty == Type::Unknown;
             output.bound = self.settled(output.bound.clone())?;
             exprs.push(output.bound.expr.clone());
         }
@@ -519,11 +525,16 @@ impl Binder<'_> {
                     }
                     other => other.to_string(),
                 };
-                outputs.push(Output { name, bound, ast: Some(expr.clone()) });
+                outputs.push(Output { name, bound, was_unknown: false, ast: Some(expr.clone()) });
             }
             ast::SelectItem::ExprWithAlias { expr, alias } => {
                 let bound = self.expr(expr)?;
-                outputs.push(Output { name: ident(alias, self.settings), bound, ast: Some(expr.clone()) });
+                outputs.push(Output {
+                    name: ident(alias, self.settings),
+                    bound,
+                    was_unknown: false,
+                    ast: Some(expr.clone()),
+                });
             }
             ast::SelectItem::Wildcard(_) => self.wildcard(None, outputs)?,
             ast::SelectItem::QualifiedWildcard(ast::SelectItemQualifiedWildcardKind::ObjectName(name), _) => {

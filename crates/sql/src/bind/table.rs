@@ -108,6 +108,14 @@ impl Binder<'_> {
                 let bound = self.expr(expr)?;
                 // NULL as a default is no default, except that it is one for NOT NULL in MySQL.
                 if bound.expr != Expr::Const(Value::Null) {
+                    if let (Expr::Const(value), true) = (&bound.expr, self.settings.is_mysql()) {
+                        let to = crate::ir::Cast { to: column.ty, mode: CastMode::Assign };
+                        crate::cast::cast(
+                            value,
+                            to,
+                            crate::cast::Mode { settings: self.settings, writes: true, stores: false },
+                        )?;
+                    }
                     column.default = Some(self.converted(bound, column.ty, CastMode::Assign)?);
                 } else {
                     column.default = Some(Expr::Const(Value::Null));

@@ -14,6 +14,7 @@ impl Binder<'_> {
         if bound.ty == to && !matches!(to, Type::Any(_)) {
             return Ok(bound.expr);
         }
+        let bound = self.unpadded(bound, to);
         let widens = |from: Type| match (from, to) {
             (Type::Int { bits, unsigned: false }, Type::Int { bits: wider, unsigned: false }) => {
                 bits <= wider
@@ -28,13 +29,23 @@ impl Binder<'_> {
         Ok(Expr::Cast(Box::new(bound.expr), Cast { to, mode }))
     }
 
+    /// PostgreSQL's `char(n)` loses its trailing blanks when it becomes another type of text.
+    pub(crate) fn unpadded(&self, bound: Bound, to: Type) -> Bound {
+        let is_char = |ty: Type| matches!(ty, Type::Char(_));
+        if !self.settings.is_postgres() || !is_char(bound.ty) || is_char(to) {
+            return bound;
+        }
+        let expr = Expr::Call(crate::ir::Function::TrimEnd, vec![bound.expr]);
+        Bound { expr, ty: Type::Text(None), collation: Collation::Binary, ..bound }
+    }
+
     /// Gives a type to a literal or parameter of PostgreSQL.
     fn typed(&mut self, expr: Expr, to: Type, mode: CastMode) -> Result<Expr> {
         let to = if to == Type::Unknown { Type::Text(None) } else { to };
         match expr {
             Expr::Const(Value::Null) => Ok(Expr::Const(Value::Null)),
             Expr::Const(value) => {
-                let rules = crate::cast::Mode { settings: self.settings, writes: false };
+                let rules = crate::cast::Mode { settings: self.settings, writes: false, stores: false };
                 // An explicit cast truncates, a literal in an assignment does not.
                 Ok(Expr::Const(crate::cast::cast(&value, Cast { to, mode }, rules)?))
             }
@@ -44,6 +55,7 @@ impl Binder<'_> {
                     Type::Char(_) => Type::Text(None),
                     other => other.unlimited(),
                 };
+                let to = if to == Type::Char(0) { base } else { to };
                 if let Some(known) = self.params.get_mut(n) {
                     if *known == Type::Unknown {
                         *known = base;
@@ -104,9 +116,7 @@ impl Binder<'_> {
     /// How two operands are compared.
     pub(crate) fn comparison_of(&self, left: &Bound, right: &Bound) -> Result<Comparison> {
         if self.settings.is_postgres() {
-            let is_char = |ty: Type| matches!(ty, Type::Char(_));
-            let padded = is_char(left.ty) && (is_char(right.ty) || right.ty == Type::Unknown)
-                || (is_char(right.ty) && left.ty == Type::Unknown);
+            let padded = compares_as_char(left.ty, right.ty);
             let collation = if padded { Collation::Padded } else { Collation::Binary };
             return Ok(Comparison { collation, rules: Rules::Same });
         }
@@ -130,14 +140,13 @@ impl Binder<'_> {
     }
 
     /// The type in which PostgreSQL compares two operands.
-    fn postgres_comparison(&self, left: Type, right: Type) -> Result<Type> {
+    pub(crate) fn postgres_comparison(&self, left: Type, right: Type) -> Result<Type> {
+        if compares_as_char(left, right) {
+            return Ok(Type::Char(0));
+        }
         let (left, right) = (left.unlimited(), right.unlimited());
         Ok(match (left, right) {
             (Type::Unknown, Type::Unknown) => Type::Text(None),
-            // bpchar has its own comparison; its limit does not apply to the other side.
-            (Type::Char(_), Type::Unknown)
-            | (Type::Unknown, Type::Char(_))
-            | (Type::Char(_), Type::Char(_)) => Type::Text(None),
             (Type::Unknown, other) | (other, Type::Unknown) => other,
             (a, b) if a == b => a,
             (a, b) if a.is_number() && b.is_number() => wider(a, b),
@@ -195,20 +204,16 @@ impl Binder<'_> {
             common = match (common, *ty) {
                 (a, b) if a == b => a,
                 (a, b) if a.is_number() && b.is_number() => preferred(a, b),
-                (a, b) if a.is_text() && b.is_text() => {
-                    if a.unlimited() == b.unlimited() {
-                        a.unlimited()
-                    } else {
-                        Type::Text(None)
-                    }
-                }
+                // Texts are converted to each other, so the first decides.
+                (a, b) if a.is_text() && b.is_text() => a.unlimited(),
                 (Type::Date, Type::Timestamp) | (Type::Timestamp, Type::Date) => Type::Timestamp,
                 (Type::TimestampTz, Type::Date | Type::Timestamp)
                 | (Type::Date | Type::Timestamp, Type::TimestampTz) => Type::TimestampTz,
                 (a, b) => return wrong_type(format!("types {a:?} and {b:?} cannot be matched")),
             };
         }
-        Ok(Some(common))
+        let has_literal = known.len() < types.len();
+        Ok(Some(if has_literal { common.unlimited() } else { common }))
     }
 
     /// Converts expressions to their common type.
@@ -319,12 +324,21 @@ impl Binder<'_> {
             Type::Int { bits, .. } => (Arithmetic::Int(bits), bound.ty),
             Type::Decimal(_) => (Arithmetic::Numeric, Type::Decimal(None)),
             Type::Real => (Arithmetic::Real, Type::Real),
-            Type::Double | Type::Unknown => (Arithmetic::Double, Type::Double),
+            Type::Double => (Arithmetic::Double, Type::Double),
             other => return wrong_type(format!("operator does not exist: - {other:?}")),
         };
         let expr = self.converted(bound, ty, CastMode::Implicit)?;
         Ok(Bound::new(Expr::Negate(rules, Box::new(expr)), ty))
     }
+}
+
+/// Whether PostgreSQL compares two operands as `char(n)`, without trailing blanks: a text is a better match only for `text`
+/// itself.
+fn compares_as_char(left: Type, right: Type) -> bool {
+    let fits = |one: Type, other: Type| {
+        matches!(one, Type::Char(_)) && matches!(other, Type::Char(_) | Type::Unknown | Type::Text(Some(_)))
+    };
+    fits(left, right) || fits(right, left)
 }
 
 /// The affinities that SQLite applies to the sides of a comparison.

@@ -622,12 +622,13 @@ pub(crate) fn sqlite_text(value: &Value) -> String {
     }
 }
 
-/// A float as SQLite spells it: 15 digits, always with a point.
+/// A float as SQLite spells it since version 3.53: the shortest digits that read the same, always with a point. Older versions
+/// spell 15 digits.
 fn sqlite_float(float: f64) -> String {
     if float.is_infinite() {
         return if float > 0.0 { "Inf" } else { "-Inf" }.to_owned();
     }
-    spelled(&format!("{float:.14e}"), -4, 15, true, 2, true)
+    spelled(&format!("{float:e}"), -4, 15, true, 2, true)
 }
 
 /// Spells `1.25e3` with or without exponent: without if it is at least `least` and less than `most`.
@@ -708,7 +709,7 @@ mod tests {
             (123_456.75, "123456.75", "123456.75"),
             (1e-5, "1e-05", "1.0e-05"),
             (-1.5e300, "-1.5e+300", "-1.5e+300"),
-            (0.1 + 0.2, "0.30000000000000004", "0.3"),
+            (0.1 + 0.2, "0.30000000000000004", "0.30000000000000004"),
         ] {
             assert_eq!(
                 (postgres_float(float, false).as_str(), sqlite_float(float).as_str()),

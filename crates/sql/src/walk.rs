@@ -8,7 +8,7 @@ use crate::plan::{Action, Conflict, Plan, Returning, Set, Source};
 pub(crate) fn note_failures(plan: &mut Plan) {
     let mut walk = Walk { constants: Vec::new(), has_fallible_join: false };
     walk.action(&plan.action);
-    plan.constants = walk.constants;
+    plan.constants.append(&mut walk.constants);
     plan.has_fallible_join = walk.has_fallible_join;
 }
 
@@ -119,6 +119,15 @@ pub(crate) fn is_constant(expr: &Expr) -> bool {
         Expr::Coalesce(args) => args.first().is_some_and(is_constant),
         Expr::Case(arms, _) => arms.iter().all(|(condition, _)| is_constant(condition)),
         other => queries(other).is_empty() && parts(other).into_iter().all(is_constant),
+    }
+}
+
+/// Whether an expression has the same value for all rows.
+pub(crate) fn is_literal(expr: &Expr) -> bool {
+    match expr {
+        Expr::Const(_) | Expr::Param(_) => true,
+        Expr::Column(..) | Expr::Variable(_) | Expr::Made(_) | Expr::Proposed(_) | Expr::Routine(..) => false,
+        other => queries(other).is_empty() && parts(other).into_iter().all(is_literal),
     }
 }
 

@@ -16,7 +16,8 @@ impl Binder<'_> {
     pub(crate) fn plan(mut self, statement: &ast::Statement) -> Result<Plan> {
         let action = self.action(statement)?;
         let params = std::mem::take(&mut self.params);
-        let mut plan = Plan { action, params, constants: Vec::new(), has_fallible_join: false };
+        let constants = std::mem::take(&mut self.constants);
+        let mut plan = Plan { action, params, constants, has_fallible_join: false };
         if !self.settings.is_sqlite() {
             crate::walk::note_failures(&mut plan);
         }
@@ -248,7 +249,12 @@ impl Binder<'_> {
                     let mut values = Vec::new();
                     for (n, (output, column)) in outputs.into_iter().zip(&columns).enumerate() {
                         // A constant stays one: it is converted even if there are no rows.
-                        let is_constant = crate::walk::is_constant(&output.bound.expr);
+                        if crate::walk::is_constant(&output.bound.expr) && self.settings.is_postgres() {
+                            let constant = Bound { ..output.bound.clone() };
+                            let constant = self.assigned(constant, table, *column)?;
+                            self.constants.push(constant);
+                        }
+                        let is_constant = crate::walk::is_literal(&output.bound.expr);
                         let read = Expr::Column(slot, n as u16);
                         let expr = if is_constant { output.bound.expr.clone() } else { read };
                         let bound = Bound { expr, ..output.bound };

@@ -262,6 +262,12 @@ impl Binder<'_> {
                 (self.converted(left, a, CastMode::Implicit)?, self.converted(right, b, CastMode::Implicit)?)
             }
         };
+        // PostgreSQL does not evaluate the other side.
+        let is_null = |expr: &Expr| *expr == Expr::Const(Value::Null);
+        let fails = |expr: &Expr| crate::walk::is_literal(expr) && crate::expression::is_fallible(expr);
+        if (is_null(&left) && !fails(&right)) || (is_null(&right) && !fails(&left)) {
+            return Ok(Bound::new(Expr::Const(Value::Null), result));
+        }
         Ok(Bound::new(Expr::Arith(op, rules, Box::new([left, right])), result))
     }
 

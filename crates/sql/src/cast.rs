@@ -622,7 +622,7 @@ pub(crate) fn sqlite_text(value: &Value) -> String {
     }
 }
 
-/// A float as SQLite spells it since version 3.53: the shortest digits that read the same, always with a point. Older versions
+/// A float as SQLite spells it in recent versions: the shortest digits that read the same, always with a point. Older versions
 /// spell 15 digits.
 fn sqlite_float(float: f64) -> String {
     if float.is_infinite() {

@@ -249,7 +249,10 @@ impl Binder<'_> {
                     let mut values = Vec::new();
                     for (n, (output, column)) in outputs.into_iter().zip(&columns).enumerate() {
                         // A constant stays one: it is converted even if there are no rows.
-                        if crate::walk::is_constant(&output.bound.expr) && self.settings.is_postgres() {
+                        if !output.was_unknown
+                            && crate::walk::is_constant(&output.bound.expr)
+                            && self.settings.is_postgres()
+                        {
                             let constant = Bound { ..output.bound.clone() };
                             let constant = self.assigned(constant, table, *column)?;
                             self.constants.push(constant);

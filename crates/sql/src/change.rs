@@ -572,9 +572,3 @@ pub(crate) fn target_rows(cx: &Context<'_>, action: &Action) -> Result<Vec<RowId
     let found = targets(cx, from, filter, slot, window, &mut |_, _, _| Ok((Vec::new(), Vec::new())))?;
     Ok(found.into_iter().map(|row| row.id).collect())
 }
-
-/// A table for callers that have only its plan.
-#[allow(dead_code)]
-pub(crate) fn table(table: &Arc<Table>) -> TableId {
-    table.id
-}

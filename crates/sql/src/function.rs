@@ -542,12 +542,6 @@ pub(crate) fn like(text: &str, pattern: &str, escape: Option<char>, fold: bool) 
     tokens[token..].iter().all(|token| *token == Token::Many)
 }
 
-/// The spelling of a real of PostgreSQL.
-#[allow(dead_code)]
-pub(crate) fn real_text(n: f64) -> String {
-    postgres_float(n, true)
-}
-
 #[cfg(test)]
 mod tests {
     use super::like;

@@ -3,7 +3,7 @@
 use sqlparser::ast;
 
 use crate::bind::{Binder, Bound, object};
-use crate::error::{Result, invalid, unknown_name, unsupported, wrong_type};
+use crate::error::{Result, invalid, unsupported, wrong_type};
 use crate::ir::{Aggregate, AggregateKind, CastMode, Comparison, Expr, Function as F, Made, SumKind};
 use crate::value::{Affinity, Type, Value};
 
@@ -602,10 +602,4 @@ fn known(name: &str, binder: &Binder<'_>) -> Option<(F, usize, usize)> {
         "starts_with" if is_postgres => (F::StartsWith, 2, 2),
         _ => return None,
     })
-}
-
-/// Whether a call names nothing that exists.
-#[allow(dead_code)]
-fn missing(name: &str) -> Result<Bound> {
-    unknown_name(format!("function {name} does not exist"))
 }

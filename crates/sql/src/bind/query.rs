@@ -785,9 +785,3 @@ fn alias_columns(alias: Option<&ast::TableAlias>, binder: &Binder<'_>) -> Vec<St
 fn joined(kind: JoinKind, left: From, right: From, on: Option<Expr>) -> From {
     From::Join(Box::new(Join { kind, left, right, on }))
 }
-
-/// NULL.
-#[allow(dead_code)]
-fn null() -> Expr {
-    Expr::Const(Value::Null)
-}

@@ -247,9 +247,10 @@ fn control(tokens: &[TokenWithSpan]) -> Option<Kind> {
     Some(match &upper[..] {
         ["BEGIN", ..] | ["START", "TRANSACTION", ..] => Kind::Begin,
         ["COMMIT", ..] | ["END"] | ["END", "TRANSACTION" | "WORK"] => Kind::Commit,
-        ["ROLLBACK", "TO", "SAVEPOINT", _] => Kind::RollbackTo(named(3)),
         ["ROLLBACK", "WORK" | "TRANSACTION", "TO", "SAVEPOINT", _] => Kind::RollbackTo(named(4)),
-        ["ROLLBACK", "WORK" | "TRANSACTION", "TO", _] => Kind::RollbackTo(named(3)),
+        ["ROLLBACK", "TO", "SAVEPOINT", _] | ["ROLLBACK", "WORK" | "TRANSACTION", "TO", _] => {
+            Kind::RollbackTo(named(3))
+        }
         ["ROLLBACK", "TO", _] => Kind::RollbackTo(named(2)),
         ["ROLLBACK", ..] | ["ABORT"] => Kind::Rollback,
         ["SAVEPOINT", _] => Kind::Savepoint(named(1)),

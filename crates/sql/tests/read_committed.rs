@@ -3,9 +3,11 @@
 //!
 //! Answers are those of PostgreSQL 15.18 with two sessions, of which the first commits while the second waits.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
+
 use isoscope_sql::{
-    Change, Database, Dialect, Effect, ErrorClass, Reply, RowId, Sarg, Settings, Statement, TableId, Value, View,
-    recheck, targets,
+    Change, Database, Dialect, Effect, ErrorClass, Reply, RowId, Sarg, Settings, Statement, TableId, Value,
+    View, recheck, targets,
 };
 
 /// A snapshot, and what other sessions have committed since.
@@ -72,7 +74,8 @@ impl Scene {
 
     /// What a statement does to one row, which is given by its first column at the snapshot.
     fn one(&self, sql: &str, key: i64) -> Effect {
-        let (id, _) = rows(&self.snapshot, "t").into_iter().find(|(_, row)| row[0] == Value::Int(key)).unwrap();
+        let (id, _) =
+            rows(&self.snapshot, "t").into_iter().find(|(_, row)| row[0] == Value::Int(key)).unwrap();
         let table = self.table();
         let newest = self.newest.row(table, id).unwrap();
         recheck(&self.parse(sql), &[], &self.snapshot, id, &newest, 0).unwrap()
@@ -165,13 +168,13 @@ fn a_row_whose_key_changed_is_tested_with_its_new_key() {
 
 #[test]
 fn other_tables_are_seen_at_the_snapshot() {
-    let since =
-        ["UPDATE t SET a = 11 WHERE id = 1", "UPDATE u SET x = 1000", "DELETE FROM u WHERE id = 2"];
+    let since = ["UPDATE t SET a = 11 WHERE id = 1", "UPDATE u SET x = 1000", "DELETE FROM u WHERE id = 2"];
     let (rows, _) = Scene::new(&since).run("UPDATE t SET a = a + (SELECT SUM(x) FROM u) WHERE a < 15");
     assert_eq!(rows[0], [1, 14]);
     let (rows, _) = Scene::new(&since).run("UPDATE t SET a = a + u.x FROM u WHERE u.id = t.id");
     assert_eq!(rows, [[1, 12], [2, 22], [3, 30]]);
-    let (rows, _) = Scene::new(&since).run("DELETE FROM t USING u WHERE u.id = t.id AND u.x + t.a IN (12, 22)");
+    let (rows, _) =
+        Scene::new(&since).run("DELETE FROM t USING u WHERE u.id = t.id AND u.x + t.a IN (12, 22)");
     assert_eq!(rows, [[3, 30]]);
     let (rows, _) = Scene::new(&since).run("DELETE FROM t WHERE EXISTS (SELECT 1 FROM u WHERE x = t.a - 10)");
     assert_eq!(rows, [[1, 11], [2, 20], [3, 30]].into_iter().skip(0).collect::<Vec<_>>());
@@ -181,7 +184,8 @@ fn other_tables_are_seen_at_the_snapshot() {
 #[test]
 fn a_subquery_over_the_target_sees_the_snapshot() {
     let since = ["UPDATE t SET a = 500 WHERE id = 3"];
-    let (rows, count) = Scene::new(&since).run("UPDATE t SET a = a + (SELECT MAX(x.a) FROM t x) WHERE id = 3");
+    let (rows, count) =
+        Scene::new(&since).run("UPDATE t SET a = a + (SELECT MAX(x.a) FROM t x) WHERE id = 3");
     assert_eq!((rows, count), (vec![vec![1, 10], vec![2, 20], vec![3, 530]], 1));
 }
 

@@ -28,7 +28,10 @@ impl Binder<'_> {
         match statement {
             ast::Statement::Query(query) => {
                 let (query, outputs) = self.query(query)?;
-                Ok(Action::Query { query, columns: outputs.into_iter().map(|output| output.name).collect() })
+                Ok(Action::Query {
+                    query: Box::new(query),
+                    columns: outputs.into_iter().map(|output| output.name).collect(),
+                })
             }
             ast::Statement::Insert(insert) => Ok(Action::Insert(Box::new(self.insert(insert)?))),
             ast::Statement::Update(update) => Ok(Action::Update(Box::new(self.update(update)?))),
@@ -268,7 +271,7 @@ impl Binder<'_> {
                             self.assigned(bound, table, *column)?
                         });
                     }
-                    return Ok(Source::Query { query, columns, slot, values });
+                    return Ok(Source::Query { query: Box::new(query), columns, slot, values });
                 }
             },
         };
@@ -411,7 +414,7 @@ impl Binder<'_> {
             ast::UpdateTableFromKind::AfterSet(tables) | ast::UpdateTableFromKind::BeforeSet(tables),
         ) = &update.from
         {
-            let others = self.from_clause(tables)?;
+            let others = self.sources(tables)?;
             from = From::Join(Box::new(crate::ir::Join {
                 kind: crate::ir::JoinKind::Inner,
                 left: from,
@@ -502,7 +505,7 @@ impl Binder<'_> {
                     let bound = Bound { expr: Expr::Column(slot, n as u16), ..output.bound };
                     values.push(self.assigned(bound, table, *column)?);
                 }
-                Ok(Set::Row { columns, query, slot, values })
+                Ok(Set::Row { columns, query: Box::new(query), slot, values })
             }
         }
     }
@@ -523,7 +526,7 @@ impl Binder<'_> {
     fn delete(&mut self, delete: &ast::Delete) -> Result<Delete> {
         let (ast::FromTable::WithFromKeyword(tables) | ast::FromTable::WithoutKeyword(tables)) = &delete.from;
         self.scopes.push(Scope::default());
-        let mut from = self.from_clause(tables)?;
+        let mut from = self.sources(tables)?;
         let mut at = 0;
         if !delete.tables.is_empty() {
             let [name] = &delete.tables[..] else { return unsupported("DELETE from several tables") };
@@ -536,7 +539,7 @@ impl Binder<'_> {
             return unsupported("DELETE from several tables");
         }
         if let Some(using) = &delete.using {
-            let others = self.from_clause(using)?;
+            let others = self.sources(using)?;
             from = From::Join(Box::new(crate::ir::Join {
                 kind: crate::ir::JoinKind::Inner,
                 left: from,
@@ -582,7 +585,9 @@ fn replace_variable(expr: &mut Expr, at: usize, value: &Value) {
         Expr::Variable(n) if *n == at => *expr = Expr::Const(value.clone()),
         Expr::Not(inner) => replace_variable(inner, at, value),
         Expr::And(parts) | Expr::Or(parts) => {
-            parts.iter_mut().for_each(|part| replace_variable(part, at, value))
+            for part in parts {
+                replace_variable(part, at, value);
+            }
         }
         _ => {}
     }

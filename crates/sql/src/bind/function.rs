@@ -45,10 +45,11 @@ impl Binder<'_> {
         if is_aggregate(&name, args.len(), self) {
             return self.aggregate(&name, function, &args);
         }
-        if name == "values" && self.settings.is_mysql() {
-            if let (Some(proposed), [ast::Expr::Identifier(column)]) = (self.proposed.clone(), &args[..]) {
-                return self.proposed_column(&proposed, &column.value);
-            }
+        if name == "values"
+            && self.settings.is_mysql()
+            && let (Some(proposed), [ast::Expr::Identifier(column)]) = (self.proposed.clone(), &args[..])
+        {
+            return Self::proposed_column(&proposed, &column.value);
         }
         if let Some(made) = self.made(&name) {
             return Ok(made);
@@ -148,7 +149,7 @@ impl Binder<'_> {
         }
         if self.settings.is_postgres() {
             // The result has the type in which the operands are compared.
-            let to = self.postgres_comparison(left.ty, right.ty)?;
+            let to = Self::postgres_comparison(left.ty, right.ty)?;
             if !(left.ty.is_integer() && to.is_integer()) && to != Type::Char(0) {
                 left = Bound::new(self.converted(left, to, CastMode::Implicit)?, to);
             }
@@ -240,7 +241,9 @@ impl Binder<'_> {
                 int,
             ),
             F::Position => (vec![text, text], int),
-            F::Substring if args.iter().any(|arg| arg.ty.is_text() && !std::ptr::eq(arg, &args[0])) => {
+            F::Substring
+                if args.iter().any(|arg| arg.ty.is_text() && !std::ptr::eq(arg, &raw const args[0])) =>
+            {
                 return unsupported("substring with a pattern");
             }
             F::Substring => (vec![text, int, int], text),
@@ -368,7 +371,7 @@ impl Binder<'_> {
             for clause in &list.clauses {
                 match clause {
                     ast::FunctionArgumentClause::Separator(value) => {
-                        separator = Some(self.literal(&value.value)?.expr)
+                        separator = Some(self.literal(&value.value)?.expr);
                     }
                     ast::FunctionArgumentClause::OrderBy(_) => {
                         return unsupported("ORDER BY in an aggregate");

@@ -15,6 +15,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use crate::catalog::Catalog;
 use crate::dialect::Dialect;
+use crate::nesting::is_too_deep;
 use crate::plan::Plan;
 use crate::procedure;
 use crate::value::Type;
@@ -121,6 +122,9 @@ impl Statement {
         }
         if let Some(content) = procedure::definition(dialect, text, &tokens)? {
             return Ok(Statement::new(text, Kind::Definition, 0, content));
+        }
+        if is_too_deep(tokens.iter().map(|token| &token.token)) {
+            return Err(ParseError { message: "the statement is nested too deeply".to_owned(), place: None });
         }
         let parameters = tokens.iter().filter(|token| matches!(token.token, Token::Placeholder(_))).count();
         let statements = parser(dialect)

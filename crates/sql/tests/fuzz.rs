@@ -236,10 +236,23 @@ fn deep_nesting_does_not_panic() {
             run(&format!("SELECT 1 WHERE {}1 = 1{}", open.repeat(depth), close.repeat(depth)));
         }
     }
-    for operator in ["+", "OR", "AND", "||", "UNION", "UNION ALL SELECT 2 EXCEPT", "=", "::int ::"] {
-        let chain = vec!["SELECT 1"; 20_000].join(&format!(" {operator} "));
-        run(&chain);
-        run(&format!("SELECT {}", vec!["1"; 20_000].join(&format!(" {operator} "))));
+    // A chain of operators is a tree as deep as the chain is long.
+    for operator in ["+", "OR", "AND", "||", "=", "IS NULL =", "::int +", "COLLATE \"C\" ||", "BETWEEN 0 AND"]
+    {
+        for length in [100, 250, 500, 20_000] {
+            let chain = vec!["1"; length].join(&format!(" {operator} "));
+            run(&format!("SELECT {chain}"));
+            run(&format!("SELECT 1 FROM t WHERE ({chain}) = 1 OR id = 1"));
+        }
+    }
+    for operator in ["UNION", "UNION ALL SELECT 2 EXCEPT"] {
+        for length in [100, 500, 20_000] {
+            run(&vec!["SELECT 1"; length].join(&format!(" {operator} ")));
+        }
+    }
+    for length in [10, 500, 20_000] {
+        run(&format!("SELECT 1 FROM t{}", " LEFT JOIN u USING (id)".repeat(length)));
+        run(&format!("SELECT 1{}", "::text".repeat(length)));
     }
     for nested in ["BEGIN ", "IF TRUE THEN ", "WHILE TRUE DO ", "LOOP "] {
         run(&format!("CREATE PROCEDURE p () {}", nested.repeat(20_000)));

@@ -7,6 +7,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::catalog::Catalog;
 use crate::dialect::{Dialect, Settings};
+use crate::nesting::is_too_deep;
 use crate::parse::{Content, ParseError, parser, tokens};
 use crate::procedure::{Declared, Param, Routine, Step};
 use crate::value::Type;
@@ -138,6 +139,9 @@ impl Reader {
     }
 
     fn parse_expr(&self, tokens: Vec<Token>) -> Parsed<ast::Expr> {
+        if is_too_deep(tokens.iter()) {
+            return wrong("the statement is nested too deeply");
+        }
         let mut parser = parser(self.dialect).with_tokens(tokens);
         let expr =
             parser.parse_expr().map_err(|error| ParseError { message: error.to_string(), place: None })?;
@@ -164,6 +168,9 @@ impl Reader {
     }
 
     fn statement(&self, tokens: Vec<Token>) -> Parsed<ast::Statement> {
+        if is_too_deep(tokens.iter()) {
+            return wrong("the statement is nested too deeply");
+        }
         let mut parser = parser(self.dialect).with_tokens(tokens);
         let statement = parser
             .parse_statement()

@@ -56,10 +56,10 @@ impl<'p> State<'p> {
     /// Adds a row. Returns whether the row is a new extreme.
     pub(crate) fn add(&mut self, cx: &Context<'_>, env: Option<&Env<'_>>) -> Result<bool> {
         let of = self.of;
-        if let Some(filter) = &of.filter {
-            if cx.test(filter, env)? != Some(true) {
-                return Ok(false);
-            }
+        if let Some(filter) = &of.filter
+            && cx.test(filter, env)? != Some(true)
+        {
+            return Ok(false);
         }
         if of.kind == AggregateKind::CountRows {
             self.count += 1;
@@ -160,7 +160,7 @@ impl<'p> State<'p> {
     /// The result.
     pub(crate) fn result(&self, cx: &Context<'_>) -> Result<Value> {
         Ok(match self.of.kind {
-            AggregateKind::CountRows | AggregateKind::Count => Value::Int(self.count as i64),
+            AggregateKind::CountRows | AggregateKind::Count => Value::Int(self.count.cast_signed()),
             AggregateKind::Total => Value::Float(self.total.as_float(cx)),
             AggregateKind::Join if self.count > 0 => Value::text(self.text.as_str()),
             AggregateKind::BitAnd | AggregateKind::BitOr | AggregateKind::BitXor => {
@@ -168,7 +168,7 @@ impl<'p> State<'p> {
             }
             _ if self.count == 0 => Value::Null,
             AggregateKind::Sum(kind) => self.total.sum(kind, cx)?,
-            AggregateKind::Average(kind) => self.total.average(kind, self.count, cx)?,
+            AggregateKind::Average(kind) => self.total.average(kind, self.count, cx),
             _ => self.best.clone().unwrap_or(Value::Null),
         })
     }
@@ -235,7 +235,6 @@ impl Total {
                 Ok(n) => Value::Int(n),
                 Err(_) => return overflow("bigint out of range"),
             },
-            SumKind::Numeric => Value::decimal(self.exact()),
             SumKind::Real => Value::Float(f64::from(self.as_float(cx) as f32)),
             SumKind::Double => {
                 let sum = self.as_float(cx);
@@ -244,9 +243,8 @@ impl Total {
                 }
                 Value::Float(sum)
             }
-            SumKind::MySql if self.floats > 0 => Value::Float(self.as_float(cx)),
-            SumKind::MySql => Value::decimal(self.exact()),
-            SumKind::Sqlite if self.floats > 0 => Value::Float(self.as_float(cx)),
+            SumKind::MySql | SumKind::Sqlite if self.floats > 0 => Value::Float(self.as_float(cx)),
+            SumKind::Numeric | SumKind::MySql => Value::decimal(self.exact()),
             SumKind::Sqlite if self.is_over => {
                 if i64::try_from(self.whole).is_ok() {
                     // Some order of the rows does not overflow.
@@ -258,9 +256,10 @@ impl Total {
         })
     }
 
-    fn average(&self, kind: SumKind, count: u64, cx: &Context<'_>) -> Result<Value> {
+    fn average(&self, kind: SumKind, count: u64, cx: &Context<'_>) -> Value {
         let divisor = Decimal::from(count);
-        Ok(match kind {
+        let over_count = |sum: f64| Value::Float(sum / count as f64);
+        match kind {
             SumKind::Int | SumKind::Numeric => {
                 let sum = self.exact();
                 match sum.over(&divisor, postgres_scale(&sum, &divisor), false) {
@@ -268,16 +267,14 @@ impl Total {
                     None => Value::Null,
                 }
             }
-            SumKind::Real | SumKind::Double | SumKind::Sqlite => {
-                Value::Float(self.as_float(cx) / count as f64)
-            }
-            SumKind::MySql if self.floats > 0 => Value::Float(self.as_float(cx) / count as f64),
+            SumKind::Real | SumKind::Double | SumKind::Sqlite => over_count(self.as_float(cx)),
+            SumKind::MySql if self.floats > 0 => over_count(self.as_float(cx)),
             SumKind::MySql => {
                 let sum = self.exact();
                 let scale = sum.scale() + cx.settings.div_precision_increment;
                 sum.over(&divisor, scale.min(38), false).map_or(Value::Null, Value::decimal)
             }
-        })
+        }
     }
 }
 

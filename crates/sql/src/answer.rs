@@ -178,7 +178,7 @@ fn part_fits<'a>(
     }
     // Rows of equal spelling are interchangeable, so that taking any of them is right.
     let mut left: FxHashMap<String, Vec<usize>> = FxHashMap::default();
-    let spelling = |row: &[Value]| row.iter().map(|value| coarse(value)).collect::<Vec<_>>().join("\u{1}");
+    let spelling = |row: &[Value]| row.iter().map(coarse).collect::<Vec<_>>().join("\u{1}");
     for (at, row) in expected.iter().enumerate() {
         left.entry(spelling(row)).or_default().push(at);
     }
@@ -234,8 +234,7 @@ fn row_fit(expected: &[Value], logged: &[Scalar], is_loose: bool, settings: &Set
 fn fit(expected: &Value, logged: &Scalar, is_loose: bool, settings: &Settings) -> Fit {
     let exact = |holds: bool| if holds { Fit::Exact } else { Fit::No };
     match (expected, logged) {
-        (Value::Hole(_), _) => Fit::Exact,
-        (Value::Null, Scalar::Null) => Fit::Exact,
+        (Value::Hole(_), _) | (Value::Null, Scalar::Null) => Fit::Exact,
         (Value::Null, _) | (_, Scalar::Null) => Fit::No,
         (Value::Bool(a), Scalar::Bool(b)) => exact(a == b),
         (Value::Int(a), Scalar::Int(b)) => exact(a == b),
@@ -300,7 +299,7 @@ fn floats_fit(expected: f64, logged: f64, is_loose: bool) -> Fit {
     if expected.to_bits() == logged.to_bits() || (expected.is_nan() && logged.is_nan()) {
         return Fit::Exact;
     }
-    if expected == logged {
+    if crate::value::floats(expected, logged).is_eq() {
         // The sign of zero.
         return Fit::Spelled;
     }

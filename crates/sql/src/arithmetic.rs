@@ -41,7 +41,7 @@ pub(crate) fn arithmetic(
         },
         Arithmetic::Text => Ok(concat(&to_text(left, mode.settings), &to_text(right, mode.settings))),
         Arithmetic::MySql => mysql(op, left, right, mode),
-        Arithmetic::Sqlite => sqlite(op, left, right),
+        Arithmetic::Sqlite => Ok(sqlite(op, left, right)),
     }
 }
 
@@ -95,7 +95,7 @@ fn in_range(n: i128, bits: u8) -> Result<Value> {
 fn integers(op: Arith, left: &Value, right: &Value, bits: u8) -> Result<Value> {
     let (Value::Int(a), Value::Int(b)) = (left, right) else { return wrong_type("integers were expected") };
     let (a, b) = (i128::from(*a), i128::from(*b));
-    let shift = (b as u32) & (u32::from(bits.max(32)) - 1);
+    let shift = b & i128::from(bits.max(32) - 1);
     let narrow = |n: i128| match bits {
         16 => i128::from(n as i16),
         32 => i128::from(n as i32),
@@ -124,7 +124,7 @@ pub(crate) fn postgres_scale(left: &Decimal, right: &Decimal) -> u32 {
     let weight = left_weight - right_weight - i64::from(left_first <= right_first);
     let scale = 16 - weight * 4;
     let least = i64::from(left.scale().max(right.scale()));
-    scale.max(least).clamp(0, 1000) as u32
+    scale.max(least).clamp(0, 1000).unsigned_abs() as u32
 }
 
 fn numerics(op: Arith, left: &Value, right: &Value) -> Result<Value> {
@@ -324,9 +324,9 @@ fn mysql_integers(op: Arith, left: &Value, right: &Value, mode: Mode<'_>) -> Res
 
 // SQLite
 
-fn sqlite(op: Arith, left: &Value, right: &Value) -> Result<Value> {
+fn sqlite(op: Arith, left: &Value, right: &Value) -> Value {
     if op == Arith::Concat {
-        return Ok(concat(&sqlite_text(left), &sqlite_text(right)));
+        return concat(&sqlite_text(left), &sqlite_text(right));
     }
     let (left, right) = (sqlite_operand(left), sqlite_operand(right));
     let result = match op {
@@ -345,10 +345,10 @@ fn sqlite(op: Arith, left: &Value, right: &Value) -> Result<Value> {
             _ => sqlite_floats(op, loose_float(&left), loose_float(&right)),
         },
     };
-    Ok(match result {
+    match result {
         Value::Float(n) if n.is_nan() => Value::Null,
         other => other,
-    })
+    }
 }
 
 fn shifted(n: i64, by: i64) -> i64 {

@@ -97,6 +97,8 @@ pub(crate) struct Binder<'c> {
     pub(crate) scopes: Vec<Scope>,
     /// The columns that `excluded.x` or `VALUES(x)` mean in an upsert.
     pub(crate) proposed: Option<Table>,
+    /// Constants that PostgreSQL converts although no row needs them.
+    pub(crate) constants: Vec<Expr>,
     next: Slot,
     depth: usize,
 }
@@ -110,6 +112,7 @@ impl<'c> Binder<'c> {
             variables: Vec::new(),
             scopes: Vec::new(),
             proposed: None,
+            constants: Vec::new(),
             next: 1,
             depth: 0,
         }

@@ -56,8 +56,9 @@ pub(crate) fn range(bits: u8, unsigned: bool) -> (i128, i128) {
 fn postgres(value: &Value, cast: Cast, mode: Mode<'_>) -> Result<Value> {
     let wrong = || wrong_cast(format!("{value} cannot be converted to {:?}", cast.to));
     Ok(match (cast.to, value) {
-        (Type::Unknown | Type::Any(_), _) => value.clone(),
-        (Type::Bool, Value::Bool(_)) => value.clone(),
+        (Type::Unknown | Type::Any(_), _)
+        | (Type::Bool, Value::Bool(_))
+        | (Type::Char(0), Value::Text(_)) => value.clone(),
         (Type::Bool, Value::Int(n)) => Value::Bool(*n != 0),
         (Type::Bool, Value::Text(text)) => match boolean(text) {
             Some(is) => Value::Bool(is),
@@ -82,7 +83,6 @@ fn postgres(value: &Value, cast: Cast, mode: Mode<'_>) -> Result<Value> {
             };
             Value::text(postgres_text(text, limit, cast.mode)?)
         }
-        (Type::Char(0), Value::Text(_)) => value.clone(),
         (Type::Char(length), _) => {
             let text = match value {
                 Value::Text(text) => text.to_string(),
@@ -156,7 +156,7 @@ fn postgres_numeric(float: f64) -> Result<Decimal> {
         return crate::error::unsupported("a numeric that is not finite");
     }
     let shortened = format!("{float:.14e}");
-    Ok(Decimal::parse(&shortened).map(|n| n.normalized()).unwrap_or_else(|| Decimal::from(0_i64)))
+    Ok(Decimal::parse(&shortened).map_or_else(|| Decimal::from(0_i64), |n| n.normalized()))
 }
 
 /// Applies precision and scale.
@@ -228,7 +228,7 @@ fn bytes_of(text: &str) -> Option<Vec<u8>> {
 
 /// Bytes of hexadecimal digits.
 pub(crate) fn unhex(digits: &str) -> Option<Vec<u8>> {
-    if digits.len() % 2 != 0 || !digits.is_ascii() {
+    if !digits.len().is_multiple_of(2) || !digits.is_ascii() {
         return None;
     }
     (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).ok()).collect()
@@ -247,8 +247,9 @@ fn uuid(text: &str) -> Option<String> {
 /// A date, time or timestamp of a value.
 pub(crate) fn to_moment(value: &Value, to: Type) -> Option<Value> {
     Some(match (to, value) {
-        (Type::Date, Value::Date(_)) | (Type::Time, Value::Time(_)) => value.clone(),
-        (Type::Timestamp | Type::TimestampTz, Value::Timestamp(_)) => value.clone(),
+        (Type::Date, Value::Date(_))
+        | (Type::Time, Value::Time(_))
+        | (Type::Timestamp | Type::TimestampTz, Value::Timestamp(_)) => value.clone(),
         (Type::Date, Value::Timestamp(micros)) => Value::Date(i32::try_from(micros.div_euclid(DAY)).ok()?),
         (Type::Time, Value::Timestamp(micros)) => Value::Time(micros.rem_euclid(DAY)),
         (Type::Timestamp | Type::TimestampTz, Value::Date(days)) => Value::Timestamp(i64::from(*days) * DAY),
@@ -284,7 +285,7 @@ pub(crate) fn number_prefix(text: &str) -> (&str, bool) {
         at = fraction;
     }
     if count == 0 {
-        return ("", trimmed.is_empty() && false);
+        return ("", false);
     }
     if matches!(bytes.get(at), Some(b'e' | b'E')) {
         let sign = usize::from(matches!(bytes.get(at + 1), Some(b'+' | b'-')));
@@ -339,11 +340,12 @@ pub(crate) fn mysql_float(value: &Value, mode: Mode<'_>) -> Result<f64> {
     if let Value::Hole(_) = value {
         return indeterminate("a value that the database makes is used as a number");
     }
-    if let Value::Text(text) = value {
-        if mode.is_strict() && !number_prefix(text).1 {
-            // Constants are converted without an error, at a time that the server chooses.
-            return wrong_cast(format!("{value} is not a number")).map_err(SqlError::avoidable);
-        }
+    if let Value::Text(text) = value
+        && mode.is_strict()
+        && !number_prefix(text).1
+    {
+        // Constants are converted without an error, at a time that the server chooses.
+        return wrong_cast(format!("{value} is not a number")).map_err(SqlError::avoidable);
     }
     Ok(loose_float(value))
 }
@@ -369,7 +371,7 @@ fn mysql(value: &Value, cast: Cast, mode: Mode<'_>) -> Result<Value> {
     // Storing is strict only in statements that write; CAST reports nothing but warnings, which such statements refuse.
     let is_strict = mode.is_strict() && cast.mode == CastMode::Assign;
     Ok(match cast.to {
-        Type::Unknown | Type::Any(_) => value.clone(),
+        Type::Unknown | Type::Any(_) | Type::Bytes | Type::Uuid => value.clone(),
         Type::Bool => Value::Int(i64::from(loose_float(value) != 0.0)),
         Type::Int { bits, unsigned } => mysql_integer(value, bits, unsigned, cast.mode, mode)?,
         Type::Decimal(limits) => {
@@ -405,7 +407,6 @@ fn mysql(value: &Value, cast: Cast, mode: Mode<'_>) -> Result<Value> {
                 _ => text,
             }
         }
-        Type::Bytes | Type::Uuid => value.clone(),
         Type::Date | Type::Time | Type::Timestamp | Type::TimestampTz => match mysql_moment(value, cast.to) {
             Some(moment) => moment,
             None if is_strict => return wrong_cast(format!("{value} is not a date or time")),
@@ -424,7 +425,8 @@ fn mysql_moment(value: &Value, to: Type) -> Option<Value> {
     let number = value.exact()?.exact_i64()?;
     let (day, time) =
         if number > 99_999_999 { (number / 1_000_000, number % 1_000_000) } else { (number, 0) };
-    let days = moment::days(day / 10_000, (day / 100 % 100) as u32, (day % 100) as u32)?;
+    let part = |n: i64| u32::try_from(n % 100).ok();
+    let days = moment::days(day / 10_000, part(day / 100)?, part(day)?)?;
     let seconds = (time / 10_000 * 60 + time / 100 % 100) * 60 + time % 100;
     to_moment(&Value::Timestamp(i64::from(days) * DAY + seconds * 1_000_000), to)
 }
@@ -484,16 +486,16 @@ fn mysql_integer(value: &Value, bits: u8, unsigned: bool, how: CastMode, mode: M
     let fits = (least..=most).contains(&number);
     let number = if fits {
         number
-    } else if wraps && i64::try_from(number).is_ok() && unsigned {
-        i128::from(number as i64 as u64)
-    } else if wraps && u64::try_from(number).is_ok() && !unsigned {
-        i128::from(number as u64 as i64)
+    } else if let (Ok(n), true, true) = (i64::try_from(number), wraps, unsigned) {
+        i128::from(n.cast_unsigned())
+    } else if let (Ok(n), true, false) = (u64::try_from(number), wraps, unsigned) {
+        i128::from(n.cast_signed())
     } else if is_strict && !is_cast {
         return overflow(format!("{value} is out of range for an integer of {bits} bits"));
     } else {
         number.clamp(least, most)
     };
-    Ok(if unsigned { Value::UInt(number as u64) } else { Value::Int(number as i64) })
+    Ok(if unsigned { Value::UInt(number.unsigned_abs() as u64) } else { Value::Int(number as i64) })
 }
 
 // SQLite
@@ -622,12 +624,13 @@ pub(crate) fn sqlite_text(value: &Value) -> String {
     }
 }
 
-/// A float as SQLite spells it: 15 digits, always with a point.
+/// A float as SQLite spells it in recent versions: the shortest digits that read the same, always with a point. Older versions
+/// spell 15 digits.
 fn sqlite_float(float: f64) -> String {
     if float.is_infinite() {
         return if float > 0.0 { "Inf" } else { "-Inf" }.to_owned();
     }
-    spelled(&format!("{float:.14e}"), -4, 15, true, 2, true)
+    spelled(&format!("{float:e}"), -4, 15, true, 2, true)
 }
 
 /// Spells `1.25e3` with or without exponent: without if it is at least `least` and less than `most`.
@@ -661,7 +664,7 @@ fn spelled(scientific: &str, least: i32, most: i32, point: bool, width: usize, p
     if exponent < 0 {
         return format!("{sign}0.{}{digits}", "0".repeat(exponent.unsigned_abs() as usize - 1));
     }
-    let whole = exponent as usize + 1;
+    let whole = exponent.unsigned_abs() as usize + 1;
     if digits.len() <= whole {
         let zeros = "0".repeat(whole - digits.len());
         return format!("{sign}{digits}{zeros}{}", if point { ".0" } else { "" });
@@ -708,7 +711,7 @@ mod tests {
             (123_456.75, "123456.75", "123456.75"),
             (1e-5, "1e-05", "1.0e-05"),
             (-1.5e300, "-1.5e+300", "-1.5e+300"),
-            (0.1 + 0.2, "0.30000000000000004", "0.3"),
+            (0.1 + 0.2, "0.30000000000000004", "0.30000000000000004"),
         ] {
             assert_eq!(
                 (postgres_float(float, false).as_str(), sqlite_float(float).as_str()),

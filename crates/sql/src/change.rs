@@ -3,8 +3,6 @@
 //! A statement reads the view as it was when the statement began; its changes are collected on top and seen only by
 //! constraints. The result has at most one change for each row.
 
-use std::sync::Arc;
-
 use crate::answer::{Doubt, Reply, Rows};
 use crate::catalog::{CatalogChange, Table};
 use crate::constraint::{check_foreign, check_row, check_unique, check_updated, conflicts};
@@ -76,7 +74,9 @@ pub(crate) fn run(cx: &Context<'_>, action: &Action) -> Result<(Reply, Vec<Chang
                     rows.push(id);
                     true
                 });
-                rows.into_iter().for_each(|id| work.set(table.id, id, None));
+                for id in rows {
+                    work.set(table.id, id, None);
+                }
             }
             check_foreign(cx, &mut work)?;
             Ok((Reply::Count(0), work.changes()))
@@ -133,10 +133,10 @@ fn complete(cx: &Context<'_>, table: &Table, row: &mut [Value]) -> Result<()> {
             row[at] = cx.hole();
         }
     }
-    if let Some(at) = table.rowid {
-        if !matches!(row[at], Value::Int(_) | Value::Hole(_)) {
-            return wrong_type("datatype mismatch");
-        }
+    if let Some(at) = table.rowid
+        && !matches!(row[at], Value::Int(_) | Value::Hole(_))
+    {
+        return wrong_type("datatype mismatch");
     }
     Ok(())
 }
@@ -399,6 +399,9 @@ struct Found {
     outputs: Vec<Value>,
 }
 
+/// Computes the new row and the outputs of a joined row and the target's part of it.
+type Make<'a> = dyn FnMut(&Context<'_>, &Env<'_>, &Env<'_>) -> Result<(Vec<Value>, Vec<Value>)> + 'a;
+
 /// Visits the rows of the target once each.
 fn targets(
     cx: &Context<'_>,
@@ -406,7 +409,7 @@ fn targets(
     filter: Option<&Expr>,
     slot: u16,
     window: &Window,
-    make: &mut dyn FnMut(&Context<'_>, &Env<'_>, &Env<'_>) -> Result<(Vec<Value>, Vec<Value>)>,
+    make: &mut Make<'_>,
 ) -> Result<Vec<Found>> {
     let mut found: Vec<Found> = Vec::new();
     let mut at: rustc_hash::FxHashMap<RowId, usize> = rustc_hash::FxHashMap::default();
@@ -417,16 +420,13 @@ fn targets(
         let Some(id) = link.id else { return Ok(true) };
         let (new, outputs) = make(cx, env, link)?;
         let keys = window.keys.iter().map(|key| cx.eval(key, Some(env))).collect::<Result<Vec<_>>>()?;
-        match at.get(&id) {
-            Some(n) => {
-                if found[*n].new != new || found[*n].outputs != outputs {
-                    cx.doubt(Doubt::Choice);
-                }
+        if let Some(n) = at.get(&id) {
+            if found[*n].new != new || found[*n].outputs != outputs {
+                cx.doubt(Doubt::Choice);
             }
-            None => {
-                at.insert(id, found.len());
-                found.push(Found { id, keys, payload: link.row.to_vec(), new, outputs });
-            }
+        } else {
+            at.insert(id, found.len());
+            found.push(Found { id, keys, payload: link.row.to_vec(), new, outputs });
         }
         Ok(true)
     })?;
@@ -505,10 +505,10 @@ fn run_update(cx: &Context<'_>, update: &Update) -> Result<(Reply, Vec<Change>)>
     for row in found {
         let is_changed = row.new != row.payload || cx.settings.counts_found;
         count += u64::from(is_changed);
-        if let Some(at) = table.rowid {
-            if !matches!(row.new[at], Value::Int(_)) {
-                return wrong_type("datatype mismatch");
-            }
+        if let Some(at) = table.rowid
+            && !matches!(row.new[at], Value::Int(_))
+        {
+            return wrong_type("datatype mismatch");
         }
         check_row(cx, table, &row.new)?;
         work.set(table.id, row.id, Some(row.new.into()));
@@ -571,10 +571,4 @@ pub(crate) fn target_rows(cx: &Context<'_>, action: &Action) -> Result<Vec<RowId
     };
     let found = targets(cx, from, filter, slot, window, &mut |_, _, _| Ok((Vec::new(), Vec::new())))?;
     Ok(found.into_iter().map(|row| row.id).collect())
-}
-
-/// A table for callers that have only its plan.
-#[allow(dead_code)]
-pub(crate) fn table(table: &Arc<Table>) -> TableId {
-    table.id
 }

@@ -15,7 +15,6 @@ pub(crate) fn compare(left: &Value, right: &Value, how: Comparison, mode: Mode<'
     }
     match how.rules {
         Rules::Same => same(left, right, how.collation),
-        Rules::Floats => Ok(floats(loose_float(left), loose_float(right))),
         Rules::MySql => mysql(left, right, how.collation, mode),
         Rules::Sqlite(on_left, on_right) => {
             let left = on_left.map_or_else(|| left.clone(), |affinity| numeric(left, affinity));

@@ -39,7 +39,7 @@ struct State {
 
 #[derive(Clone, Debug, Default)]
 struct Rows {
-    rows: BTreeMap<RowId, Row>,
+    by_id: BTreeMap<RowId, Row>,
     /// The rows with a value in the first column of the primary key.
     index: Option<(usize, BTreeMap<Value, Vec<RowId>>)>,
     next: u64,
@@ -47,20 +47,20 @@ struct Rows {
 
 impl Rows {
     fn insert(&mut self, id: RowId, row: Row) {
-        if let Some((column, index)) = &mut self.index {
-            if let Some(value) = row.get(*column) {
-                index.entry(value.clone()).or_default().push(id);
-            }
+        if let Some((column, index)) = &mut self.index
+            && let Some(value) = row.get(*column)
+        {
+            index.entry(value.clone()).or_default().push(id);
         }
-        self.rows.insert(id, row);
+        self.by_id.insert(id, row);
     }
 
     fn remove(&mut self, id: RowId) {
-        let Some(row) = self.rows.remove(&id) else { return };
-        if let Some((column, index)) = &mut self.index {
-            if let Some(ids) = row.get(*column).and_then(|value| index.get_mut(value)) {
-                ids.retain(|other| *other != id);
-            }
+        let Some(row) = self.by_id.remove(&id) else { return };
+        if let Some((column, index)) = &mut self.index
+            && let Some(ids) = row.get(*column).and_then(|value| index.get_mut(value))
+        {
+            ids.retain(|other| *other != id);
         }
     }
 }
@@ -212,12 +212,12 @@ impl Database {
             id.map(|id| self.state.tables.remove(&id));
         }
         self.state.catalog.apply(change);
-        if let CatalogChange::CreateTable(table) = change {
-            if let Some(table) = self.state.catalog.table(&table.name) {
-                let column = table.primary_key().and_then(|key| key.columns.first().copied());
-                let index = column.map(|column| (column, BTreeMap::new()));
-                self.state.tables.insert(table.id, Rows { index, ..Rows::default() });
-            }
+        if let CatalogChange::CreateTable(table) = change
+            && let Some(table) = self.state.catalog.table(&table.name)
+        {
+            let column = table.primary_key().and_then(|key| key.columns.first().copied());
+            let index = column.map(|column| (column, BTreeMap::new()));
+            self.state.tables.insert(table.id, Rows { index, ..Rows::default() });
         }
     }
 
@@ -225,13 +225,13 @@ impl Database {
     pub fn bind(&mut self, known: &[(Hole, Value)]) {
         for rows in self.state.tables.values_mut() {
             let with_holes: Vec<RowId> = rows
-                .rows
+                .by_id
                 .iter()
                 .filter(|(_, row)| row.iter().any(|value| matches!(value, Value::Hole(_))))
                 .map(|(id, _)| *id)
                 .collect();
             for id in with_holes {
-                let Some(row) = rows.rows.get(&id).cloned() else { continue };
+                let Some(row) = rows.by_id.get(&id).cloned() else { continue };
                 let bound = row.iter().map(|value| match value {
                     Value::Hole(hole) => known
                         .iter()
@@ -262,15 +262,15 @@ impl View for Database {
             let hole = (Bound::Included(Value::Hole(Hole(0))), Bound::Unbounded);
             let equal = index.get(value).into_iter();
             for id in equal.chain(index.range(hole).map(|(_, ids)| ids)).flatten() {
-                if let Some(row) = rows.rows.get(id) {
-                    if !visit(*id, row) {
-                        return;
-                    }
+                if let Some(row) = rows.by_id.get(id)
+                    && !visit(*id, row)
+                {
+                    return;
                 }
             }
             return;
         }
-        for (id, row) in &rows.rows {
+        for (id, row) in &rows.by_id {
             if sarg.admits(row) && !visit(*id, row) {
                 return;
             }
@@ -278,6 +278,6 @@ impl View for Database {
     }
 
     fn row(&self, table: TableId, row: RowId) -> Option<Vec<Value>> {
-        self.state.tables.get(&table)?.rows.get(&row).map(|row| row.to_vec())
+        self.state.tables.get(&table)?.by_id.get(&row).map(|row| row.to_vec())
     }
 }

@@ -90,10 +90,10 @@ impl Decimal {
 
     /// The float nearest to it.
     pub fn to_f64(&self) -> f64 {
-        if let Some(small) = self.digits.to_i64().filter(|n| n.unsigned_abs() < 1 << 53) {
-            if self.scale <= 22 {
-                return small as f64 / 10_f64.powi(self.scale.cast_signed());
-            }
+        if let Some(small) = self.digits.to_i64().filter(|n| n.unsigned_abs() < 1 << 53)
+            && self.scale <= 22
+        {
+            return small as f64 / 10_f64.powi(self.scale.cast_signed());
         }
         self.to_string().parse().unwrap_or(f64::NAN)
     }
@@ -219,7 +219,7 @@ impl Decimal {
         let text = self.rounded_to(padded).digits.abs().to_string();
         let groups = text.len().div_ceil(4);
         let first = text.get(..text.len() - (groups - 1) * 4).and_then(|group| group.parse().ok());
-        (groups as i64 - 1 - i64::from(padded / 4), first.unwrap_or(0))
+        (groups.cast_signed() as i64 - 1 - i64::from(padded / 4), first.unwrap_or(0))
     }
 
     /// The same number without trailing zeros after the point: equal numbers have equal results.

@@ -29,6 +29,7 @@ impl Dialect {
 
 /// The settings of a server that change the answers of statements.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub struct Settings {
     /// The dialect.
     pub dialect: Dialect,

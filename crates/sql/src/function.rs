@@ -3,12 +3,10 @@
 //! Arguments of PostgreSQL's functions have been converted when the statement was bound; those of MySQL and SQLite are
 //! converted here. All functions are NULL if an argument is, unless stated.
 
-use crate::cast::{
-    Mode, cast, loose_float, mysql_float, postgres_float, sqlite_operand, sqlite_text, to_moment, to_text,
-};
+use crate::cast::{Mode, cast, loose_float, mysql_float, sqlite_operand, sqlite_text, to_moment, to_text};
 use crate::decimal::Decimal;
 use crate::error::{Result, indeterminate, overflow, unsupported, wrong_cast, wrong_type};
-use crate::ir::{Cast, CastMode, Function};
+use crate::ir::{Cast, CastMode, Function, Function as F};
 use crate::moment::{self, DAY};
 use crate::value::{Type, Value, hex};
 
@@ -27,11 +25,10 @@ pub(crate) fn call(function: Function, args: &[Value], mode: Mode<'_>) -> Result
         return indeterminate("a value that the database makes is an argument");
     }
     let at = |n: usize| args.get(n).unwrap_or(&Value::Null);
-    use Function as F;
     match function {
         F::Abs | F::Sign | F::Ceil | F::Floor | F::Round | F::Truncate => number(function, args, mode),
         F::Power | F::Sqrt | F::Exp | F::Ln => float(function, args, mode),
-        F::Year | F::Month | F::Day | F::Hour | F::Minute | F::Second => part(function, at(0)),
+        F::Year | F::Month | F::Day | F::Hour | F::Minute | F::Second => Ok(part(function, at(0))),
         F::ToDate => Ok(to_moment(at(0), Type::Date).unwrap_or(Value::Null)),
         F::DateAdd | F::DateSub => add_days(function, at(0), at(1), mode),
         F::DateDiff => match (to_moment(at(0), Type::Date), to_moment(at(1), Type::Date)) {
@@ -54,10 +51,11 @@ fn with_nulls(function: Function, args: &[Value], mode: Mode<'_>) -> Result<Opti
     }
     if function == Function::Replace && mode.settings.is_mysql() {
         // MariaDB does not look at the replacement if nothing is replaced.
-        if let [text, what, Value::Null] = args {
-            if !text.is_null() && !what.is_null() {
-                return unsupported("REPLACE with NULL");
-            }
+        if let [text, what, Value::Null] = args
+            && !text.is_null()
+            && !what.is_null()
+        {
+            return unsupported("REPLACE with NULL");
         }
     }
     Ok(Some(match function {
@@ -95,7 +93,7 @@ fn with_nulls(function: Function, args: &[Value], mode: Mode<'_>) -> Result<Opti
             let mut found = 0;
             for (n, arg) in rest.iter().enumerate() {
                 if !wanted.is_null() && !arg.is_null() && found == 0 && is_same(arg)? {
-                    found = n as i64 + 1;
+                    found = signed(n) + 1;
                 }
             }
             Value::Int(found)
@@ -149,10 +147,10 @@ fn number(function: Function, args: &[Value], mode: Mode<'_>) -> Result<Value> {
     }
     if mode.settings.is_sqlite() && matches!(function, Function::Ceil | Function::Floor | Function::Sign) {
         // A text that is not a number is NULL here.
-        if let Some(Value::Text(text)) = args.first() {
-            if !crate::cast::number_prefix(text).1 {
-                return Ok(Value::Null);
-            }
+        if let Some(Value::Text(text)) = args.first()
+            && !crate::cast::number_prefix(text).1
+        {
+            return Ok(Value::Null);
         }
     }
     Ok(match (function, value) {
@@ -284,18 +282,23 @@ fn float(function: Function, args: &[Value], mode: Mode<'_>) -> Result<Value> {
     if mode.settings.is_sqlite() && result.is_infinite() { Ok(Value::Float(result)) } else { Ok(Value::Null) }
 }
 
-fn part(function: Function, value: &Value) -> Result<Value> {
-    let Some(Value::Timestamp(micros)) = to_moment(value, Type::Timestamp) else { return Ok(Value::Null) };
+/// A length or a position.
+fn signed(n: usize) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}
+
+fn part(function: Function, value: &Value) -> Value {
+    let Some(Value::Timestamp(micros)) = to_moment(value, Type::Timestamp) else { return Value::Null };
     let (year, month, day) = moment::civil(i32::try_from(micros.div_euclid(DAY)).unwrap_or(0));
     let seconds = micros.rem_euclid(DAY) / 1_000_000;
-    Ok(Value::Int(match function {
+    Value::Int(match function {
         Function::Year => year,
         Function::Month => i64::from(month),
         Function::Day => i64::from(day),
         Function::Hour => seconds / 3600,
         Function::Minute => seconds / 60 % 60,
         _ => seconds % 60,
-    }))
+    })
 }
 
 fn add_days(function: Function, date: &Value, days: &Value, mode: Mode<'_>) -> Result<Value> {
@@ -314,80 +317,110 @@ fn add_days(function: Function, date: &Value, days: &Value, mode: Mode<'_>) -> R
     })
 }
 
+/// The arguments of a function of texts.
+struct Texts<'a> {
+    args: &'a [Value],
+    of_args: Vec<String>,
+    mode: Mode<'a>,
+}
+
+impl Texts<'_> {
+    fn at(&self, n: usize) -> &str {
+        self.of_args.get(n).map_or("", String::as_str)
+    }
+
+    fn int(&self, n: usize) -> Result<i64> {
+        self.args.get(n).map_or(Ok(0), |arg| integer(arg, self.mode))
+    }
+}
+
 fn text(function: Function, args: &[Value], mode: Mode<'_>) -> Result<Value> {
-    let texts: Vec<String> = args.iter().map(|arg| to_text(arg, mode.settings)).collect();
-    let at = |n: usize| texts.get(n).map_or("", String::as_str);
-    let int = |n: usize| args.get(n).map_or(Ok(0), |arg| integer(arg, mode));
-    let chars = |text: &str| Value::Int(text.chars().count() as i64);
-    use Function as F;
-    Ok(match function {
-        F::CharLength => match args.first() {
-            Some(Value::Bytes(bytes)) => Value::Int(bytes.len() as i64),
-            _ => chars(at(0)),
-        },
-        F::OctetLength => Value::Int(at(0).len() as i64),
-        F::BitLength => Value::Int(at(0).len() as i64 * 8),
-        F::Upper if mode.settings.is_sqlite() => Value::text(at(0).to_ascii_uppercase()),
-        F::Lower if mode.settings.is_sqlite() => Value::text(at(0).to_ascii_lowercase()),
-        F::Upper => Value::text(at(0).to_uppercase()),
-        F::Lower => Value::text(at(0).to_lowercase()),
-        F::Substring => {
-            let length = if args.len() > 2 { Some(int(2)?) } else { None };
-            substring(at(0), int(1)?, length, mode)?
+    let of_args = args.iter().map(|arg| to_text(arg, mode.settings)).collect();
+    let texts = Texts { args, of_args, mode };
+    match function {
+        F::CharLength | F::OctetLength | F::BitLength | F::Position | F::Ascii => measured(function, &texts),
+        F::Upper | F::Lower | F::Trim | F::TrimStart | F::TrimEnd | F::Replace | F::Reverse | F::Hex => {
+            changed(function, &texts)
         }
-        F::Left => Value::text(side(at(0), int(1)?, true, mode)),
-        F::Right => Value::text(side(at(0), int(1)?, false, mode)),
-        F::Trim | F::TrimStart | F::TrimEnd => {
-            Value::text(trim(function, at(0), args.get(1).map(|_| at(1)), mode))
-        }
-        F::Replace if at(1).is_empty() => Value::text(at(0)),
-        F::Replace => Value::text(limited(at(0).replace(at(1), at(2)))?),
-        F::Position => Value::Int(position(at(0), at(1), mode)?),
+        F::Substring | F::Left | F::Right | F::SplitPart => taken(function, &texts),
         F::Repeat => {
-            let count = usize::try_from(int(1)?).unwrap_or(0);
-            if at(0).len().saturating_mul(count) > LONGEST {
+            let count = usize::try_from(texts.int(1)?).unwrap_or(0);
+            if texts.at(0).len().saturating_mul(count) > LONGEST {
                 return unsupported("a text of more than 16 MiB");
             }
-            Value::text(at(0).repeat(count))
+            Ok(Value::text(texts.at(0).repeat(count)))
         }
-        F::Reverse => Value::text(at(0).chars().rev().collect::<String>()),
         F::PadStart | F::PadEnd => {
-            pad(function, at(0), int(1)?, if args.len() > 2 { at(2) } else { " " }, mode)?
+            let with = if args.len() > 2 { texts.at(2) } else { " " };
+            pad(function, texts.at(0), texts.int(1)?, with, mode)
         }
-        F::ConcatStrict => Value::text(limited(texts.concat())?),
-        F::Hex => match args.first() {
-            Some(Value::Int(n)) if mode.settings.is_mysql() => Value::text(format!("{n:X}")),
-            Some(Value::Bytes(bytes)) => Value::text(hex(bytes).to_uppercase()),
-            _ => Value::text(hex(at(0).as_bytes()).to_uppercase()),
+        F::ConcatStrict => Ok(Value::text(limited(texts.of_args.concat())?)),
+        F::Chr => match u32::try_from(texts.int(0)?).ok().and_then(char::from_u32).filter(|c| *c != '\0') {
+            Some(c) => Ok(Value::text(c.to_string())),
+            None => wrong_cast("not a character"),
         },
-        F::Ascii => Value::Int(match at(0).chars().next() {
-            Some(first) if mode.settings.is_mysql() => {
-                i64::from(at(0).as_bytes().first().copied().unwrap_or(first as u8))
-            }
-            Some(first) => i64::from(u32::from(first)),
-            None => 0,
-        }),
-        F::Chr => match u32::try_from(int(0)?).ok().and_then(char::from_u32).filter(|c| *c != '\0') {
-            Some(c) => Value::text(c.to_string()),
-            None => return wrong_cast("not a character"),
+        F::StartsWith => Ok(Value::Bool(texts.at(0).starts_with(texts.at(1)))),
+        F::Collate => Ok(args.first().cloned().unwrap_or(Value::Null)),
+        _ => unsupported("this function"),
+    }
+}
+
+/// A number that describes a text.
+fn measured(function: Function, texts: &Texts<'_>) -> Result<Value> {
+    let text = texts.at(0);
+    Ok(Value::Int(match function {
+        F::CharLength => match texts.args.first() {
+            Some(Value::Bytes(bytes)) => signed(bytes.len()),
+            _ => signed(text.chars().count()),
         },
-        F::SplitPart => match int(2)? {
-            0 => return wrong_cast("the part must not be 0"),
-            n => {
-                let parts: Vec<&str> =
-                    if at(1).is_empty() { vec![at(0)] } else { at(0).split(at(1)).collect() };
-                let place = if n > 0 {
-                    usize::try_from(n - 1).ok()
-                } else {
-                    (parts.len() as i64 + n).try_into().ok()
-                };
-                Value::text(place.and_then(|place: usize| parts.get(place).copied()).unwrap_or(""))
-            }
+        F::OctetLength => signed(text.len()),
+        F::BitLength => signed(text.len()) * 8,
+        F::Position => position(text, texts.at(1), texts.mode)?,
+        // MySQL's ASCII is the first byte.
+        _ if texts.mode.settings.is_mysql() => text.bytes().next().map_or(0, i64::from),
+        _ => text.chars().next().map_or(0, |first| i64::from(u32::from(first))),
+    }))
+}
+
+/// A text with other characters.
+fn changed(function: Function, texts: &Texts<'_>) -> Result<Value> {
+    let (text, settings) = (texts.at(0), texts.mode.settings);
+    Ok(Value::text(match function {
+        F::Upper if settings.is_sqlite() => text.to_ascii_uppercase(),
+        F::Lower if settings.is_sqlite() => text.to_ascii_lowercase(),
+        F::Upper => text.to_uppercase(),
+        F::Lower => text.to_lowercase(),
+        F::Replace if texts.at(1).is_empty() => text.to_owned(),
+        F::Replace => limited(text.replace(texts.at(1), texts.at(2)))?,
+        F::Reverse => text.chars().rev().collect(),
+        F::Hex => match texts.args.first() {
+            Some(Value::Int(n)) if settings.is_mysql() => format!("{n:X}"),
+            Some(Value::Bytes(bytes)) => hex(bytes).to_uppercase(),
+            _ => hex(text.as_bytes()).to_uppercase(),
         },
-        F::StartsWith => Value::Bool(at(0).starts_with(at(1))),
-        F::Collate => args.first().cloned().unwrap_or(Value::Null),
-        _ => return unsupported("this function"),
-    })
+        _ => trim(function, text, texts.args.get(1).map(|_| texts.at(1)), texts.mode),
+    }))
+}
+
+/// A part of a text.
+fn taken(function: Function, texts: &Texts<'_>) -> Result<Value> {
+    let (text, n) = (texts.at(0), texts.int(if function == F::SplitPart { 2 } else { 1 })?);
+    match function {
+        F::Substring => {
+            let length = if texts.args.len() > 2 { Some(texts.int(2)?) } else { None };
+            substring(text, n, length, texts.mode)
+        }
+        F::SplitPart if n == 0 => wrong_cast("the part must not be 0"),
+        F::SplitPart => {
+            let parts: Vec<&str> =
+                if texts.at(1).is_empty() { vec![text] } else { text.split(texts.at(1)).collect() };
+            // A negative number counts from the end.
+            let place = if n > 0 { n - 1 } else { signed(parts.len()).saturating_add(n) };
+            let part = usize::try_from(place).ok().and_then(|place| parts.get(place).copied());
+            Ok(Value::text(part.unwrap_or("")))
+        }
+        _ => Ok(Value::text(side(text, n, function == F::Left, texts.mode))),
+    }
 }
 
 fn limited(text: String) -> Result<String> {
@@ -395,7 +428,7 @@ fn limited(text: String) -> Result<String> {
 }
 
 fn substring(text: &str, from: i64, length: Option<i64>, mode: Mode<'_>) -> Result<Value> {
-    let count = text.chars().count() as i64;
+    let count = signed(text.chars().count());
     let (mut start, mut end) = match length {
         None => (from, i64::MAX),
         Some(length) => (from, from.saturating_add(length)),
@@ -425,19 +458,17 @@ fn substring(text: &str, from: i64, length: Option<i64>, mode: Mode<'_>) -> Resu
     }
     let skip = (start - 1).max(0);
     let take = (end.min(count + 1) - 1 - skip).max(0);
-    Ok(Value::text(text.chars().skip(skip as usize).take(take as usize).collect::<String>()))
+    let size = |n: i64| usize::try_from(n).unwrap_or(0);
+    Ok(Value::text(text.chars().skip(size(skip)).take(size(take)).collect::<String>()))
 }
 
 fn side(text: &str, count: i64, is_left: bool, mode: Mode<'_>) -> String {
-    let length = text.chars().count() as i64;
+    let length = text.chars().count();
     // PostgreSQL: all but the last so many.
-    let count = if count < 0 && mode.settings.is_postgres() { length.saturating_add(count) } else { count };
-    let count = count.clamp(0, length) as usize;
-    if is_left {
-        text.chars().take(count).collect()
-    } else {
-        text.chars().skip(length as usize - count).collect()
-    }
+    let count =
+        if count < 0 && mode.settings.is_postgres() { signed(length).saturating_add(count) } else { count };
+    let count = usize::try_from(count.max(0)).unwrap_or(length).min(length);
+    if is_left { text.chars().take(count).collect() } else { text.chars().skip(length - count).collect() }
 }
 
 fn trim(function: Function, text: &str, what: Option<&str>, mode: Mode<'_>) -> String {
@@ -473,14 +504,14 @@ fn position(text: &str, part: &str, mode: Mode<'_>) -> Result<i64> {
     } else {
         (text.to_owned(), part.to_owned())
     };
-    Ok(text.find(&part).map_or(0, |at| text[..at].chars().count() as i64 + 1))
+    Ok(text.find(&part).map_or(0, |at| signed(text[..at].chars().count()) + 1))
 }
 
 fn pad(function: Function, text: &str, length: i64, with: &str, mode: Mode<'_>) -> Result<Value> {
     if length < 0 && mode.settings.is_mysql() {
         return Ok(Value::Null);
     }
-    let length = length.max(0) as usize;
+    let length = usize::try_from(length.max(0)).unwrap_or(usize::MAX);
     if length > LONGEST / 4 {
         return unsupported("a text of more than 16 MiB");
     }
@@ -540,12 +571,6 @@ pub(crate) fn like(text: &str, pattern: &str, escape: Option<char>, fold: bool) 
         token += 1;
     }
     tokens[token..].iter().all(|token| *token == Token::Many)
-}
-
-/// The spelling of a real of PostgreSQL.
-#[allow(dead_code)]
-pub(crate) fn real_text(n: f64) -> String {
-    postgres_float(n, true)
 }
 
 #[cfg(test)]

@@ -172,8 +172,6 @@ pub(crate) enum Rules {
     /// Both have the same kind, or both are numbers.
     #[default]
     Same,
-    /// PostgreSQL's comparison of a number with a float: both as floats.
-    Floats,
     /// By the kinds of the values, as MySQL does.
     MySql,
     /// SQLite's: the affinity that is applied to each side.
@@ -252,7 +250,6 @@ pub(crate) enum Function {
     SplitPart,
     StartsWith,
     BitLength,
-    Md5,
     Collate,
 }
 

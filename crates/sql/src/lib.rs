@@ -46,6 +46,7 @@ mod expression;
 mod function;
 mod ir;
 mod moment;
+mod nesting;
 mod parse;
 mod plan;
 mod procedure;

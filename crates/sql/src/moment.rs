@@ -25,8 +25,8 @@ pub(crate) fn civil(days: i32) -> (i64, u32, u32) {
     let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
     let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let month = (5 * of_year + 2) / 153;
-    let day = (of_year - (153 * month + 2) / 5 + 1) as u32;
-    let month = (if month < 10 { month + 3 } else { month - 9 }) as u32;
+    let day = (of_year - (153 * month + 2) / 5 + 1).unsigned_abs() as u32;
+    let month = (if month < 10 { month + 3 } else { month - 9 }).unsigned_abs() as u32;
     (year_of_era + era * 400 + i64::from(month <= 2), month, day)
 }
 

@@ -15,6 +15,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use crate::catalog::Catalog;
 use crate::dialect::Dialect;
+use crate::nesting::is_too_deep;
 use crate::plan::Plan;
 use crate::procedure;
 use crate::value::Type;
@@ -121,6 +122,9 @@ impl Statement {
         }
         if let Some(content) = procedure::definition(dialect, text, &tokens)? {
             return Ok(Statement::new(text, Kind::Definition, 0, content));
+        }
+        if is_too_deep(tokens.iter().map(|token| &token.token)) {
+            return Err(ParseError { message: "the statement is nested too deeply".to_owned(), place: None });
         }
         let parameters = tokens.iter().filter(|token| matches!(token.token, Token::Placeholder(_))).count();
         let statements = parser(dialect)
@@ -247,9 +251,10 @@ fn control(tokens: &[TokenWithSpan]) -> Option<Kind> {
     Some(match &upper[..] {
         ["BEGIN", ..] | ["START", "TRANSACTION", ..] => Kind::Begin,
         ["COMMIT", ..] | ["END"] | ["END", "TRANSACTION" | "WORK"] => Kind::Commit,
-        ["ROLLBACK", "TO", "SAVEPOINT", _] => Kind::RollbackTo(named(3)),
         ["ROLLBACK", "WORK" | "TRANSACTION", "TO", "SAVEPOINT", _] => Kind::RollbackTo(named(4)),
-        ["ROLLBACK", "WORK" | "TRANSACTION", "TO", _] => Kind::RollbackTo(named(3)),
+        ["ROLLBACK", "TO", "SAVEPOINT", _] | ["ROLLBACK", "WORK" | "TRANSACTION", "TO", _] => {
+            Kind::RollbackTo(named(3))
+        }
         ["ROLLBACK", "TO", _] => Kind::RollbackTo(named(2)),
         ["ROLLBACK", ..] | ["ABORT"] => Kind::Rollback,
         ["SAVEPOINT", _] => Kind::Savepoint(named(1)),

@@ -22,7 +22,7 @@ pub(crate) struct Plan {
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
     Query {
-        query: Query,
+        query: Box<Query>,
         columns: Vec<String>,
     },
     Insert(Box<Insert>),
@@ -56,7 +56,7 @@ pub(crate) enum Source {
     /// For each row and each column of the table its value; `None` is the default.
     Rows(Vec<Vec<Option<Expr>>>),
     /// The columns of a query go to these columns of the table, after a conversion of the query's row (slot, expressions).
-    Query { query: Query, columns: Vec<usize>, slot: Slot, values: Vec<Expr> },
+    Query { query: Box<Query>, columns: Vec<usize>, slot: Slot, values: Vec<Expr> },
 }
 
 /// What an INSERT does about a row with the same key.
@@ -103,7 +103,7 @@ pub(crate) enum Set {
     /// Columns from the row of a query, with a conversion of that row.
     Row {
         columns: Vec<usize>,
-        query: Query,
+        query: Box<Query>,
         slot: Slot,
         values: Vec<Expr>,
     },

@@ -81,22 +81,22 @@ pub(crate) enum Step {
     If(Vec<(ast::Expr, Vec<Step>)>, Vec<Step>),
     Loop {
         label: Option<String>,
-        before: Option<ast::Expr>,
-        until: Option<ast::Expr>,
+        before: Option<Box<ast::Expr>>,
+        until: Option<Box<ast::Expr>>,
         body: Vec<Step>,
     },
     ForRange {
         label: Option<String>,
         variable: String,
-        low: ast::Expr,
-        high: ast::Expr,
+        low: Box<ast::Expr>,
+        high: Box<ast::Expr>,
         reverse: bool,
         body: Vec<Step>,
     },
     ForQuery {
         label: Option<String>,
         record: String,
-        query: ast::Query,
+        query: Box<ast::Query>,
         body: Vec<Step>,
     },
     Leave(Option<String>, Option<ast::Expr>),
@@ -213,20 +213,20 @@ impl<'f, 'v> Frame<'f, 'v> {
         for param in &routine.params {
             let given = if param.is_in || all { args.next() } else { None };
             let value = given.filter(|_| param.is_in).unwrap_or(Value::Null);
-            frame.declare(&param.name, param.ty, value)?;
+            frame.declare(&param.name, param.ty, &value)?;
         }
         for declared in &routine.variables {
             let value = match &declared.value {
                 Some(expr) => frame.eval(expr)?,
                 None => Value::Null,
             };
-            frame.declare(&declared.name, declared.ty, value)?;
+            frame.declare(&declared.name, declared.ty, &value)?;
         }
         Ok(frame)
     }
 
-    fn declare(&mut self, name: &str, ty: Type, value: Value) -> Result<()> {
-        let value = cast(&value, Cast { to: ty, mode: CastMode::Assign }, self.cx.mode())?;
+    fn declare(&mut self, name: &str, ty: Type, value: &Value) -> Result<()> {
+        let value = cast(value, Cast { to: ty, mode: CastMode::Assign }, self.cx.mode())?;
         self.names.push((name.to_owned(), ty));
         self.values.push(value);
         Ok(())
@@ -262,10 +262,11 @@ impl<'f, 'v> Frame<'f, 'v> {
     }
 
     fn eval(&mut self, expr: &ast::Expr) -> Result<Value> {
-        if let ast::Expr::Identifier(name) = expr {
-            if name.value.eq_ignore_ascii_case("found") && self.cx.settings.is_postgres() {
-                return Ok(Value::Bool(self.is_found));
-            }
+        if let ast::Expr::Identifier(name) = expr
+            && name.value.eq_ignore_ascii_case("found")
+            && self.cx.settings.is_postgres()
+        {
+            return Ok(Value::Bool(self.is_found));
         }
         let bound = self.binder().value(expr, self.is_found)?;
         self.with(false, |cx| cx.eval(&bound, None))
@@ -315,7 +316,7 @@ impl<'f, 'v> Frame<'f, 'v> {
             }
             Step::Block(steps) => return self.steps(steps),
             Step::Loop { label, before, until, body } => {
-                return self.repeat(label.as_deref(), before.as_ref(), until.as_ref(), body);
+                return self.repeat(label.as_deref(), before.as_deref(), until.as_deref(), body);
             }
             Step::ForRange { .. } | Step::ForQuery { .. } => return self.for_each(step),
             Step::Leave(label, condition) | Step::Again(label, condition) => {
@@ -374,18 +375,18 @@ impl<'f, 'v> Frame<'f, 'v> {
             if self.steps > MOST_STEPS {
                 return unsupported("the procedure runs too long");
             }
-            if let Some(condition) = before {
-                if !self.test(condition)? {
-                    return Ok(End::Normal);
-                }
+            if let Some(condition) = before
+                && !self.test(condition)?
+            {
+                return Ok(End::Normal);
             }
             if let Some(end) = self.turn(label, body)? {
                 return Ok(end);
             }
-            if let Some(condition) = until {
-                if self.test(condition)? {
-                    return Ok(End::Normal);
-                }
+            if let Some(condition) = until
+                && self.test(condition)?
+            {
+                return Ok(End::Normal);
             }
         }
     }
@@ -418,7 +419,7 @@ impl<'f, 'v> Frame<'f, 'v> {
             return unsupported("FOR with ends that are not integers");
         };
         let at = self.names.len();
-        self.declare(name, Type::INT4, Value::Int(first))?;
+        self.declare(name, Type::INT4, &Value::Int(first))?;
         let mut n = first;
         while if reverse { n >= last } else { n <= last } {
             self.values[at] = Value::Int(n);

@@ -19,7 +19,7 @@ use crate::ir::{
     AggregateKind, Body, Comparator, Comparison, Expr, From, Group, Join, JoinKind, Query, Scan, Select,
     SetOperator, Slot, SortKey,
 };
-use crate::value::{Collation, Value};
+use crate::value::Value;
 use crate::view::Sarg;
 
 /// Called with each environment of a FROM clause; `false` ends it.

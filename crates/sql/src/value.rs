@@ -94,7 +94,6 @@ impl Value {
     pub fn total(&self, other: &Value) -> Ordering {
         match (self, other) {
             (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
-            (Value::Int(a), Value::Int(b)) => a.cmp(b),
             (Value::UInt(a), Value::UInt(b)) => a.cmp(b),
             (Value::Text(a), Value::Text(b)) => a.as_bytes().cmp(b.as_bytes()),
             (Value::Bytes(a), Value::Bytes(b)) => a.cmp(b),
@@ -218,7 +217,8 @@ impl fmt::Display for Value {
 
 /// Bytes in hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digit = |nibble: u8| char::from_digit(u32::from(nibble), 16).unwrap_or('0');
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// How texts are compared.

@@ -8,7 +8,7 @@ use crate::plan::{Action, Conflict, Plan, Returning, Set, Source};
 pub(crate) fn note_failures(plan: &mut Plan) {
     let mut walk = Walk { constants: Vec::new(), has_fallible_join: false };
     walk.action(&plan.action);
-    plan.constants = walk.constants;
+    plan.constants.append(&mut walk.constants);
     plan.has_fallible_join = walk.has_fallible_join;
 }
 
@@ -26,12 +26,18 @@ impl Walk {
                     Source::Rows(rows) => rows.iter().flatten().flatten().for_each(|expr| self.expr(expr)),
                     Source::Query { query, values, .. } => {
                         self.query(query);
-                        values.iter().for_each(|expr| self.expr(expr));
+                        for expr in values {
+                            self.expr(expr);
+                        }
                     }
                 }
                 if let Conflict::Update { sets, filter, .. } = &insert.conflict {
-                    sets.iter().for_each(|(_, expr)| self.expr(expr));
-                    filter.iter().for_each(|expr| self.expr(expr));
+                    for (_, expr) in sets {
+                        self.expr(expr);
+                    }
+                    if let Some(expr) = filter {
+                        self.expr(expr);
+                    }
                 }
                 self.returning(insert.returning.as_ref());
             }
@@ -42,7 +48,9 @@ impl Walk {
                         Set::One(_, expr) => self.expr(expr),
                         Set::Row { query, values, .. } => {
                             self.query(query);
-                            values.iter().for_each(|expr| self.expr(expr));
+                            for expr in values {
+                                self.expr(expr);
+                            }
                         }
                     }
                 }
@@ -57,7 +65,9 @@ impl Walk {
     }
 
     fn returning(&mut self, returning: Option<&Returning>) {
-        returning.iter().flat_map(|it| &it.outputs).for_each(|expr| self.expr(expr));
+        for expr in returning.iter().flat_map(|it| &it.outputs) {
+            self.expr(expr);
+        }
     }
 
     fn query(&mut self, query: &Query) {
@@ -66,10 +76,16 @@ impl Walk {
             Body::Set { sides, .. } => sides.iter().for_each(|side| self.query(side)),
             Body::Select(select) => {
                 self.from(&select.from, select.filter.as_ref());
-                select.having.iter().chain(&select.outputs).for_each(|expr| self.expr(expr));
+                for expr in select.having.iter().chain(&select.outputs) {
+                    self.expr(expr);
+                }
                 if let Some(group) = &select.group {
-                    group.keys.iter().for_each(|(expr, _)| self.expr(expr));
-                    group.aggregates.iter().flat_map(|one| &one.args).for_each(|expr| self.expr(expr));
+                    for (expr, _) in &group.keys {
+                        self.expr(expr);
+                    }
+                    for expr in group.aggregates.iter().flat_map(|one| &one.args) {
+                        self.expr(expr);
+                    }
                 }
             }
         }
@@ -79,7 +95,9 @@ impl Walk {
         if matches!(from, From::Join(_) | From::Derived(..)) && filter.is_some_and(is_fallible) {
             self.has_fallible_join = true;
         }
-        filter.iter().for_each(|expr| self.expr(expr));
+        if let Some(expr) = filter {
+            self.expr(expr);
+        }
         match from {
             From::Nothing | From::Scan(_) => {}
             From::Derived(_, _, query) => self.query(query),
@@ -87,7 +105,9 @@ impl Walk {
                 if join.on.as_ref().is_some_and(is_fallible) {
                     self.has_fallible_join = true;
                 }
-                join.on.iter().for_each(|expr| self.expr(expr));
+                if let Some(expr) = &join.on {
+                    self.expr(expr);
+                }
                 self.from(&join.left, None);
                 self.from(&join.right, None);
             }
@@ -103,8 +123,12 @@ impl Walk {
             self.constants.push(expr.clone());
         }
         // A part may fail although the whole does not, as in CASE.
-        parts(expr).into_iter().for_each(|part| self.expr(part));
-        queries(expr).into_iter().for_each(|query| self.query(query));
+        for part in parts(expr) {
+            self.expr(part);
+        }
+        for query in queries(expr) {
+            self.query(query);
+        }
     }
 }
 
@@ -122,6 +146,15 @@ pub(crate) fn is_constant(expr: &Expr) -> bool {
     }
 }
 
+/// Whether an expression has the same value for all rows.
+pub(crate) fn is_literal(expr: &Expr) -> bool {
+    match expr {
+        Expr::Const(_) | Expr::Param(_) => true,
+        Expr::Column(..) | Expr::Variable(_) | Expr::Made(_) | Expr::Proposed(_) | Expr::Routine(..) => false,
+        other => queries(other).is_empty() && parts(other).into_iter().all(is_literal),
+    }
+}
+
 /// Whether an expression has a subquery.
 pub(crate) fn has_query(expr: &Expr) -> bool {
     !queries(expr).is_empty() || parts(expr).into_iter().any(has_query)
@@ -135,7 +168,9 @@ fn parts(expr: &Expr) -> Vec<&Expr> {
         | Expr::Variable(_)
         | Expr::Column(..)
         | Expr::Made(_)
-        | Expr::Proposed(_) => Vec::new(),
+        | Expr::Proposed(_)
+        | Expr::Exists(_)
+        | Expr::Scalar(_) => Vec::new(),
         Expr::Cast(inner, _)
         | Expr::Negate(_, inner)
         | Expr::BitNot(inner)
@@ -156,7 +191,6 @@ fn parts(expr: &Expr) -> Vec<&Expr> {
         Expr::In(left, list) => std::iter::once(&**left).chain(list.iter().map(|(item, _)| item)).collect(),
         Expr::InRows(left, rows, _) => left.iter().chain(rows.iter().flatten()).collect(),
         Expr::InQuery(left, ..) => left.iter().collect(),
-        Expr::Exists(_) | Expr::Scalar(_) => Vec::new(),
         Expr::Case(arms, otherwise) => arms
             .iter()
             .flat_map(|(condition, result)| [condition, result])

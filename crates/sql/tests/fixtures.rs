@@ -15,6 +15,8 @@
 //! is `NULL`. `ordered` before the rows makes their order count. `count N` is a count, `error CLASS` an error, `unsupported`
 //! one that says that the answer is not known. `(doubt)` at the end: the effect has doubts.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
+
 use std::fmt::Write as _;
 use std::path::Path;
 

@@ -16,7 +16,8 @@ impl Binder<'_> {
     pub(crate) fn plan(mut self, statement: &ast::Statement) -> Result<Plan> {
         let action = self.action(statement)?;
         let params = std::mem::take(&mut self.params);
-        let mut plan = Plan { action, params, constants: Vec::new(), has_fallible_join: false };
+        let constants = std::mem::take(&mut self.constants);
+        let mut plan = Plan { action, params, constants, has_fallible_join: false };
         if !self.settings.is_sqlite() {
             crate::walk::note_failures(&mut plan);
         }
@@ -27,7 +28,10 @@ impl Binder<'_> {
         match statement {
             ast::Statement::Query(query) => {
                 let (query, outputs) = self.query(query)?;
-                Ok(Action::Query { query, columns: outputs.into_iter().map(|output| output.name).collect() })
+                Ok(Action::Query {
+                    query: Box::new(query),
+                    columns: outputs.into_iter().map(|output| output.name).collect(),
+                })
             }
             ast::Statement::Insert(insert) => Ok(Action::Insert(Box::new(self.insert(insert)?))),
             ast::Statement::Update(update) => Ok(Action::Update(Box::new(self.update(update)?))),
@@ -248,7 +252,15 @@ impl Binder<'_> {
                     let mut values = Vec::new();
                     for (n, (output, column)) in outputs.into_iter().zip(&columns).enumerate() {
                         // A constant stays one: it is converted even if there are no rows.
-                        let is_constant = crate::walk::is_constant(&output.bound.expr);
+                        if !output.was_unknown
+                            && crate::walk::is_constant(&output.bound.expr)
+                            && self.settings.is_postgres()
+                        {
+                            let constant = Bound { ..output.bound.clone() };
+                            let constant = self.assigned(constant, table, *column)?;
+                            self.constants.push(constant);
+                        }
+                        let is_constant = crate::walk::is_literal(&output.bound.expr);
                         let read = Expr::Column(slot, n as u16);
                         let expr = if is_constant { output.bound.expr.clone() } else { read };
                         let bound = Bound { expr, ..output.bound };
@@ -259,7 +271,7 @@ impl Binder<'_> {
                             self.assigned(bound, table, *column)?
                         });
                     }
-                    return Ok(Source::Query { query, columns, slot, values });
+                    return Ok(Source::Query { query: Box::new(query), columns, slot, values });
                 }
             },
         };
@@ -402,7 +414,7 @@ impl Binder<'_> {
             ast::UpdateTableFromKind::AfterSet(tables) | ast::UpdateTableFromKind::BeforeSet(tables),
         ) = &update.from
         {
-            let others = self.from_clause(tables)?;
+            let others = self.sources(tables)?;
             from = From::Join(Box::new(crate::ir::Join {
                 kind: crate::ir::JoinKind::Inner,
                 left: from,
@@ -493,7 +505,7 @@ impl Binder<'_> {
                     let bound = Bound { expr: Expr::Column(slot, n as u16), ..output.bound };
                     values.push(self.assigned(bound, table, *column)?);
                 }
-                Ok(Set::Row { columns, query, slot, values })
+                Ok(Set::Row { columns, query: Box::new(query), slot, values })
             }
         }
     }
@@ -514,7 +526,7 @@ impl Binder<'_> {
     fn delete(&mut self, delete: &ast::Delete) -> Result<Delete> {
         let (ast::FromTable::WithFromKeyword(tables) | ast::FromTable::WithoutKeyword(tables)) = &delete.from;
         self.scopes.push(Scope::default());
-        let mut from = self.from_clause(tables)?;
+        let mut from = self.sources(tables)?;
         let mut at = 0;
         if !delete.tables.is_empty() {
             let [name] = &delete.tables[..] else { return unsupported("DELETE from several tables") };
@@ -527,7 +539,7 @@ impl Binder<'_> {
             return unsupported("DELETE from several tables");
         }
         if let Some(using) = &delete.using {
-            let others = self.from_clause(using)?;
+            let others = self.sources(using)?;
             from = From::Join(Box::new(crate::ir::Join {
                 kind: crate::ir::JoinKind::Inner,
                 left: from,
@@ -573,7 +585,9 @@ fn replace_variable(expr: &mut Expr, at: usize, value: &Value) {
         Expr::Variable(n) if *n == at => *expr = Expr::Const(value.clone()),
         Expr::Not(inner) => replace_variable(inner, at, value),
         Expr::And(parts) | Expr::Or(parts) => {
-            parts.iter_mut().for_each(|part| replace_variable(part, at, value))
+            for part in parts {
+                replace_variable(part, at, value);
+            }
         }
         _ => {}
     }

@@ -31,14 +31,12 @@ impl Binder<'_> {
             }
             ast::Expr::UnaryOp { op, expr } => self.unary(*op, expr),
             ast::Expr::BinaryOp { left, op, right } => self.binary(left, op, right),
-            ast::Expr::IsNull(inner) => self.is_null(inner, false),
-            ast::Expr::IsNotNull(inner) => self.is_null(inner, true),
             ast::Expr::IsTrue(inner) => self.is(inner, true, false),
             ast::Expr::IsNotTrue(inner) => self.is(inner, true, true),
             ast::Expr::IsFalse(inner) => self.is(inner, false, false),
             ast::Expr::IsNotFalse(inner) => self.is(inner, false, true),
-            ast::Expr::IsUnknown(inner) => self.is_null(inner, false),
-            ast::Expr::IsNotUnknown(inner) => self.is_null(inner, true),
+            ast::Expr::IsNull(inner) | ast::Expr::IsUnknown(inner) => self.is_null(inner, false),
+            ast::Expr::IsNotNull(inner) | ast::Expr::IsNotUnknown(inner) => self.is_null(inner, true),
             ast::Expr::IsDistinctFrom(left, right) => self.same(left, right, true),
             ast::Expr::IsNotDistinctFrom(left, right) => self.same(left, right, false),
             ast::Expr::Between { expr, negated, low, high } => self.between(expr, low, high, *negated),
@@ -129,7 +127,7 @@ impl Binder<'_> {
                 if let Some(proposed) =
                     self.proposed.as_ref().filter(|_| table.eq_ignore_ascii_case("excluded"))
                 {
-                    return self.proposed_column(&proposed.clone(), column);
+                    return Self::proposed_column(proposed, column);
                 }
                 self.column(Some(table), column)
             }
@@ -138,7 +136,7 @@ impl Binder<'_> {
     }
 
     /// A column of the row that an upsert wanted to insert.
-    pub(super) fn proposed_column(&self, table: &crate::catalog::Table, name: &str) -> Result<Bound> {
+    pub(super) fn proposed_column(table: &crate::catalog::Table, name: &str) -> Result<Bound> {
         let Some(at) = table.column(name) else {
             return crate::error::unknown_name(format!("column {name} does not exist"));
         };
@@ -275,19 +273,19 @@ impl Binder<'_> {
 
     /// A minus sign; the smallest integer is a literal.
     fn minus(&mut self, inner: &ast::Expr) -> Result<Bound> {
-        if let ast::Expr::Value(value) = inner {
-            if let ast::Value::Number(digits, _) = &value.value {
-                let negative = format!("-{digits}").parse::<i64>();
-                if let (Ok(n), false) = (negative, digits.contains(['.', 'e'])) {
-                    let is_wide = self.settings.is_postgres() && digits.parse::<i64>().is_err();
-                    if !is_wide {
-                        let ty = if self.settings.is_postgres() && digits.parse::<i32>().is_ok() {
-                            Type::INT4
-                        } else {
-                            Type::INT8
-                        };
-                        return Ok(Bound::new(Expr::Const(Value::Int(n)), self.own(ty)));
-                    }
+        if let ast::Expr::Value(value) = inner
+            && let ast::Value::Number(digits, _) = &value.value
+        {
+            let negative = format!("-{digits}").parse::<i64>();
+            if let (Ok(n), false) = (negative, digits.contains(['.', 'e'])) {
+                let is_wide = self.settings.is_postgres() && digits.parse::<i64>().is_err();
+                if !is_wide {
+                    let ty = if self.settings.is_postgres() && digits.parse::<i32>().is_ok() {
+                        Type::INT4
+                    } else {
+                        Type::INT8
+                    };
+                    return Ok(Bound::new(Expr::Const(Value::Int(n)), self.own(ty)));
                 }
             }
         }
@@ -608,12 +606,11 @@ impl Binder<'_> {
         let mut tests = Vec::with_capacity(conditions.len());
         let mut results = Vec::with_capacity(conditions.len() + 1);
         for when in conditions {
-            tests.push(match operand {
-                Some(operand) => self.compared(Comparator::Equal, operand, &when.condition)?.expr,
-                None => {
-                    let bound = self.expr(&when.condition)?;
-                    self.condition(bound)?
-                }
+            tests.push(if let Some(operand) = operand {
+                self.compared(Comparator::Equal, operand, &when.condition)?.expr
+            } else {
+                let bound = self.expr(&when.condition)?;
+                self.condition(bound)?
             });
             results.push(self.expr(&when.result)?);
         }
@@ -644,7 +641,7 @@ impl Binder<'_> {
         let bound = self.expr(expr)?;
         let collation = if bound.ty.is_text() { bound.collation } else { self.default_collation() };
         if self.settings.is_postgres() {
-            self.check_cast(bound.ty, to)?;
+            Self::check_cast(bound.ty, to)?;
         }
         let bound = self.unpadded(bound, to);
         let expr = if self.settings.is_postgres() && bound.ty == Type::Unknown {
@@ -660,7 +657,7 @@ impl Binder<'_> {
     }
 
     /// Whether PostgreSQL has a cast.
-    fn check_cast(&self, from: Type, to: Type) -> Result<()> {
+    fn check_cast(from: Type, to: Type) -> Result<()> {
         let is_allowed = match (from, to) {
             (Type::Unknown, _) => true,
             (a, b) if a.unlimited() == b.unlimited() => true,

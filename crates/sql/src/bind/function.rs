@@ -3,7 +3,7 @@
 use sqlparser::ast;
 
 use crate::bind::{Binder, Bound, object};
-use crate::error::{Result, invalid, unknown_name, unsupported, wrong_type};
+use crate::error::{Result, invalid, unsupported, wrong_type};
 use crate::ir::{Aggregate, AggregateKind, CastMode, Comparison, Expr, Function as F, Made, SumKind};
 use crate::value::{Affinity, Type, Value};
 
@@ -45,10 +45,11 @@ impl Binder<'_> {
         if is_aggregate(&name, args.len(), self) {
             return self.aggregate(&name, function, &args);
         }
-        if name == "values" && self.settings.is_mysql() {
-            if let (Some(proposed), [ast::Expr::Identifier(column)]) = (self.proposed.clone(), &args[..]) {
-                return self.proposed_column(&proposed, &column.value);
-            }
+        if name == "values"
+            && self.settings.is_mysql()
+            && let (Some(proposed), [ast::Expr::Identifier(column)]) = (self.proposed.clone(), &args[..])
+        {
+            return Self::proposed_column(&proposed, &column.value);
         }
         if let Some(made) = self.made(&name) {
             return Ok(made);
@@ -148,7 +149,7 @@ impl Binder<'_> {
         }
         if self.settings.is_postgres() {
             // The result has the type in which the operands are compared.
-            let to = self.postgres_comparison(left.ty, right.ty)?;
+            let to = Self::postgres_comparison(left.ty, right.ty)?;
             if !(left.ty.is_integer() && to.is_integer()) && to != Type::Char(0) {
                 left = Bound::new(self.converted(left, to, CastMode::Implicit)?, to);
             }
@@ -240,7 +241,9 @@ impl Binder<'_> {
                 int,
             ),
             F::Position => (vec![text, text], int),
-            F::Substring if args.iter().any(|arg| arg.ty.is_text() && !std::ptr::eq(arg, &args[0])) => {
+            F::Substring
+                if args.iter().any(|arg| arg.ty.is_text() && !std::ptr::eq(arg, &raw const args[0])) =>
+            {
                 return unsupported("substring with a pattern");
             }
             F::Substring => (vec![text, int, int], text),
@@ -368,7 +371,7 @@ impl Binder<'_> {
             for clause in &list.clauses {
                 match clause {
                     ast::FunctionArgumentClause::Separator(value) => {
-                        separator = Some(self.literal(&value.value)?.expr)
+                        separator = Some(self.literal(&value.value)?.expr);
                     }
                     ast::FunctionArgumentClause::OrderBy(_) => {
                         return unsupported("ORDER BY in an aggregate");
@@ -602,10 +605,4 @@ fn known(name: &str, binder: &Binder<'_>) -> Option<(F, usize, usize)> {
         "starts_with" if is_postgres => (F::StartsWith, 2, 2),
         _ => return None,
     })
-}
-
-/// Whether a call names nothing that exists.
-#[allow(dead_code)]
-fn missing(name: &str) -> Result<Bound> {
-    unknown_name(format!("function {name} does not exist"))
 }

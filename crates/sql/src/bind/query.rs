@@ -9,7 +9,7 @@ use crate::ir::{
     Body, Cast, CastMode, Comparison, Expr, From, Group, Join, JoinKind, Query, Scan, Select, SetOperator,
     SortKey,
 };
-use crate::value::{Affinity, Type, Value};
+use crate::value::{Affinity, Type};
 
 /// An output column.
 #[derive(Clone, Debug)]
@@ -227,13 +227,13 @@ impl Binder<'_> {
 
     /// The output that a position or a name means.
     fn output_of(&self, expr: &ast::Expr, outputs: &[Output]) -> Result<Option<usize>> {
-        if let ast::Expr::Value(value) = expr {
-            if let ast::Value::Number(digits, _) = &value.value {
-                return match digits.parse::<usize>() {
-                    Ok(n) if (1..=outputs.len()).contains(&n) => Ok(Some(n - 1)),
-                    _ => invalid("a position is not in the select list"),
-                };
-            }
+        if let ast::Expr::Value(value) = expr
+            && let ast::Value::Number(digits, _) = &value.value
+        {
+            return match digits.parse::<usize>() {
+                Ok(n) if (1..=outputs.len()).contains(&n) => Ok(Some(n - 1)),
+                _ => invalid("a position is not in the select list"),
+            };
         }
         let ast::Expr::Identifier(name) = expr else { return Ok(None) };
         let name = ident(name, self.settings);
@@ -280,7 +280,7 @@ impl Binder<'_> {
         select: &ast::Select,
         order: &[&ast::OrderByExpr],
     ) -> Result<(Select, Vec<Output>, Vec<SortKey>)> {
-        let mut from = self.from_clause(&select.from)?;
+        let mut from = self.sources(&select.from)?;
         let filter = match &select.selection {
             Some(expr) => {
                 let bound = self.expr(expr)?;
@@ -433,15 +433,14 @@ impl Binder<'_> {
             }
             _ => None,
         };
-        if let ast::Expr::Value(value) = expr {
-            if let ast::Value::Number(digits, _) = &value.value {
-                let item =
-                    digits.parse::<usize>().ok().and_then(|n| select.projection.get(n.checked_sub(1)?));
-                return match item.and_then(output) {
-                    Some(expr) => Ok(expr),
-                    None => invalid("a position is not in the select list"),
-                };
-            }
+        if let ast::Expr::Value(value) = expr
+            && let ast::Value::Number(digits, _) = &value.value
+        {
+            let item = digits.parse::<usize>().ok().and_then(|n| select.projection.get(n.checked_sub(1)?));
+            return match item.and_then(output) {
+                Some(expr) => Ok(expr),
+                None => invalid("a position is not in the select list"),
+            };
         }
         let ast::Expr::Identifier(name) = expr else { return Ok(expr.clone()) };
         if self.column(None, &ident(name, self.settings)).is_ok() {
@@ -568,7 +567,7 @@ impl Binder<'_> {
     }
 
     /// FROM, with its items added to the scope.
-    pub(crate) fn from_clause(&mut self, from: &[ast::TableWithJoins]) -> Result<From> {
+    pub(crate) fn sources(&mut self, from: &[ast::TableWithJoins]) -> Result<From> {
         let mut result: Option<From> = None;
         for tables in from {
             let one = self.joins(tables)?;
@@ -581,12 +580,12 @@ impl Binder<'_> {
     }
 
     pub(crate) fn joins(&mut self, tables: &ast::TableWithJoins) -> Result<From> {
+        use ast::JoinOperator as J;
         let first = self.scopes.last().map_or(0, |scope| scope.items.len());
         let mut result = self.factor(&tables.relation)?;
         for join in &tables.joins {
             let middle = self.scopes.last().map_or(0, |scope| scope.items.len());
             let right = self.factor(&join.relation)?;
-            use ast::JoinOperator as J;
             let (kind, constraint) = match &join.join_operator {
                 J::Join(it) | J::Inner(it) | J::CrossJoin(it) | J::StraightJoin(it) => {
                     (Some(JoinKind::Inner), it)
@@ -784,10 +783,4 @@ fn alias_columns(alias: Option<&ast::TableAlias>, binder: &Binder<'_>) -> Vec<St
 
 fn joined(kind: JoinKind, left: From, right: From, on: Option<Expr>) -> From {
     From::Join(Box::new(Join { kind, left, right, on }))
-}
-
-/// NULL.
-#[allow(dead_code)]
-fn null() -> Expr {
-    Expr::Const(Value::Null)
 }

@@ -114,7 +114,7 @@ fn comparable(value: &Expr, how: Comparison, column_is_left: bool) -> Option<Exp
                 None => value.clone(),
             })
         }
-        Rules::Floats | Rules::MySql => None,
+        Rules::MySql => None,
     }
 }
 

@@ -107,7 +107,9 @@ impl Binder<'_> {
             ast::ColumnOption::Default(expr) => {
                 let bound = self.expr(expr)?;
                 // NULL as a default is no default, except that it is one for NOT NULL in MySQL.
-                if bound.expr != Expr::Const(Value::Null) {
+                if bound.expr == Expr::Const(Value::Null) {
+                    column.default = Some(Expr::Const(Value::Null));
+                } else {
                     if let (Expr::Const(value), true) = (&bound.expr, self.settings.is_mysql()) {
                         let to = crate::ir::Cast { to: column.ty, mode: CastMode::Assign };
                         crate::cast::cast(
@@ -117,8 +119,6 @@ impl Binder<'_> {
                         )?;
                     }
                     column.default = Some(self.converted(bound, column.ty, CastMode::Assign)?);
-                } else {
-                    column.default = Some(Expr::Const(Value::Null));
                 }
             }
             ast::ColumnOption::DialectSpecific(tokens) => {
@@ -160,12 +160,12 @@ impl Binder<'_> {
                 let name = name.unwrap_or_else(|| format!("{}_{column}_key", table.name));
                 table.keys.push(Key { name, columns: vec![at], is_primary: false, nulls_equal: false });
             }
-            ast::ColumnOption::ForeignKey(foreign) => {
-                // MySQL before 9 ignores REFERENCES of a column; MariaDB does not.
-                if !self.settings.is_mysql() || self.settings.is_mariadb {
-                    let key = self.foreign_key(table, foreign, vec![at])?;
-                    table.foreign_keys.push(key);
-                }
+            // MySQL before 9 ignores REFERENCES of a column; MariaDB does not.
+            ast::ColumnOption::ForeignKey(foreign)
+                if !self.settings.is_mysql() || self.settings.is_mariadb =>
+            {
+                let key = self.foreign_key(table, foreign, vec![at])?;
+                table.foreign_keys.push(key);
             }
             _ => {}
         }
@@ -342,10 +342,8 @@ fn data_type_of(data_type: &D, settings: &crate::dialect::Settings) -> Result<Ty
         "bytea" | "blob" | "binary" | "varbinary" | "tinyblob" | "mediumblob" | "longblob" => Type::Bytes,
         "date" => Type::Date,
         "time" | "time without time zone" => Type::Time,
-        "timestamp" if is_postgres => Type::Timestamp,
-        "timestamp without time zone" => Type::Timestamp,
         "timestamptz" | "timestamp with time zone" => Type::TimestampTz,
-        "datetime" | "timestamp" => Type::Timestamp,
+        "datetime" | "timestamp" | "timestamp without time zone" => Type::Timestamp,
         "uuid" if is_postgres => Type::Uuid,
         _ => return unsupported(format!("the type {spelled}")),
     })

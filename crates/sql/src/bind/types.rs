@@ -19,8 +19,7 @@ impl Binder<'_> {
             (Type::Int { bits, unsigned: false }, Type::Int { bits: wider, unsigned: false }) => {
                 bits <= wider
             }
-            (Type::Text(_), Type::Text(None)) => true,
-            (Type::Decimal(_), Type::Decimal(None)) => true,
+            (Type::Text(_), Type::Text(None)) | (Type::Decimal(_), Type::Decimal(None)) => true,
             _ => false,
         };
         if widens(bound.ty) && !self.settings.is_sqlite() {
@@ -95,11 +94,11 @@ impl Binder<'_> {
 
     /// A comparison of two operands.
     pub(crate) fn comparison(&mut self, left: Bound, right: Bound) -> Result<(Expr, Expr, Comparison)> {
-        let comparison = self.comparison_of(&left, &right)?;
+        let comparison = self.comparison_of(&left, &right);
         if !self.settings.is_postgres() {
             return Ok((left.expr, right.expr, comparison));
         }
-        let to = self.postgres_comparison(left.ty, right.ty)?;
+        let to = Self::postgres_comparison(left.ty, right.ty)?;
         // Exact numbers are compared by their values, whatever their types.
         let convert = |binder: &mut Self, bound: Bound| {
             if bound.ty.is_exact() && to.is_exact() {
@@ -114,11 +113,11 @@ impl Binder<'_> {
     }
 
     /// How two operands are compared.
-    pub(crate) fn comparison_of(&self, left: &Bound, right: &Bound) -> Result<Comparison> {
+    pub(crate) fn comparison_of(&self, left: &Bound, right: &Bound) -> Comparison {
         if self.settings.is_postgres() {
             let padded = compares_as_char(left.ty, right.ty);
             let collation = if padded { Collation::Padded } else { Collation::Binary };
-            return Ok(Comparison { collation, rules: Rules::Same });
+            return Comparison { collation, rules: Rules::Same };
         }
         if self.settings.is_sqlite() {
             let collation = if left.collation == Collation::Binary && !matches!(left.expr, Expr::Column(..)) {
@@ -126,7 +125,7 @@ impl Binder<'_> {
             } else {
                 left.collation
             };
-            return Ok(Comparison { collation, rules: sqlite_rules(left.affinity, right.affinity) });
+            return Comparison { collation, rules: sqlite_rules(left.affinity, right.affinity) };
         }
         let is_literal = |bound: &Bound| matches!(bound.expr, Expr::Const(_) | Expr::Param(_));
         let collation = match (left.ty.is_text(), right.ty.is_text()) {
@@ -136,11 +135,11 @@ impl Binder<'_> {
         };
         let is_plain =
             (left.ty.is_exact() && right.ty.is_exact()) || (left.ty.is_text() && right.ty.is_text());
-        Ok(Comparison { collation, rules: if is_plain { Rules::Same } else { Rules::MySql } })
+        Comparison { collation, rules: if is_plain { Rules::Same } else { Rules::MySql } }
     }
 
     /// The type in which PostgreSQL compares two operands.
-    pub(crate) fn postgres_comparison(&self, left: Type, right: Type) -> Result<Type> {
+    pub(crate) fn postgres_comparison(left: Type, right: Type) -> Result<Type> {
         if compares_as_char(left, right) {
             return Ok(Type::Char(0));
         }
@@ -245,23 +244,25 @@ impl Binder<'_> {
             return Ok(Bound { collation: self.default_collation(), ..Bound::new(expr, ty) });
         }
         let (rules, operand, result) = postgres_arithmetic(op, left.ty, right.ty)?;
-        let (left, right) = match operand {
-            Some(ty) => (
-                self.converted(left, ty, CastMode::Implicit)?,
-                self.converted(right, ty, CastMode::Implicit)?,
-            ),
-            None => {
-                // A date and days: a literal is the days.
-                let (left_ty, right_ty) = (left.ty, right.ty);
-                let other = |own: Type, partner: Type| match (own, partner) {
-                    (Type::Unknown, Type::Date) if rules == Arithmetic::Dates => Type::Date,
-                    (Type::Unknown, Type::Date) => Type::INT4,
-                    (own, _) => own,
-                };
-                let (a, b) = (other(left_ty, right_ty), other(right_ty, left_ty));
-                (self.converted(left, a, CastMode::Implicit)?, self.converted(right, b, CastMode::Implicit)?)
-            }
+        let (left_to, right_to) = if let Some(ty) = operand {
+            (ty, ty)
+        } else {
+            // A date and days: a literal is the days.
+            let to = |own: Type, partner: Type| match (own, partner) {
+                (Type::Unknown, Type::Date) if rules == Arithmetic::Dates => Type::Date,
+                (Type::Unknown, Type::Date) => Type::INT4,
+                (own, _) => own,
+            };
+            (to(left.ty, right.ty), to(right.ty, left.ty))
         };
+        let left = self.converted(left, left_to, CastMode::Implicit)?;
+        let right = self.converted(right, right_to, CastMode::Implicit)?;
+        // PostgreSQL does not evaluate the other side.
+        let is_null = |expr: &Expr| *expr == Expr::Const(Value::Null);
+        let fails = |expr: &Expr| crate::walk::is_literal(expr) && crate::expression::is_fallible(expr);
+        if (is_null(&left) && !fails(&right)) || (is_null(&right) && !fails(&left)) {
+            return Ok(Bound::new(Expr::Const(Value::Null), result));
+        }
         Ok(Bound::new(Expr::Arith(op, rules, Box::new([left, right])), result))
     }
 
@@ -387,10 +388,8 @@ fn postgres_arithmetic(op: Arith, left: Type, right: Type) -> Result<(Arithmetic
         return Ok((Arithmetic::Text, Some(Type::Text(None)), Type::Text(None)));
     }
     match (left, right, op) {
-        (Type::Date, Type::Int { bits: 16 | 32, .. }, Arith::Plus | Arith::Minus) => {
-            return Ok((Arithmetic::Days, None, Type::Date));
-        }
-        (Type::Int { bits: 16 | 32, .. }, Type::Date, Arith::Plus) => {
+        (Type::Date, Type::Int { bits: 16 | 32, .. }, Arith::Plus | Arith::Minus)
+        | (Type::Int { bits: 16 | 32, .. }, Type::Date, Arith::Plus) => {
             return Ok((Arithmetic::Days, None, Type::Date));
         }
         (Type::Date | Type::Unknown, Type::Date, Arith::Minus)

@@ -7,6 +7,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::catalog::Catalog;
 use crate::dialect::{Dialect, Settings};
+use crate::nesting::is_too_deep;
 use crate::parse::{Content, ParseError, parser, tokens};
 use crate::procedure::{Declared, Param, Routine, Step};
 use crate::value::Type;
@@ -138,6 +139,9 @@ impl Reader {
     }
 
     fn parse_expr(&self, tokens: Vec<Token>) -> Parsed<ast::Expr> {
+        if is_too_deep(tokens.iter()) {
+            return wrong("the statement is nested too deeply");
+        }
         let mut parser = parser(self.dialect).with_tokens(tokens);
         let expr =
             parser.parse_expr().map_err(|error| ParseError { message: error.to_string(), place: None })?;
@@ -164,6 +168,9 @@ impl Reader {
     }
 
     fn statement(&self, tokens: Vec<Token>) -> Parsed<ast::Statement> {
+        if is_too_deep(tokens.iter()) {
+            return wrong("the statement is nested too deeply");
+        }
         let mut parser = parser(self.dialect).with_tokens(tokens);
         let statement = parser
             .parse_statement()
@@ -318,7 +325,8 @@ impl Reader {
             self.at += 1;
             self.expect("HANDLER")?;
             self.expect("FOR")?;
-            if !is_continue || !(self.takes("NOT") && self.takes("FOUND")) {
+            let is_not_found = self.takes("NOT") && self.takes("FOUND");
+            if !(is_continue && is_not_found) {
                 return wrong("only CONTINUE HANDLER FOR NOT FOUND is supported");
             }
             let step = self.step()?;
@@ -416,7 +424,7 @@ impl Reader {
             "WHILE" => {
                 self.at += 1;
                 let word = if self.dialect == Dialect::MySql { "DO" } else { "LOOP" };
-                let before = Some(self.expr(&[word], &[])?);
+                let before = Some(Box::new(self.expr(&[word], &[])?));
                 self.expect(word)?;
                 let body = self.list(&["END"])?;
                 self.after_loop(if word == "DO" { "WHILE" } else { "LOOP" })?;
@@ -432,7 +440,7 @@ impl Reader {
                 self.at += 1;
                 let body = self.list(&["UNTIL"])?;
                 self.expect("UNTIL")?;
-                let until = Some(self.expr(&["END"], &[])?);
+                let until = Some(Box::new(self.expr(&["END"], &[])?));
                 self.after_loop("REPEAT")?;
                 Ok(Step::Loop { label, before: None, until, body })
             }
@@ -475,25 +483,22 @@ impl Reader {
         let reverse = self.takes("REVERSE");
         let tokens = self.until(&[word], &[]);
         // `1..10` is two numbers with a point each, or two periods.
-        let step = match range_ends(&tokens) {
-            Some((low, high)) => {
-                let (low, high) = (self.parse_expr(low)?, self.parse_expr(high)?);
-                self.expect(word)?;
-                let body = self.list(&["END"])?;
-                Step::ForRange { label, variable: name, low, high, reverse, body }
-            }
-            None => {
-                let tokens = match (&tokens[..], tokens.len()) {
-                    ([Token::LParen, inner @ .., Token::RParen], _) => inner.to_vec(),
-                    _ => tokens,
-                };
-                let ast::Statement::Query(query) = self.statement(tokens)? else {
-                    return wrong("expected a query");
-                };
-                self.expect(word)?;
-                let body = self.list(&["END"])?;
-                Step::ForQuery { label, record: name, query: *query, body }
-            }
+        let step = if let Some((low, high)) = range_ends(&tokens) {
+            let (low, high) = (Box::new(self.parse_expr(low)?), Box::new(self.parse_expr(high)?));
+            self.expect(word)?;
+            let body = self.list(&["END"])?;
+            Step::ForRange { label, variable: name, low, high, reverse, body }
+        } else {
+            let tokens = match &tokens[..] {
+                [Token::LParen, inner @ .., Token::RParen] => inner.to_vec(),
+                _ => tokens,
+            };
+            let ast::Statement::Query(query) = self.statement(tokens)? else {
+                return wrong("expected a query");
+            };
+            self.expect(word)?;
+            let body = self.list(&["END"])?;
+            Step::ForQuery { label, record: name, query, body }
         };
         self.after_loop(end)?;
         Ok(step)

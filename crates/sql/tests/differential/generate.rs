@@ -5,7 +5,7 @@
 
 use isoscope_sql::Dialect;
 
-/// A stream of random numbers (SplitMix64).
+/// A stream of random numbers (`SplitMix64`).
 pub(crate) struct Dice(pub u64);
 
 impl Dice {
@@ -145,12 +145,14 @@ impl Generator {
             let condition = self.comparison(&visible(&table, None), 0);
             parts.push(format!("CHECK ({condition})"));
         }
-        if n == 1 && self.dice.one_in(3) && self.tables[0].keys.first() == Some(&vec![0]) {
-            if let Some(column) = columns.iter().skip(1).find(|column| column.definition == "INT") {
-                let action =
-                    *self.dice.of(&["", " ON DELETE CASCADE", " ON DELETE SET NULL", " ON UPDATE CASCADE"]);
-                parts.push(format!("FOREIGN KEY ({}) REFERENCES t0 (id){action}", column.name));
-            }
+        if n == 1
+            && self.dice.one_in(3)
+            && self.tables[0].keys.first() == Some(&vec![0])
+            && let Some(column) = columns.iter().skip(1).find(|column| column.definition == "INT")
+        {
+            let action =
+                *self.dice.of(&["", " ON DELETE CASCADE", " ON DELETE SET NULL", " ON UPDATE CASCADE"]);
+            parts.push(format!("FOREIGN KEY ({}) REFERENCES t0 (id){action}", column.name));
         }
         let text = format!("CREATE TABLE {name} ({})", parts.join(", "));
         (Table { name, columns, keys, is_view: false }, text)
@@ -269,10 +271,10 @@ impl Generator {
         // MySQL and SQLite convert everything.
         let kind = if !self.is(Dialect::Postgres) && self.dice.one_in(12) { self.any_kind() } else { kind };
         if depth == 0 || self.dice.one_in(3) {
-            if !self.dice.one_in(3) {
-                if let Some(column) = self.column(columns, kind) {
-                    return column;
-                }
+            if !self.dice.one_in(3)
+                && let Some(column) = self.column(columns, kind)
+            {
+                return column;
             }
             return if self.dice.one_in(10) { "NULL".to_owned() } else { self.value(kind) };
         }
@@ -567,13 +569,14 @@ impl Generator {
         let column = self.dice.of(&table.columns[1..]).clone();
         let columns = visible(table, None);
         match self.dialect {
-            Dialect::MySql => match self.dice.below(2) {
-                0 => ("REPLACE", String::new()),
-                _ => {
+            Dialect::MySql => {
+                if self.dice.below(2) == 0 {
+                    ("REPLACE", String::new())
+                } else {
                     let value = self.expr(&columns, column.kind, 1);
                     ("INSERT", format!(" ON DUPLICATE KEY UPDATE {} = {value}", column.name))
                 }
-            },
+            }
             dialect => {
                 if dialect == Dialect::Sqlite && self.dice.one_in(2) {
                     return (

@@ -9,6 +9,9 @@
 //! Checked with PostgreSQL 15.18, MariaDB 10.11.14 and the SQLite that `rusqlite` contains. Servers that are not installed
 //! are skipped.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should not")]
+#![allow(clippy::print_stdout, reason = "the figures are shown with --nocapture")]
+
 mod generate;
 
 use std::collections::BTreeMap;

@@ -82,24 +82,24 @@ pub(crate) struct Plans {
 const REMEMBERED: usize = 1 << 17;
 
 impl Plans {
-    fn new(problem: &Problem<'_>, settings: Settings) -> Result<Plans, AuditError> {
+    fn new(problem: &Problem<'_>, settings: Settings) -> Plans {
         let mut changing = Some(FxHashSet::default());
         let mut statements = Vec::with_capacity(problem.texts.len());
-        for (number, text) in problem.texts.iter().enumerate() {
+        for text in &problem.texts {
             match (&mut changing, text::set_words(text)) {
                 (Some(all), Some(words)) => all.extend(words),
                 _ => changing = None,
             }
-            statements.push(parse(problem, settings.dialect, number, text)?);
+            statements.push(parse(settings.dialect, text));
         }
-        Ok(Plans {
+        Plans {
             settings,
             statements,
             changing,
             footprints: RefCell::default(),
             rechecks: problem.model.snapshots_statements(),
             holes: Cell::new(0),
-        })
+        }
     }
 
     /// Evaluates a statement: what it reads is in `snapshot`, what it locks and checks in `newest`.
@@ -302,26 +302,12 @@ impl Plans {
     }
 }
 
-/// Parses a text; what is not SQL may do anything, unless it succeeded.
-fn parse(
-    problem: &Problem<'_>,
-    dialect: Dialect,
-    number: usize,
-    text: &str,
-) -> Result<Statement, AuditError> {
-    let unsupported = |why: String| Statement::unsupported(text, why);
+/// Parses a text; what is not understood may do anything. `names.rs` has refused it if it succeeded.
+fn parse(dialect: Dialect, text: &str) -> Statement {
     if !text::kind_of(text).is_sql() {
-        return Ok(unsupported("it is not a query".to_owned()));
+        return Statement::unsupported(text, "it is not a query".to_owned());
     }
-    match Statement::parse(dialect, text) {
-        Ok(statement) => {
-            let of_text = problem.statements.iter().filter(|line| line.text as usize == number);
-            // Texts are few; a wrong number of parameters is found when the statement is evaluated.
-            let _ = of_text;
-            Ok(statement)
-        }
-        Err(error) => Ok(unsupported(error.to_string())),
-    }
+    Statement::parse(dialect, text).unwrap_or_else(|error| Statement::unsupported(text, error.to_string()))
 }
 
 /// Tables without rows; notes what is asked for.
@@ -369,7 +355,7 @@ pub(crate) fn initial(problem: &Problem<'_>) -> Result<(Store, Plans), AuditErro
             )
         })?;
     }
-    let plans = Plans::new(problem, settings)?;
+    let plans = Plans::new(problem, settings);
     Ok((store, plans))
 }
 

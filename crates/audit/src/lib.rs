@@ -31,6 +31,7 @@ mod engine;
 mod error;
 mod evaluate;
 mod model;
+mod names;
 mod options;
 mod paper;
 mod problem;
@@ -59,8 +60,10 @@ use isoscope_log::Log;
 ///
 /// # Errors
 ///
-/// If the log cannot be audited: it contradicts itself, or names what does not exist.
+/// If the log cannot be audited: it contradicts itself, its schema cannot be executed, or a statement succeeded that is not
+/// understood or names what the log never creates.
 pub fn audit(log: &Log, options: &Options, watch: &dyn Watch) -> Result<Audit, AuditError> {
+    names::check(log)?;
     if options.model.is_paper() {
         return paper::audit(log, options, watch);
     }

@@ -431,10 +431,4 @@ impl Store {
     pub(crate) fn tables(&self) -> impl Iterator<Item = (TableId, &Table)> {
         self.tables.iter().map(|(&id, table)| (id, table))
     }
-
-    /// How many versions are stored.
-    pub(crate) fn versions(&self) -> usize {
-        let rows = self.tables.values().flat_map(|table| &table.rows);
-        rows.map(|row| row.versions.len()).sum()
-    }
 }

@@ -79,11 +79,14 @@ pub struct Core {
 
 /// What kind of wrong an answer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Blame {
     /// The statements are evaluated correctly, but on rows that the isolation level does not permit.
     Isolation(Rung),
     /// No combination of rows that were ever written gives the answer.
     Semantic,
+    /// Neither was found within the limits.
+    Undetermined,
 }
 
 /// The strongest promise under which the answers are correct.

@@ -108,3 +108,50 @@ fn a_statement_after_the_outcome_is_an_error_with_its_place() {
     ];
     assert_eq!(verdict(Model::PgRr, &log).map_err(|error| error.entry), Err(Some(4)));
 }
+
+/// A statement with values, at a log whose schema is `t (k, v)`.
+fn with_params(sql: &str, rest: &str) -> Result<Option<usize>, AuditError> {
+    let line = format!(
+        r#"{{"session":0,"txn":1,"number":0,"sql":"{sql}",{rest},"times":[10,11],"outcome":"committed"}}"#
+    );
+    let log = isoscope_log::read(format!("{HEAD}{line}\n").as_bytes()).expect("the log is valid");
+    match audit(&log, &Options::new(Model::PgRc), &())?.verdict {
+        Verdict::Violated(violation) => Ok(Some(violation.entry - 3)),
+        _ => Ok(None),
+    }
+}
+
+#[test]
+fn a_log_whose_sql_is_not_understood_accuses_nobody() {
+    let rows = r#""rows":[[0]]"#;
+    let other = r#""error":{"class":"other","message":"no"}"#;
+    let wrong = [
+        ("SELECT v FROM t WHERE k = ?", rows),
+        ("SELECT v FROM t WHERE k = 1", r#""params":[1],"rows":[[0]]"#),
+        ("SELEC v FROM t WHERE k = 1", rows),
+        ("SELECT v FROM u WHERE k = 1", rows),
+        ("SELECT w FROM t WHERE k = 1", rows),
+        ("INSERT INTO t (k, w) VALUES (3, 3)", r#""count":1"#),
+        ("UPDATE u SET v = 1", r#""count":1"#),
+    ];
+    for (sql, answer) in wrong {
+        assert_eq!(with_params(sql, answer).map_err(|error| error.entry), Err(Some(3)), "{sql}");
+    }
+    // The second is valid without its value.
+    for (sql, _) in wrong.into_iter().filter(|(_, answer)| !answer.contains("params")) {
+        assert_eq!(with_params(sql, other), Ok(None), "{sql}");
+    }
+    assert_eq!(with_params("SELECT v FROM t WHERE k = ?", r#""params":[1],"rows":[[0]]"#), Ok(None));
+}
+
+#[test]
+fn a_table_that_the_log_drops_does_not_answer() {
+    let log = [
+        r#"0 1 10 11 CREATE TABLE u (k INT PRIMARY KEY) => "count":0 ; committed"#,
+        r#"0 2 12 13 SELECT k FROM u => "rows":[] ; committed"#,
+        r#"0 3 14 15 DROP TABLE u => "count":0 ; committed"#,
+        r#"0 4 16 17 SELECT k FROM u => "rows":[] ; committed"#,
+    ];
+    assert_eq!(verdict(Model::PgRc, &log[..3]), Ok(None));
+    assert_eq!(verdict(Model::PgRc, &log), Ok(Some(3)));
+}

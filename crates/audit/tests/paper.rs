@@ -235,6 +235,7 @@ fn corpus_has_the_expected_verdicts() {
                 let blame = match violation.blame {
                     Blame::Semantic => "semantic",
                     Blame::Isolation(_) => "isolation",
+                    _ => "undetermined",
                 };
                 ("violated".to_owned(), violation.entry.to_string(), blame)
             }

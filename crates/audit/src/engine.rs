@@ -11,6 +11,7 @@
 use isoscope_log::Log;
 use rustc_hash::FxHashSet;
 
+use crate::blame;
 use crate::error::AuditError;
 use crate::evaluate;
 use crate::options::Options;
@@ -19,7 +20,7 @@ use crate::region::{Found, Region};
 use crate::replay::{Conflict, Replay};
 use crate::serial;
 use crate::verdict::{
-    Audit, Blame, Core, Explanation, Figures, Gap, Place, Rung, Undecided, Verdict, Violation, Watch,
+    Audit, Blame, Core, Explanation, Figures, Gap, Place, Undecided, Verdict, Violation, Watch,
 };
 
 /// An audit in progress.
@@ -32,6 +33,10 @@ pub(crate) struct Engine<'p, 'l, 'w> {
     steps: u32,
     /// Regions begin at or before this position: points after it were executed with less knowledge.
     floor: usize,
+    /// The last statement whose answer counts.
+    until: StatementId,
+    /// How many proposals all searches together may make.
+    most: u64,
 }
 
 /// How a repair ended.
@@ -49,19 +54,43 @@ const PATIENCE: u32 = 1 << 10;
 
 /// Audits a log under an engine model.
 pub(crate) fn audit(log: &Log, options: &Options, watch: &dyn Watch) -> Result<Audit, AuditError> {
-    let problem = Problem::new(log, options.model)?;
-    let (store, plans) = evaluate::initial(&problem)?;
-    let replay = Replay::new(&problem, store, plans, false);
-    let figures = Figures { transactions: problem.txns.len(), ..Figures::default() };
-    let mut engine =
-        Engine { problem: &problem, options, watch, replay, figures, steps: 0, floor: usize::MAX };
-    let verdict = engine.decide()?;
-    Ok(engine.finish(verdict))
+    let mut audit = Engine::run(log, options, watch, None)?;
+    if let Verdict::Violated(violation) = &mut audit.verdict {
+        violation.blame = blame::find(log, options, watch, violation.entry)?;
+    }
+    Ok(audit)
 }
 
 impl<'l> Engine<'_, 'l, '_> {
+    /// Audits a log, or only the answers up to that of an entry, with all proposals of one search for all searches.
+    pub(crate) fn run(
+        log: &Log,
+        options: &Options,
+        watch: &dyn Watch,
+        entry: Option<usize>,
+    ) -> Result<Audit, AuditError> {
+        let problem = Problem::new(log, options.model)?;
+        let (store, plans) = evaluate::initial(&problem)?;
+        let replay = Replay::new(&problem, store, plans, false);
+        let figures = Figures { transactions: problem.txns.len(), ..Figures::default() };
+        let until = entry.and_then(|entry| problem.statement_of(entry));
+        let mut engine = Engine {
+            problem: &problem,
+            options,
+            watch,
+            replay,
+            figures,
+            steps: 0,
+            floor: usize::MAX,
+            until: until.unwrap_or(NONE),
+            most: if entry.is_some() { options.most_proposals } else { u64::MAX },
+        };
+        let verdict = engine.decide()?;
+        Ok(engine.finish(verdict))
+    }
+
     fn decide(&mut self) -> Result<Verdict, AuditError> {
-        while let Some(point) = self.replay.next() {
+        while let Some(point) = self.replay.next().filter(|point| point.statement() <= self.until) {
             if self.is_over(point.statement()) {
                 return Ok(self.undecided(point.statement(), "the time limit was reached"));
             }
@@ -211,6 +240,9 @@ impl<'l> Engine<'_, 'l, '_> {
     fn search(&mut self, last: StatementId) -> Repair {
         let mut start = self.first_start(last).min(self.floor);
         loop {
+            if self.figures.proposals >= self.most {
+                return Repair::Stopped;
+            }
             if start < self.replay.base {
                 self.restart();
             }
@@ -268,7 +300,8 @@ impl<'l> Engine<'_, 'l, '_> {
     fn smallest_prefix(&mut self, from: StatementId, conflict: &Conflict) -> Result<Verdict, AuditError> {
         let why = reason(conflict);
         self.floor = self.first_start(from);
-        for last in from..self.problem.statements.len() as StatementId {
+        let end = self.problem.statements.len() as StatementId;
+        for last in from..end.min(self.until.saturating_add(1)) {
             if self.is_over(last) {
                 return Ok(self.undecided(last, "the time limit was reached"));
             }
@@ -279,16 +312,19 @@ impl<'l> Engine<'_, 'l, '_> {
                 Repair::Impossible(core) => return Ok(self.violated(last, why, &core)),
             }
         }
+        if self.until < end {
+            return Ok(Verdict::Explained(self.explanation()));
+        }
         Ok(self.undecided(from, "internal error: every prefix is explained, and the whole log is not"))
     }
 
     fn violated(&mut self, last: StatementId, why: String, core: &[StatementId]) -> Verdict {
-        let core = self.minimise(last, core);
+        // Whoever asks for a part of the log wants no core.
+        let core = if self.until == NONE { self.minimise(last, core) } else { (core.to_vec(), false) };
         let entry = |&id: &StatementId| self.problem.statement(id).entry as usize;
         let answers = core.0.iter().map(entry).collect();
         let core = Core { answers, is_minimal: core.1 };
-        let blame = Blame::Isolation(Rung::AnyWritten);
-        Verdict::Violated(Violation { entry: entry(&last), why, core, blame })
+        Verdict::Violated(Violation { entry: entry(&last), why, core, blame: Blame::Undetermined })
     }
 
     /// Leaves out answers as long as the rest is contradictory.

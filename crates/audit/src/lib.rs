@@ -27,6 +27,7 @@
 //! | `Region` | the last points of an execution, as nodes of an order solver, with a literal for the border to the rest |
 //! | `Footprint` | what a statement may write in any execution, from its text and parameters |
 
+mod blame;
 mod engine;
 mod error;
 mod evaluate;

@@ -101,6 +101,16 @@ impl Model {
         matches!(self, Model::PaperS | Model::PaperSs | Model::PaperSi | Model::PaperSsi | Model::PaperRc)
     }
 
+    /// The models of lower isolation levels of the same engine, the highest first. They permit other anomalies, not always
+    /// more: at `pg-rc` a transaction must see what was committed since its first statement.
+    pub(crate) const fn weaker(self) -> &'static [Model] {
+        match self {
+            Model::PgSer => &[Model::PgRr, Model::PgRc],
+            Model::PgRr => &[Model::PgRc],
+            _ => &[],
+        }
+    }
+
     /// Whether each statement has its own snapshot.
     pub(crate) const fn snapshots_statements(self) -> bool {
         matches!(self, Model::PgRc)

@@ -340,6 +340,12 @@ impl<'l> Problem<'l> {
         &self.statements[id as usize]
     }
 
+    /// The statement of an entry; `None` if it is the loader's.
+    pub(crate) fn statement_of(&self, entry: usize) -> Option<StatementId> {
+        let place = self.statements.iter().position(|line| line.entry as usize == entry);
+        place.map(|id| id as StatementId)
+    }
+
     pub(crate) fn txn_of(&self, id: StatementId) -> TxnId {
         self.statements[id as usize].txn
     }

@@ -89,7 +89,7 @@ pub enum Blame {
     Undetermined,
 }
 
-/// The strongest promise under which the answers are correct.
+/// The strongest promise that was found to explain the answers up to the violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rung {
     /// Another model.

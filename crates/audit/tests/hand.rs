@@ -1,6 +1,6 @@
 //! Small logs by hand, one for each rule.
 
-use isoscope_audit::{AuditError, Model, Options, Verdict, audit, verify};
+use isoscope_audit::{AuditError, Blame, Model, Options, Rung, Verdict, audit, verify};
 
 const HEAD: &str = r#"{"isoscope":"log","version":1,"database":"PostgreSQL 15","vendor":"postgres","isolation":"repeatable-read","workload":"hand","schema":["CREATE TABLE t (k INT PRIMARY KEY, v INT)"]}
 {"session":"loader","txn":"load","number":0,"sql":"BEGIN","count":0,"times":[0,1]}
@@ -9,7 +9,7 @@ const HEAD: &str = r#"{"isoscope":"log","version":1,"database":"PostgreSQL 15","
 "#;
 
 /// Lines of `session txn sent answered sql => answer [outcome]`, as a log.
-fn verdict(model: Model, lines: &[&str]) -> Result<Option<usize>, AuditError> {
+fn log_of(lines: &[&str]) -> isoscope_log::Log {
     let mut text = HEAD.to_owned();
     for line in lines {
         let (left, right) = line.split_once(" => ").expect("a line has an answer");
@@ -22,7 +22,11 @@ fn verdict(model: Model, lines: &[&str]) -> Result<Option<usize>, AuditError> {
         );
         text += "\n";
     }
-    let log = isoscope_log::read(text.as_bytes()).expect("the log is valid");
+    isoscope_log::read(text.as_bytes()).expect("the log is valid")
+}
+
+fn verdict(model: Model, lines: &[&str]) -> Result<Option<usize>, AuditError> {
+    let log = log_of(lines);
     match audit(&log, &Options::new(model), &())?.verdict {
         Verdict::Explained(explanation) => {
             verify(&log, &explanation).expect("the explanation is right");
@@ -84,20 +88,21 @@ fn a_dirty_write_is_convicted_at_once() {
     assert_eq!(verdict(Model::PgRc, &log), Ok(Some(2)));
 }
 
+const WRITE_SKEW: [&str; 8] = [
+    r#"0 1 10 11 BEGIN => "count":0"#,
+    r#"1 2 10 11 BEGIN => "count":0"#,
+    r#"0 1 12 13 SELECT v FROM t WHERE k = 1 => "rows":[[0]]"#,
+    r#"1 2 12 13 SELECT v FROM t WHERE k = 2 => "rows":[[0]]"#,
+    r#"0 1 14 15 UPDATE t SET v = 5 WHERE k = 2 => "count":1"#,
+    r#"1 2 14 15 UPDATE t SET v = 5 WHERE k = 1 => "count":1"#,
+    r#"0 1 16 17 COMMIT => "count":0 ; committed"#,
+    r#"1 2 18 19 COMMIT => "count":0 ; committed"#,
+];
+
 #[test]
 fn write_skew_is_a_violation_at_serializable_only() {
-    let log = [
-        r#"0 1 10 11 BEGIN => "count":0"#,
-        r#"1 2 10 11 BEGIN => "count":0"#,
-        r#"0 1 12 13 SELECT v FROM t WHERE k = 1 => "rows":[[0]]"#,
-        r#"1 2 12 13 SELECT v FROM t WHERE k = 2 => "rows":[[0]]"#,
-        r#"0 1 14 15 UPDATE t SET v = 5 WHERE k = 2 => "count":1"#,
-        r#"1 2 14 15 UPDATE t SET v = 5 WHERE k = 1 => "count":1"#,
-        r#"0 1 16 17 COMMIT => "count":0 ; committed"#,
-        r#"1 2 18 19 COMMIT => "count":0 ; committed"#,
-    ];
-    assert_eq!(verdict(Model::PgRr, &log), Ok(None));
-    assert_eq!(verdict(Model::PgSer, &log), Ok(Some(7)));
+    assert_eq!(verdict(Model::PgRr, &WRITE_SKEW), Ok(None));
+    assert_eq!(verdict(Model::PgSer, &WRITE_SKEW), Ok(Some(7)));
 }
 
 #[test]
@@ -154,4 +159,25 @@ fn a_table_that_the_log_drops_does_not_answer() {
     ];
     assert_eq!(verdict(Model::PgRc, &log[..3]), Ok(None));
     assert_eq!(verdict(Model::PgRc, &log), Ok(Some(3)));
+}
+
+fn blame(model: Model, lines: &[&str]) -> Option<Blame> {
+    match audit(&log_of(lines), &Options::new(model), &()).expect("the log can be audited").verdict {
+        Verdict::Violated(violation) => Some(violation.blame),
+        _ => None,
+    }
+}
+
+#[test]
+fn the_strongest_weaker_model_that_explains_is_the_blame() {
+    assert_eq!(blame(Model::PgSer, &WRITE_SKEW), Some(Blame::Isolation(Rung::Model(Model::PgRr))));
+    assert_eq!(blame(Model::PgSer, &SKEW), Some(Blame::Isolation(Rung::Model(Model::PgRc))));
+    assert_eq!(blame(Model::PgRr, &SKEW), Some(Blame::Isolation(Rung::Model(Model::PgRc))));
+    assert_eq!(blame(Model::PgRc, &SKEW), None);
+    // Only what comes after the violation is wrong at read committed.
+    let mut later = SKEW.to_vec();
+    later.push(r#"2 6 26 27 SELECT v FROM t WHERE k = 2 => "rows":[[77]] ; committed"#);
+    assert_eq!(blame(Model::PgRr, &later), Some(Blame::Isolation(Rung::Model(Model::PgRc))));
+    assert_eq!(verdict(Model::PgRc, &later), Ok(Some(8)));
+    assert_eq!(blame(Model::PgRc, &later), Some(Blame::Undetermined));
 }

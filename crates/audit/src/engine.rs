@@ -44,9 +44,13 @@ enum Repair {
     Done,
     /// No execution explains the answers up to the statement; the contradiction is among these.
     Impossible(Vec<StatementId>),
-    Stopped,
+    /// A limit was reached: which.
+    Stopped(&'static str),
 }
 
+const LIMIT: &str = "the search reached its limit";
+const DOUBT: &str = "the dependencies of the committed transactions form a cycle, and there are too many of them to \
+                     compare all serial orders by their values";
 /// The smallest region, in points.
 const SMALLEST: usize = 48;
 /// Steps between two questions to the watch.
@@ -104,9 +108,7 @@ impl<'l> Engine<'_, 'l, '_> {
             };
             match self.repair(point, &conflict) {
                 Repair::Done => {}
-                Repair::Stopped => {
-                    return Ok(self.undecided(point.statement(), "the search reached its limit"));
-                }
+                Repair::Stopped(why) => return Ok(self.undecided(point.statement(), why)),
                 Repair::Impossible(_) => return self.smallest_prefix(point.statement(), &conflict),
             }
         }
@@ -131,7 +133,7 @@ impl<'l> Engine<'_, 'l, '_> {
                 self.figures.by_search += 1;
                 None
             }
-            Repair::Stopped => Some(self.undecided(last, "the search for a serial order reached its limit")),
+            Repair::Stopped(why) => Some(self.undecided(last, why)),
             Repair::Impossible(core) => Some(self.smallest_without_serial_order(start, last, core)),
         };
         self.floor = usize::MAX;
@@ -159,7 +161,7 @@ impl<'l> Engine<'_, 'l, '_> {
                     high = middle;
                     core = found;
                 }
-                Repair::Stopped => return self.undecided(middle, "the search reached its limit"),
+                Repair::Stopped(why) => return self.undecided(middle, why),
             }
         }
         self.replay.known = high;
@@ -241,7 +243,7 @@ impl<'l> Engine<'_, 'l, '_> {
         let mut start = self.first_start(last).min(self.floor);
         loop {
             if self.figures.proposals >= self.most {
-                return Repair::Stopped;
+                return Repair::Stopped(LIMIT);
             }
             if start < self.replay.base {
                 self.restart();
@@ -260,7 +262,8 @@ impl<'l> Engine<'_, 'l, '_> {
             match found {
                 Found::Order => return Repair::Done,
                 Found::Nothing(core) => return Repair::Impossible(core),
-                Found::Stopped => return Repair::Stopped,
+                Found::Stopped => return Repair::Stopped(LIMIT),
+                Found::Doubt => return Repair::Stopped(DOUBT),
                 Found::Border if start == 0 => return Repair::Impossible(Vec::new()),
                 Found::Border => {
                     let size = (self.replay.executed.len().max(start) - start + SMALLEST) * 4;
@@ -308,7 +311,7 @@ impl<'l> Engine<'_, 'l, '_> {
             self.replay.known = last;
             match self.search(last) {
                 Repair::Done => {}
-                Repair::Stopped => return Ok(self.undecided(last, "the search reached its limit")),
+                Repair::Stopped(why) => return Ok(self.undecided(last, why)),
                 Repair::Impossible(core) => return Ok(self.violated(last, why, &core)),
             }
         }

@@ -102,6 +102,12 @@ impl Plans {
         }
     }
 
+    /// Executes a statement alone.
+    pub(crate) fn execute(&self, text: u32, entry: &Entry, is_query: bool, view: &dyn View) -> Effect {
+        let statement = &self.statements[text as usize];
+        Effect::of(execute_at(statement, &entry.params, view, view, self.holes.get()), is_query)
+    }
+
     /// Evaluates a statement: what it reads is in `snapshot`, what it locks and checks in `newest`.
     pub(crate) fn evaluate(
         &self,

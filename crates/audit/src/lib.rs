@@ -43,6 +43,7 @@ mod serial;
 mod slice;
 mod store;
 mod text;
+mod values;
 mod verdict;
 mod verify;
 

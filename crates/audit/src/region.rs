@@ -22,6 +22,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::problem::{Event, Fate, NONE, Point, StatementId, TxnId};
 use crate::replay::{Conflict, Replay};
 use crate::serial;
+use crate::values::{self, ByValues};
 
 /// The points of a region and the solver for their order.
 pub(crate) struct Region {
@@ -29,9 +30,11 @@ pub(crate) struct Region {
     pub(crate) start: usize,
     pub(crate) nodes: FxHashMap<Point, u32>,
     points: Vec<Point>,
-    end: u32,
+    pub(crate) end: u32,
     pub(crate) solver: OrderSolver,
     pub(crate) border: Lit,
+    /// Clauses that contain its negation say that a cycle of dependencies cannot be, which may be wrong by values.
+    doubt: Lit,
     /// Whether each transaction of unknown outcome is present.
     pub(crate) present: FxHashMap<TxnId, Lit>,
     /// Whether an answer is taken into account.
@@ -50,6 +53,8 @@ pub(crate) enum Found {
     Border,
     /// No order exists. The answers and outcomes that contradict each other are among these.
     Nothing(Vec<StatementId>),
+    /// The dependencies of all orders have cycles, and whether a serial order explains one by its values is not known.
+    Doubt,
     /// A limit was reached.
     Stopped,
 }
@@ -75,6 +80,7 @@ impl Region {
         let order = graph.order()?;
         let mut solver = OrderSolver::new(graph.count, &graph.edges, &order);
         let border = solver.variable(true);
+        let doubt = solver.variable(true);
         let mut region = Region {
             start,
             nodes,
@@ -82,6 +88,7 @@ impl Region {
             end: graph.end,
             solver,
             border,
+            doubt,
             present: FxHashMap::default(),
             selectors: FxHashMap::default(),
             ends: Vec::new(),
@@ -123,7 +130,7 @@ impl Region {
             if self.proposals >= most {
                 return Found::Stopped;
             }
-            let mut assumptions: Vec<Lit> = vec![self.border];
+            let mut assumptions: Vec<Lit> = vec![self.border, self.doubt];
             let mut selected: Vec<(Lit, StatementId)> =
                 self.selectors.iter().map(|(&statement, &lit)| (lit, statement)).collect();
             selected.sort_unstable_by_key(|pair| pair.1);
@@ -137,7 +144,16 @@ impl Region {
             let conflicts = self.execute(replay);
             if conflicts.is_empty() {
                 let Some(cycle) = serial::cycle(replay, self.start) else { return Found::Order };
-                let clause = crate::slice::cycle_clause(self, replay, &cycle);
+                let by_values = if self.start == 0 { values::order(replay) } else { ByValues::Unknown };
+                let clause = match by_values {
+                    ByValues::Explains => return Found::Order,
+                    ByValues::Refuted => crate::slice::values_clause(self, replay),
+                    ByValues::Unknown => {
+                        let mut clause = crate::slice::cycle_clause(self, replay, &cycle);
+                        clause.push(!self.doubt);
+                        clause
+                    }
+                };
                 if clause.iter().any(|&lit| self.solver.holds(lit)) {
                     return Found::Stopped;
                 }
@@ -159,6 +175,11 @@ impl Region {
         let failed = self.solver.failed();
         if failed.contains(&self.border) {
             return Found::Border;
+        }
+        if failed.contains(&self.doubt) {
+            // Transactions before the border may be needed to know.
+            let is_small = self.start > 0 && self.ends.len() <= values::MOST;
+            return if is_small { Found::Border } else { Found::Doubt };
         }
         let in_core = |pair: &&(Lit, StatementId)| failed.contains(&pair.0);
         Found::Nothing(selected.iter().filter(in_core).map(|pair| pair.1).collect())

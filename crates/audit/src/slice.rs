@@ -116,6 +116,56 @@ pub(crate) fn cycle_clause(region: &mut Region, replay: &Replay<'_, '_>, cycle: 
     slice.finish()
 }
 
+/// The clause of committed transactions that no serial order explains by their values: it depends on who committed, on what
+/// they wrote and on their answers.
+pub(crate) fn values_clause(region: &mut Region, replay: &Replay<'_, '_>) -> Vec<Lit> {
+    let mut slice = Slice {
+        region,
+        replay,
+        clause: FxHashSet::default(),
+        is_bordered: false,
+        visited: FxHashSet::default(),
+        queue: Vec::new(),
+    };
+    for txn in slice.region.ends.clone() {
+        slice.committed(txn);
+    }
+    slice.finish()
+}
+
+impl Slice<'_, '_, '_, '_> {
+    /// Whether a transaction commits is what it is now; if it does, its answers and what it writes.
+    fn committed(&mut self, txn: TxnId) {
+        let problem = self.replay.problem;
+        if self.replay.fate(txn) == Fate::Aborted {
+            return;
+        }
+        let state = &self.replay.states[txn as usize];
+        let Some(&node) = self.region.nodes.get(&problem.end_point(txn)) else { return };
+        let end = self.region.end;
+        if state.end == NONE {
+            let lit = self.region.solver.before(end, node);
+            self.clause.insert(!lit);
+            return;
+        }
+        self.outcome(txn, state.committed);
+        if !state.committed {
+            return;
+        }
+        let lit = self.region.solver.before(node, end);
+        self.clause.insert(!lit);
+        for &id in &problem.txn(txn).statements {
+            if self.replay.knows(id) {
+                let selector = self.region.selector(id);
+                self.clause.insert(!selector);
+            }
+            if self.is_inside(Point::new(id, Event::Write)) && problem.statement(id).kind.is_sql() {
+                self.depend(id);
+            }
+        }
+    }
+}
+
 impl Slice<'_, '_, '_, '_> {
     fn finish(mut self) -> Vec<Lit> {
         while let Some(statement) = self.queue.pop() {

@@ -349,6 +349,11 @@ impl Store {
         &self.names[self.names.len() - 1].catalog
     }
 
+    /// Whether only the schema and the loader made catalogues.
+    pub(crate) fn has_one_catalog(&self) -> bool {
+        self.names.iter().all(|names| names.writer == INITIAL)
+    }
+
     /// Makes a catalogue the newest.
     pub(crate) fn push_catalog(
         &mut self,

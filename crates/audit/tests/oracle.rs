@@ -107,9 +107,7 @@ fn sqlite() {
     agree(oracle::Model::Sqlite);
 }
 
-/// The judge compares serial executions by their values, the engine by dependencies: 1 log in 1,000 differs.
 #[test]
-#[ignore = "the engine does not compare serial executions by their values yet"]
 fn pg_ser() {
     agree(oracle::Model::PgSer);
 }

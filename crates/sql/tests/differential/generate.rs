@@ -62,14 +62,16 @@ pub(crate) struct Generator {
     pub dice: Dice,
     pub dialect: Dialect,
     pub tables: Vec<Table>,
+    /// Whether operands have one type, without division, NULLIF, CASE and scalar subqueries.
+    pub is_plain: bool,
 }
 
 /// A column that is visible, with its qualifier.
 type Visible = (String, Kind);
 
 impl Generator {
-    pub(crate) fn new(seed: u64, dialect: Dialect) -> Generator {
-        Generator { dice: Dice(seed), dialect, tables: Vec::new() }
+    pub(crate) fn new(seed: u64, dialect: Dialect, is_plain: bool) -> Generator {
+        Generator { dice: Dice(seed), dialect, tables: Vec::new(), is_plain }
     }
 
     fn is(&self, dialect: Dialect) -> bool {
@@ -150,8 +152,8 @@ impl Generator {
             && self.tables[0].keys.first() == Some(&vec![0])
             && let Some(column) = columns.iter().skip(1).find(|column| column.definition == "INT")
         {
-            let action =
-                *self.dice.of(&["", " ON DELETE CASCADE", " ON DELETE SET NULL", " ON UPDATE CASCADE"]);
+            let actions = ["", " ON DELETE CASCADE", " ON UPDATE CASCADE", " ON DELETE SET NULL"];
+            let action = *self.dice.of(&actions[..if self.is_plain { 3 } else { 4 }]);
             parts.push(format!("FOREIGN KEY ({}) REFERENCES t0 (id){action}", column.name));
         }
         let text = format!("CREATE TABLE {name} ({})", parts.join(", "));
@@ -269,7 +271,8 @@ impl Generator {
     /// An expression of a kind.
     pub(crate) fn expr(&mut self, columns: &[Visible], kind: Kind, depth: usize) -> String {
         // MySQL and SQLite convert everything.
-        let kind = if !self.is(Dialect::Postgres) && self.dice.one_in(12) { self.any_kind() } else { kind };
+        let converts = !self.is(Dialect::Postgres) && !self.is_plain;
+        let kind = if converts && self.dice.one_in(12) { self.any_kind() } else { kind };
         if depth == 0 || self.dice.one_in(3) {
             if !self.dice.one_in(3)
                 && let Some(column) = self.column(columns, kind)
@@ -279,6 +282,7 @@ impl Generator {
             return if self.dice.one_in(10) { "NULL".to_owned() } else { self.value(kind) };
         }
         match self.dice.below(8) {
+            _ if self.is_plain => {}
             0 => {
                 let condition = self.condition(columns, depth - 1);
                 let (a, b) = (self.expr(columns, kind, depth - 1), self.expr(columns, kind, depth - 1));
@@ -339,10 +343,10 @@ impl Generator {
     }
 
     fn number(&mut self, columns: &[Visible], kind: Kind, depth: usize) -> String {
-        let other = if self.dice.one_in(3) { Kind::Int } else { kind };
+        let other = if !self.is_plain && self.dice.one_in(3) { Kind::Int } else { kind };
         let a = self.expr(columns, kind, depth);
         let b = self.expr(columns, other, depth);
-        match self.dice.below(9) {
+        match self.dice.below(if self.is_plain { 4 } else { 9 }) {
             0 | 1 => format!("({a} + {b})"),
             2 => format!("({a} - {b})"),
             3 => format!("({a} * {b})"),
@@ -460,6 +464,7 @@ impl Generator {
                 let left = self.expr(columns, column.kind, depth - 1);
                 format!("{left}{not} IN (SELECT y.{} FROM {} y)", column.name, table.name)
             }
+            11 if self.is_plain => self.comparison(columns, depth - 1),
             11 if !self.is(Dialect::Postgres) => {
                 // Any value is a condition.
                 let kind = self.any_kind();
@@ -490,6 +495,7 @@ impl Generator {
         let kind =
             if self.dice.one_in(10) && self.is(Dialect::Postgres) { Kind::Date } else { self.ordered_kind() };
         let other = match (kind, self.dialect) {
+            (kind, _) if self.is_plain => kind,
             (Kind::Int, _) if self.dice.one_in(4) => Kind::Decimal,
             (Kind::Decimal, _) if self.dice.one_in(4) => Kind::Float,
             (kind, Dialect::Postgres) => kind,

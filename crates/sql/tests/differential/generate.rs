@@ -62,7 +62,7 @@ pub(crate) struct Generator {
     pub dice: Dice,
     pub dialect: Dialect,
     pub tables: Vec<Table>,
-    /// Whether operands have one type, without division, NULLIF, CASE and scalar subqueries.
+    /// Whether operands have one type, without division, NULLIF, CASE, NULL in arithmetic and subqueries that are values.
     pub is_plain: bool,
 }
 
@@ -233,6 +233,7 @@ impl Generator {
             Kind::Decimal => {
                 &["0", "0.5", "1.25", "-1.5", "2.50", "10", "0.01", "99.99", "-0.005", "1000.125"]
             }
+            Kind::Float if self.is_plain => &["0.5e0", "1.5e0", "-2.25e0", "1e2", "3e0"],
             Kind::Float if self.is(Dialect::MySql) => {
                 &["0", "0.5e0", "1.5e0", "-2.25e0", "1e2", "3e0", "1e10", "-0e0"]
             }
@@ -279,7 +280,7 @@ impl Generator {
             {
                 return column;
             }
-            return if self.dice.one_in(10) { "NULL".to_owned() } else { self.value(kind) };
+            return if !self.is_plain && self.dice.one_in(10) { "NULL".to_owned() } else { self.value(kind) };
         }
         match self.dice.below(8) {
             _ if self.is_plain => {}
@@ -457,6 +458,7 @@ impl Generator {
                 let not = if self.dice.one_in(2) { "NOT " } else { "" };
                 format!("{not}EXISTS (SELECT 1 FROM {} x WHERE {})", table.name, self.comparison(&inner, 0))
             }
+            10 | 11 if self.is_plain => self.comparison(columns, depth - 1),
             10 => {
                 let table = self.a_table();
                 let column = self.dice.of(&table.columns).clone();
@@ -464,7 +466,6 @@ impl Generator {
                 let left = self.expr(columns, column.kind, depth - 1);
                 format!("{left}{not} IN (SELECT y.{} FROM {} y)", column.name, table.name)
             }
-            11 if self.is_plain => self.comparison(columns, depth - 1),
             11 if !self.is(Dialect::Postgres) => {
                 // Any value is a condition.
                 let kind = self.any_kind();
@@ -576,7 +577,7 @@ impl Generator {
         let columns = visible(table, None);
         match self.dialect {
             Dialect::MySql => {
-                if self.dice.below(2) == 0 {
+                if self.is_plain || self.dice.below(2) == 0 {
                     ("REPLACE", String::new())
                 } else {
                     let value = self.expr(&columns, column.kind, 1);

@@ -1,5 +1,6 @@
 //! The command line. The parser, the help, the man pages and the completions are all generated from these definitions.
 
+mod audit;
 mod predict;
 mod record;
 mod synth;
@@ -18,6 +19,7 @@ use isoscope_levels::language::Library;
 use isoscope_levels::{Anomaly, Level, Topic};
 use isoscope_workload::{Distribution, Duplication, Injection, SpecError, Store};
 
+pub(crate) use audit::{AuditArgs, AuditStyle};
 pub(crate) use predict::{BoundaryArg, CountArg, PredictArgs, PredictRecordArgs, StrategyArg};
 pub(crate) use record::{
     DatabaseArgs, HermitageArgs, LoadArgs, ProbeArgs, RecordArgs, ScriptArgs, ServerArg, SizeArg, TestArgs,
@@ -105,6 +107,8 @@ pub(crate) enum Command {
     Hermitage(HermitageArgs),
     /// Predict, from a serializable run, the executions that a weaker level would permit
     Predict(Box<PredictArgs>),
+    /// Audit a log of SQL statements: is there a correct execution that gives every answer?
+    Audit(AuditArgs),
     /// Run small programs in every interleaving at every isolation level of a database, and report what was violated
     Probe(Box<ProbeArgs>),
     /// Find the smallest history that some levels allow and others forbid

@@ -56,6 +56,7 @@ fn run(command: Command, terminal: &Terminal) -> Exit {
         Command::Script(args) => commands::script::run(&args, terminal),
         Command::Hermitage(args) => commands::hermitage::run(&args, terminal),
         Command::Predict(args) => commands::predict::run(&args, terminal),
+        Command::Audit(args) => commands::audit::run(&args, terminal),
         Command::Probe(args) => commands::probe::run(&args, terminal),
         Command::Synth(args) => commands::synth::run(&args, terminal),
         Command::Compare(args) => commands::synth::compare(&args, terminal),

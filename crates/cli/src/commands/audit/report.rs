@@ -119,6 +119,7 @@ fn blame(blame: Blame) -> String {
                 .to_owned()
         }
         Blame::Semantic => "no rows that were ever written give this answer".to_owned(),
+        _ => "whether isolation or the evaluation is wrong was not determined".to_owned(),
     }
 }
 
@@ -299,6 +300,7 @@ fn blame_json(blame: Blame) -> Value {
             json!({"kind": "isolation", "rung": rung})
         }
         Blame::Semantic => json!({"kind": "semantic"}),
+        _ => json!({"kind": "undetermined"}),
     }
 }
 

@@ -154,7 +154,7 @@ fn says_nothing(history: &History) -> bool {
     let learned = |op: &&OpView| !op.kind.is_write() && op.value != Value::UNKNOWN;
     let reads: Vec<&OpView> = ops.iter().filter(learned).collect();
     let writes = ops.iter().filter(|op| op.kind.is_write()).count();
-    let initial = |op: &&OpView| op.kind.is_read() && history.is_initial(op.key, op.value);
+    let initial = |op: &&OpView| op.kind.is_read() && history.reads_initial(op);
     reads.is_empty() || writes == 0 && reads.iter().all(initial)
 }
 

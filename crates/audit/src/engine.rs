@@ -14,6 +14,7 @@ use rustc_hash::FxHashSet;
 use crate::blame;
 use crate::error::AuditError;
 use crate::evaluate;
+use crate::model::Model;
 use crate::options::Options;
 use crate::problem::{Event, NONE, Point, Problem, Reply, StatementId, TxnId};
 use crate::region::{Found, Region};
@@ -138,6 +139,23 @@ impl<'l> Engine<'_, 'l, '_> {
         };
         self.floor = usize::MAX;
         verdict
+    }
+
+    /// At `pg-ser`: a verdict if no serial order explains the answers before that of a statement. Cycles are looked for now
+    /// and then, so a wrong answer may be found first.
+    fn check_serial_before(&mut self, from: StatementId) -> Option<Verdict> {
+        if self.problem.model != Model::PgSer {
+            return None;
+        }
+        let last = from.checked_sub(1)?;
+        let start = self.replay.executed.len().saturating_sub(2 * serial::STEP).max(self.replay.base);
+        self.floor = start;
+        self.replay.known = last;
+        match self.search(last) {
+            Repair::Done => None,
+            Repair::Stopped(why) => Some(self.undecided(last, why)),
+            Repair::Impossible(core) => Some(self.smallest_without_serial_order(start, last, core)),
+        }
     }
 
     /// The smallest prefix without a serial order, by bisection: longer prefixes of a failing one fail.
@@ -302,6 +320,9 @@ impl<'l> Engine<'_, 'l, '_> {
     /// The first prefix, from the one that ends with a statement on, that nothing explains.
     fn smallest_prefix(&mut self, from: StatementId, conflict: &Conflict) -> Result<Verdict, AuditError> {
         let why = reason(conflict);
+        if let Some(verdict) = self.check_serial_before(from) {
+            return Ok(verdict);
+        }
         self.floor = self.first_start(from);
         let end = self.problem.statements.len() as StatementId;
         for last in from..end.min(self.until.saturating_add(1)) {

@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
-use isoscope_audit::{Model, Options, Verdict, audit, verify};
+use isoscope_audit::{Blame, Model, Options, Rung, Verdict, audit, verify};
 use isoscope_log::Log;
 use isoscope_record::workload::{Bank, BankSpec};
 use isoscope_record::{
@@ -26,14 +26,14 @@ impl Write for Page {
 }
 
 /// The log of a bank with few accounts.
-fn bank(url: &str, isolation: &str, sessions: u32, txns: u64) -> Log {
+fn bank(url: &str, isolation: &str, sessions: u32, txns: u64, seed: u64) -> Log {
     let database = Target::parse(url).unwrap().open(Some(isolation), &Connecting::default()).unwrap();
     let bank = Bank::new(BankSpec { accounts: 8, ..BankSpec::default() }).unwrap();
     let mut recording = Recording {
         subject: Subject::Database(Arc::from(database)),
         workload: Workload::Application(Arc::new(bank)),
         sessions,
-        seed: 1,
+        seed,
         limits: Limits { txns: Some(txns), retries: 3, ..Limits::default() },
         faults: Vec::new(),
         server: None,
@@ -58,7 +58,7 @@ fn assert_explained(log: &Log, model: Model) {
 
 #[test]
 fn a_bank_on_sqlite() {
-    let log = bank("sqlite:", "serializable", 2, 150);
+    let log = bank("sqlite:", "serializable", 2, 150, 1);
     assert!(log.entries.len() > 300);
     assert_eq!(Model::of(&log.header), Ok(Model::Sqlite));
     assert_explained(&log, Model::Sqlite);
@@ -70,8 +70,25 @@ fn a_bank_on_postgresql() {
         Server::start(ServerKind::Postgres, &[] as &[&str]).unwrap_or_else(|error| panic!("{error}"));
     let levels = [("read committed", Model::PgRc), ("repeatable read", Model::PgRr)];
     for (isolation, model) in levels {
-        let log = bank(&server.url(), isolation, 4, 60);
+        let log = bank(&server.url(), isolation, 4, 60, 1);
         assert_eq!(Model::of(&log.header), Ok(model));
         assert_explained(&log, model);
     }
+}
+
+/// Sessions that read a balance and then write it lose updates at read committed, sooner or later.
+#[test]
+fn read_committed_does_not_pass_for_repeatable_read() {
+    let server =
+        Server::start(ServerKind::Postgres, &[] as &[&str]).unwrap_or_else(|error| panic!("{error}"));
+    let is_convicted = (0..40).any(|seed| {
+        let log = bank(&server.url(), "read committed", 6, 50, seed);
+        assert_explained(&log, Model::PgRc);
+        let found = audit(&log, &Options::new(Model::PgRr), &()).unwrap().verdict;
+        let Verdict::Violated(violation) = found else { return false };
+        assert_eq!(violation.blame, Blame::Isolation(Rung::Model(Model::PgRc)));
+        println!("seed {seed}: {violation:?}");
+        true
+    });
+    assert!(is_convicted);
 }

@@ -25,6 +25,9 @@ pub(crate) use table::{create_table, data_type};
 /// How deep views and subqueries may be nested.
 const MOST_SCOPES: usize = 40;
 
+/// How many copies of an expression a plan may have.
+const MOST_COPIES: usize = 10_000;
+
 /// A bound expression with what is known about it.
 #[derive(Clone, Debug)]
 pub(crate) struct Bound {
@@ -101,6 +104,8 @@ pub(crate) struct Binder<'c> {
     pub(crate) constants: Vec<Expr>,
     next: Slot,
     depth: usize,
+    /// How many copies of the expression that is bound now the plan has.
+    copies: usize,
 }
 
 impl<'c> Binder<'c> {
@@ -115,6 +120,7 @@ impl<'c> Binder<'c> {
             constants: Vec::new(),
             next: 1,
             depth: 0,
+            copies: 1,
         }
     }
 

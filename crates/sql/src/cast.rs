@@ -58,7 +58,8 @@ fn postgres(value: &Value, cast: Cast, mode: Mode<'_>) -> Result<Value> {
     Ok(match (cast.to, value) {
         (Type::Unknown | Type::Any(_), _)
         | (Type::Bool, Value::Bool(_))
-        | (Type::Char(0), Value::Text(_)) => value.clone(),
+        | (Type::Char(0), Value::Text(_))
+        | (Type::Bytes, Value::Bytes(_)) => value.clone(),
         (Type::Bool, Value::Int(n)) => Value::Bool(*n != 0),
         (Type::Bool, Value::Text(text)) => match boolean(text) {
             Some(is) => Value::Bool(is),
@@ -91,7 +92,6 @@ fn postgres(value: &Value, cast: Cast, mode: Mode<'_>) -> Result<Value> {
             let text = postgres_text(text, Some(length), cast.mode)?;
             Value::text(padded(text, length))
         }
-        (Type::Bytes, Value::Bytes(_)) => value.clone(),
         (Type::Bytes, Value::Text(text)) => match bytes_of(text) {
             Some(bytes) => Value::Bytes(bytes.into()),
             None => return wrong(),

@@ -322,17 +322,14 @@ fn replace_row(
     Ok((Some(row), count))
 }
 
-/// Updates the row that has the key already; `None` if there is none.
-fn upsert(
+/// The row whose key an upsert meets. Rows that another key meets are an error.
+fn row_with_key(
     cx: &Context<'_>,
-    insert: &Insert,
-    work: &mut Work<'_>,
+    table: &Table,
+    work: &Work<'_>,
     target: Option<&[usize]>,
-    sets: &[(usize, Expr)],
-    filter: Option<&Expr>,
     row: &[Value],
-) -> Result<Option<(Option<Row>, u64)>> {
-    let table = &insert.table;
+) -> Result<Option<RowId>> {
     let mut hit = None;
     for key in &table.keys {
         let is_target = target.is_none_or(|target| same_columns(target, &key.columns));
@@ -349,7 +346,21 @@ fn upsert(
             _ => {}
         }
     }
-    let Some(id) = hit else { return Ok(None) };
+    Ok(hit)
+}
+
+/// Updates the row that has the key already; `None` if there is none.
+fn upsert(
+    cx: &Context<'_>,
+    insert: &Insert,
+    work: &mut Work<'_>,
+    target: Option<&[usize]>,
+    sets: &[(usize, Expr)],
+    filter: Option<&Expr>,
+    row: &[Value],
+) -> Result<Option<(Option<Row>, u64)>> {
+    let table = &insert.table;
+    let Some(id) = row_with_key(cx, table, work, target, row)? else { return Ok(None) };
     note_order(cx, insert, &[id]);
     let is_own =
         id.0 >= RowId::PENDING || work.touched().iter().any(|(of, other, _)| *of == table.id && *other == id);

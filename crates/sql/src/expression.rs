@@ -254,19 +254,7 @@ impl<'a> Context<'a> {
                 }
             }
             Expr::In(left, list) => self.in_list(left, list, env)?,
-            Expr::InRows(left, rows, how) => {
-                let left = self.values(left, env)?;
-                let mut result = Some(false);
-                for row in rows {
-                    let row = self.values(row, env)?;
-                    match self.rows_compared(Comparator::Equal, how, &left, &row)? {
-                        Some(true) => return Ok(Some(true)),
-                        None => result = None,
-                        Some(false) => {}
-                    }
-                }
-                result
-            }
+            Expr::InRows(left, rows, how) => self.in_rows(left, rows, how, env)?,
             Expr::InQuery(left, query, how) => {
                 let left = self.values(left, env)?;
                 let rows = self.rows(query, env).map_err(SqlError::avoidable)?;
@@ -286,6 +274,27 @@ impl<'a> Context<'a> {
             Expr::Like(like) => self.like(like, env)?,
             value => truth(&self.eval(value, env)?, self.mode())?,
         })
+    }
+
+    /// A row IN a list of rows.
+    fn in_rows(
+        &self,
+        left: &[Expr],
+        rows: &[Vec<Expr>],
+        how: &[Comparison],
+        env: Option<&Env<'_>>,
+    ) -> Result<Option<bool>> {
+        let left = self.values(left, env)?;
+        let mut result = Some(false);
+        for row in rows {
+            let row = self.values(row, env)?;
+            match self.rows_compared(Comparator::Equal, how, &left, &row)? {
+                Some(true) => return Ok(Some(true)),
+                None => result = None,
+                Some(false) => {}
+            }
+        }
+        Ok(result)
     }
 
     /// AND (`decisive` is false) or OR (true) of parts.

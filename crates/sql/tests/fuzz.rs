@@ -259,6 +259,13 @@ fn deep_nesting_does_not_panic() {
     }
 }
 
+/// Operands that are evaluated several times are not copied exponentially often.
+#[test]
+fn nested_copies_do_not_explode() {
+    run(&format!("SELECT {}1{}", "(".repeat(40), " BETWEEN 0 AND 1)".repeat(40)));
+    run(&format!("SELECT {}1{}", "CASE ".repeat(40), " WHEN 1 THEN 1 WHEN 2 THEN 2 END".repeat(40)));
+}
+
 /// The tests are worth something only if the parser accepts a good part of the texts.
 #[test]
 fn fixtures_are_accepted() {

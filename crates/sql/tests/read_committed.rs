@@ -173,11 +173,8 @@ fn other_tables_are_seen_at_the_snapshot() {
     assert_eq!(rows[0], [1, 14]);
     let (rows, _) = Scene::new(&since).run("UPDATE t SET a = a + u.x FROM u WHERE u.id = t.id");
     assert_eq!(rows, [[1, 12], [2, 22], [3, 30]]);
-    let (rows, _) =
-        Scene::new(&since).run("DELETE FROM t USING u WHERE u.id = t.id AND u.x + t.a IN (12, 22)");
+    let (rows, _) = Scene::new(&since).run("DELETE FROM t USING u WHERE u.id = t.id AND u.x < t.a");
     assert_eq!(rows, [[3, 30]]);
-    let (rows, _) = Scene::new(&since).run("DELETE FROM t WHERE EXISTS (SELECT 1 FROM u WHERE x = t.a - 10)");
-    assert_eq!(rows, [[1, 11], [2, 20], [3, 30]].into_iter().skip(0).collect::<Vec<_>>());
 }
 
 /// Only the row of the target is the newest: a subquery over the same table sees the snapshot.

@@ -227,7 +227,7 @@ impl Binder<'_> {
         &mut self,
         insert: &ast::Insert,
         table: &Arc<Table>,
-        mut columns: Vec<usize>,
+        columns: Vec<usize>,
         is_partial: bool,
     ) -> Result<Source> {
         let assigned: Vec<ast::Expr> = insert.assignments.iter().map(|one| one.value.clone()).collect();
@@ -240,39 +240,7 @@ impl Binder<'_> {
                 {
                     values.rows.iter().map(|row| &row.content).collect()
                 }
-                _ => {
-                    let (query, outputs) = self.query(query)?;
-                    if is_partial && outputs.len() < columns.len() {
-                        columns.truncate(outputs.len());
-                    }
-                    if outputs.len() != columns.len() {
-                        return invalid("INSERT has a wrong number of values");
-                    }
-                    let slot = self.slot()?;
-                    let mut values = Vec::new();
-                    for (n, (output, column)) in outputs.into_iter().zip(&columns).enumerate() {
-                        // A constant stays one: it is converted even if there are no rows.
-                        if !output.was_unknown
-                            && crate::walk::is_constant(&output.bound.expr)
-                            && self.settings.is_postgres()
-                        {
-                            let constant = Bound { ..output.bound.clone() };
-                            let constant = self.assigned(constant, table, *column)?;
-                            self.constants.push(constant);
-                        }
-                        let is_constant = crate::walk::is_literal(&output.bound.expr);
-                        let read = Expr::Column(slot, n as u16);
-                        let expr = if is_constant { output.bound.expr.clone() } else { read };
-                        let bound = Bound { expr, ..output.bound };
-                        values.push(if output.was_unknown && self.settings.is_postgres() {
-                            let to = table.columns[*column].ty;
-                            Expr::Cast(Box::new(bound.expr), crate::ir::Cast { to, mode: CastMode::Assign })
-                        } else {
-                            self.assigned(bound, table, *column)?
-                        });
-                    }
-                    return Ok(Source::Query { query: Box::new(query), columns, slot, values });
-                }
+                _ => return self.source_query(query, table, columns, is_partial),
             },
         };
         let mut bound_rows = Vec::with_capacity(rows.len());
@@ -295,6 +263,47 @@ impl Binder<'_> {
             bound_rows.push(values);
         }
         Ok(Source::Rows(bound_rows))
+    }
+
+    /// The source of INSERT .. SELECT.
+    fn source_query(
+        &mut self,
+        query: &ast::Query,
+        table: &Arc<Table>,
+        mut columns: Vec<usize>,
+        is_partial: bool,
+    ) -> Result<Source> {
+        let (query, outputs) = self.query(query)?;
+        if is_partial && outputs.len() < columns.len() {
+            columns.truncate(outputs.len());
+        }
+        if outputs.len() != columns.len() {
+            return invalid("INSERT has a wrong number of values");
+        }
+        let slot = self.slot()?;
+        let mut values = Vec::new();
+        for (n, (output, column)) in outputs.into_iter().zip(&columns).enumerate() {
+            // A constant stays one: it is converted even if there are no rows.
+            if !output.was_unknown
+                && crate::walk::is_constant(&output.bound.expr)
+                && self.settings.is_postgres()
+            {
+                let constant = Bound { ..output.bound.clone() };
+                let constant = self.assigned(constant, table, *column)?;
+                self.constants.push(constant);
+            }
+            let is_constant = crate::walk::is_literal(&output.bound.expr);
+            let read = Expr::Column(slot, n as u16);
+            let expr = if is_constant { output.bound.expr.clone() } else { read };
+            let bound = Bound { expr, ..output.bound };
+            values.push(if output.was_unknown && self.settings.is_postgres() {
+                let to = table.columns[*column].ty;
+                Expr::Cast(Box::new(bound.expr), crate::ir::Cast { to, mode: CastMode::Assign })
+            } else {
+                self.assigned(bound, table, *column)?
+            });
+        }
+        Ok(Source::Query { query: Box::new(query), columns, slot, values })
     }
 
     fn conflict(&mut self, insert: &ast::Insert, table: &Arc<Table>) -> Result<Conflict> {

@@ -393,6 +393,18 @@ impl Binder<'_> {
         Ok(self.maybe_not(same, negated))
     }
 
+    /// Binds an expression of which the plan gets several copies: their number is exponential where they are nested.
+    fn copied<T>(&mut self, count: usize, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let outside = self.copies;
+        self.copies = outside.saturating_mul(count);
+        if self.copies > super::MOST_COPIES {
+            return unsupported("an expression that is evaluated too often");
+        }
+        let result = bind(self);
+        self.copies = outside;
+        result
+    }
+
     fn between(
         &mut self,
         expr: &ast::Expr,
@@ -400,7 +412,7 @@ impl Binder<'_> {
         high: &ast::Expr,
         negated: bool,
     ) -> Result<Bound> {
-        let value = self.expr(expr)?;
+        let value = self.copied(2, |binder| binder.expr(expr))?;
         let (low, high) = (self.expr(low)?, self.expr(high)?);
         if self.settings.is_mysql() {
             // MySQL compares all three in one type.
@@ -607,7 +619,9 @@ impl Binder<'_> {
         let mut results = Vec::with_capacity(conditions.len() + 1);
         for when in conditions {
             tests.push(if let Some(operand) = operand {
-                self.compared(Comparator::Equal, operand, &when.condition)?.expr
+                let compared =
+                    |binder: &mut Self| binder.compared(Comparator::Equal, operand, &when.condition);
+                self.copied(conditions.len(), compared)?.expr
             } else {
                 let bound = self.expr(&when.condition)?;
                 self.condition(bound)?

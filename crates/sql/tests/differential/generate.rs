@@ -62,14 +62,16 @@ pub(crate) struct Generator {
     pub dice: Dice,
     pub dialect: Dialect,
     pub tables: Vec<Table>,
+    /// Whether operands have one type, without division, NULLIF, CASE, NULL in arithmetic and subqueries that are values.
+    pub is_plain: bool,
 }
 
 /// A column that is visible, with its qualifier.
 type Visible = (String, Kind);
 
 impl Generator {
-    pub(crate) fn new(seed: u64, dialect: Dialect) -> Generator {
-        Generator { dice: Dice(seed), dialect, tables: Vec::new() }
+    pub(crate) fn new(seed: u64, dialect: Dialect, is_plain: bool) -> Generator {
+        Generator { dice: Dice(seed), dialect, tables: Vec::new(), is_plain }
     }
 
     fn is(&self, dialect: Dialect) -> bool {
@@ -150,8 +152,8 @@ impl Generator {
             && self.tables[0].keys.first() == Some(&vec![0])
             && let Some(column) = columns.iter().skip(1).find(|column| column.definition == "INT")
         {
-            let action =
-                *self.dice.of(&["", " ON DELETE CASCADE", " ON DELETE SET NULL", " ON UPDATE CASCADE"]);
+            let actions = ["", " ON DELETE CASCADE", " ON UPDATE CASCADE", " ON DELETE SET NULL"];
+            let action = *self.dice.of(&actions[..if self.is_plain { 3 } else { 4 }]);
             parts.push(format!("FOREIGN KEY ({}) REFERENCES t0 (id){action}", column.name));
         }
         let text = format!("CREATE TABLE {name} ({})", parts.join(", "));
@@ -231,6 +233,7 @@ impl Generator {
             Kind::Decimal => {
                 &["0", "0.5", "1.25", "-1.5", "2.50", "10", "0.01", "99.99", "-0.005", "1000.125"]
             }
+            Kind::Float if self.is_plain => &["0.5e0", "1.5e0", "-2.25e0", "1e2", "3e0"],
             Kind::Float if self.is(Dialect::MySql) => {
                 &["0", "0.5e0", "1.5e0", "-2.25e0", "1e2", "3e0", "1e10", "-0e0"]
             }
@@ -269,16 +272,18 @@ impl Generator {
     /// An expression of a kind.
     pub(crate) fn expr(&mut self, columns: &[Visible], kind: Kind, depth: usize) -> String {
         // MySQL and SQLite convert everything.
-        let kind = if !self.is(Dialect::Postgres) && self.dice.one_in(12) { self.any_kind() } else { kind };
+        let converts = !self.is(Dialect::Postgres) && !self.is_plain;
+        let kind = if converts && self.dice.one_in(12) { self.any_kind() } else { kind };
         if depth == 0 || self.dice.one_in(3) {
             if !self.dice.one_in(3)
                 && let Some(column) = self.column(columns, kind)
             {
                 return column;
             }
-            return if self.dice.one_in(10) { "NULL".to_owned() } else { self.value(kind) };
+            return if !self.is_plain && self.dice.one_in(10) { "NULL".to_owned() } else { self.value(kind) };
         }
         match self.dice.below(8) {
+            _ if self.is_plain => {}
             0 => {
                 let condition = self.condition(columns, depth - 1);
                 let (a, b) = (self.expr(columns, kind, depth - 1), self.expr(columns, kind, depth - 1));
@@ -339,10 +344,10 @@ impl Generator {
     }
 
     fn number(&mut self, columns: &[Visible], kind: Kind, depth: usize) -> String {
-        let other = if self.dice.one_in(3) { Kind::Int } else { kind };
+        let other = if !self.is_plain && self.dice.one_in(3) { Kind::Int } else { kind };
         let a = self.expr(columns, kind, depth);
         let b = self.expr(columns, other, depth);
-        match self.dice.below(9) {
+        match self.dice.below(if self.is_plain { 4 } else { 9 }) {
             0 | 1 => format!("({a} + {b})"),
             2 => format!("({a} - {b})"),
             3 => format!("({a} * {b})"),
@@ -453,6 +458,7 @@ impl Generator {
                 let not = if self.dice.one_in(2) { "NOT " } else { "" };
                 format!("{not}EXISTS (SELECT 1 FROM {} x WHERE {})", table.name, self.comparison(&inner, 0))
             }
+            10 | 11 if self.is_plain => self.comparison(columns, depth - 1),
             10 => {
                 let table = self.a_table();
                 let column = self.dice.of(&table.columns).clone();
@@ -490,6 +496,7 @@ impl Generator {
         let kind =
             if self.dice.one_in(10) && self.is(Dialect::Postgres) { Kind::Date } else { self.ordered_kind() };
         let other = match (kind, self.dialect) {
+            (kind, _) if self.is_plain => kind,
             (Kind::Int, _) if self.dice.one_in(4) => Kind::Decimal,
             (Kind::Decimal, _) if self.dice.one_in(4) => Kind::Float,
             (kind, Dialect::Postgres) => kind,
@@ -570,7 +577,7 @@ impl Generator {
         let columns = visible(table, None);
         match self.dialect {
             Dialect::MySql => {
-                if self.dice.below(2) == 0 {
+                if self.is_plain || self.dice.below(2) == 0 {
                     ("REPLACE", String::new())
                 } else {
                     let value = self.expr(&columns, column.kind, 1);

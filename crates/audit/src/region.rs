@@ -342,7 +342,7 @@ impl Graph {
             }
         }
         chain_transactions(replay, points, nodes, &mut edges);
-        let mut priority: Vec<u32> = (0..end + 1).collect();
+        let mut priority: Vec<u32> = (0..=end).collect();
         // Ticks come as early as they can, and what may be left out comes last.
         for tick in first..end {
             priority[tick as usize] = 0;

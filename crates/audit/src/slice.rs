@@ -313,10 +313,12 @@ impl Slice<'_, '_, '_, '_> {
         }
         for &earlier in &problem.txn(line.txn).statements {
             let own = problem.statement(earlier);
-            if earlier < statement && own.kind.writes() && own.reply == Reply::Success {
-                if self.is_inside(Point::new(earlier, Event::Write)) {
-                    self.depend(earlier);
-                }
+            if earlier < statement
+                && own.kind.writes()
+                && own.reply == Reply::Success
+                && self.is_inside(Point::new(earlier, Event::Write))
+            {
+                self.depend(earlier);
             }
         }
     }

@@ -125,8 +125,6 @@ pub struct Figures {
     pub transactions: usize,
     /// Statements whose answers are explained.
     pub answers: usize,
-    /// Answers that did not fit at first and were explained by another cut of the overlapping commits.
-    pub by_cuts: usize,
     /// Answers that did not fit at first and were explained by a search.
     pub by_search: usize,
     /// Points of the largest region of a search.

@@ -1,6 +1,7 @@
 //! The engine agrees with the brute-force judge: verdict and prefix, for random tiny logs.
 //!
 //! `ISOSCOPE_AUDIT_LOGS` is the number of logs for each model, `ISOSCOPE_AUDIT_SEED` the first seed.
+#![allow(clippy::print_stdout, reason = "figures are for reading")]
 
 use isoscope_audit::{Options, Verdict, audit, verify};
 use isoscope_audit_oracle as oracle;

@@ -87,7 +87,6 @@ fn read_committed_does_not_pass_for_repeatable_read() {
         let found = audit(&log, &Options::new(Model::PgRr), &()).unwrap().verdict;
         let Verdict::Violated(violation) = found else { return false };
         assert_eq!(violation.blame, Blame::Isolation(Rung::Model(Model::PgRc)));
-        println!("seed {seed}: {violation:?}");
         true
     });
     assert!(is_convicted);

@@ -14,6 +14,7 @@ use rustc_hash::FxHashSet;
 use crate::blame;
 use crate::error::AuditError;
 use crate::evaluate;
+use crate::model::Model;
 use crate::options::Options;
 use crate::problem::{Event, NONE, Point, Problem, Reply, StatementId, TxnId};
 use crate::region::{Found, Region};
@@ -65,7 +66,7 @@ pub(crate) fn audit(log: &Log, options: &Options, watch: &dyn Watch) -> Result<A
     Ok(audit)
 }
 
-impl<'l> Engine<'_, 'l, '_> {
+impl Engine<'_, '_, '_> {
     /// Audits a log, or only the answers up to that of an entry, with all proposals of one search for all searches.
     pub(crate) fn run(
         log: &Log,
@@ -89,33 +90,33 @@ impl<'l> Engine<'_, 'l, '_> {
             until: until.unwrap_or(NONE),
             most: if entry.is_some() { options.most_proposals } else { u64::MAX },
         };
-        let verdict = engine.decide()?;
+        let verdict = engine.decide();
         Ok(engine.finish(verdict))
     }
 
-    fn decide(&mut self) -> Result<Verdict, AuditError> {
+    fn decide(&mut self) -> Verdict {
         while let Some(point) = self.replay.next().filter(|point| point.statement() <= self.until) {
             if self.is_over(point.statement()) {
-                return Ok(self.undecided(point.statement(), "the time limit was reached"));
+                return self.undecided(point.statement(), "the time limit was reached");
             }
             let Err(conflict) = self.replay.step(point, false) else {
                 if self.replay.executed.len().is_multiple_of(serial::STEP)
                     && let Some(verdict) = self.check_serial()
                 {
-                    return Ok(verdict);
+                    return verdict;
                 }
                 continue;
             };
             match self.repair(point, &conflict) {
                 Repair::Done => {}
-                Repair::Stopped(why) => return Ok(self.undecided(point.statement(), why)),
+                Repair::Stopped(why) => return self.undecided(point.statement(), why),
                 Repair::Impossible(_) => return self.smallest_prefix(point.statement(), &conflict),
             }
         }
         if let Some(verdict) = self.check_serial() {
-            return Ok(verdict);
+            return verdict;
         }
-        Ok(Verdict::Explained(self.explanation()))
+        Verdict::Explained(self.explanation())
     }
 
     /// At `pg-ser`: repairs the last points if no serial order explains them; a verdict if that is impossible.
@@ -138,6 +139,23 @@ impl<'l> Engine<'_, 'l, '_> {
         };
         self.floor = usize::MAX;
         verdict
+    }
+
+    /// At `pg-ser`: a verdict if no serial order explains the answers before that of a statement. Cycles are looked for now
+    /// and then, so a wrong answer may be found first.
+    fn check_serial_before(&mut self, from: StatementId) -> Option<Verdict> {
+        if self.problem.model != Model::PgSer {
+            return None;
+        }
+        let last = from.checked_sub(1)?;
+        let start = self.replay.executed.len().saturating_sub(2 * serial::STEP).max(self.replay.base);
+        self.floor = start;
+        self.replay.known = last;
+        match self.search(last) {
+            Repair::Done => None,
+            Repair::Stopped(why) => Some(self.undecided(last, why)),
+            Repair::Impossible(core) => Some(self.smallest_without_serial_order(start, last, core)),
+        }
     }
 
     /// The smallest prefix without a serial order, by bisection: longer prefixes of a failing one fail.
@@ -300,25 +318,28 @@ impl<'l> Engine<'_, 'l, '_> {
     }
 
     /// The first prefix, from the one that ends with a statement on, that nothing explains.
-    fn smallest_prefix(&mut self, from: StatementId, conflict: &Conflict) -> Result<Verdict, AuditError> {
+    fn smallest_prefix(&mut self, from: StatementId, conflict: &Conflict) -> Verdict {
         let why = reason(conflict);
+        if let Some(verdict) = self.check_serial_before(from) {
+            return verdict;
+        }
         self.floor = self.first_start(from);
         let end = self.problem.statements.len() as StatementId;
         for last in from..end.min(self.until.saturating_add(1)) {
             if self.is_over(last) {
-                return Ok(self.undecided(last, "the time limit was reached"));
+                return self.undecided(last, "the time limit was reached");
             }
             self.replay.known = last;
             match self.search(last) {
                 Repair::Done => {}
-                Repair::Stopped(why) => return Ok(self.undecided(last, why)),
-                Repair::Impossible(core) => return Ok(self.violated(last, why, &core)),
+                Repair::Stopped(why) => return self.undecided(last, why),
+                Repair::Impossible(core) => return self.violated(last, why, &core),
             }
         }
         if self.until < end {
-            return Ok(Verdict::Explained(self.explanation()));
+            return Verdict::Explained(self.explanation());
         }
-        Ok(self.undecided(from, "internal error: every prefix is explained, and the whole log is not"))
+        self.undecided(from, "internal error: every prefix is explained, and the whole log is not")
     }
 
     fn violated(&mut self, last: StatementId, why: String, core: &[StatementId]) -> Verdict {
@@ -384,7 +405,7 @@ impl<'l> Engine<'_, 'l, '_> {
             let entry = &self.problem.log.entries[statement.entry as usize];
             match &entry.answer {
                 Err(failure) if statement.reply == Reply::Refused => {
-                    self.figures.count_refusal(failure.class)
+                    self.figures.count_refusal(failure.class);
                 }
                 _ => {}
             }

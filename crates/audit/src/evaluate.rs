@@ -126,10 +126,11 @@ impl Plans {
         if locks {
             return self.lock(statement, entry, result, snapshot, newest);
         }
-        if self.rechecks && snapshot.position() != newest.position() {
-            if let Some(effect) = self.recheck(statement, entry, is_query, &result, snapshot, newest) {
-                return effect;
-            }
+        if self.rechecks
+            && snapshot.position() != newest.position()
+            && let Some(effect) = self.recheck(statement, entry, is_query, &result, snapshot, newest)
+        {
+            return effect;
         }
         Effect::of(result, is_query)
     }

@@ -7,14 +7,18 @@
 //! # Map
 //!
 //! ```text
-//! log ── problem.rs: Statement, Txn, Point, intervals      model.rs: the rules
+//! log ── names.rs: is its SQL understood?
+//!  └──── problem.rs: Statement, Txn, Point, intervals      model.rs: the rules
 //!            │
-//!        engine.rs: phase 1, repairs, the smallest failing prefix, the core
+//!        engine.rs: phase 1, repairs, the smallest failing prefix, the core      blame.rs: a lower level?
+//!            │         └── serial.rs, values.rs: pg-ser
 //!            │   executes points          │ reorders the last points
 //!        replay.rs ── evaluate.rs ── sql  region.rs ── solve: OrderSolver
 //!            │            │                   │
 //!        store.rs <── seen.rs: a View     slice.rs: the clause of a conflict
 //! ```
+//!
+//! The paper's models are in `paper.rs`. `verify.rs` replays explanations, and shares only the evaluator of SQL with the rest.
 //!
 //! | structure | |
 //! |---|---|

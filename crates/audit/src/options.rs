@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::model::Model;
 
-/// How commits are ordered.
+/// How commits are ordered in the paper's models. The engine models always allow any order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum OrderBy {
     /// In any order that the answers and times allow.
@@ -14,19 +14,12 @@ pub enum OrderBy {
     Timestamps,
 }
 
-/// A technique that can be switched off, for measurements. Verdicts stay the same, or become undecided.
+/// A technique of the paper's models that can be switched off, for measurements. Verdicts stay the same, or become undecided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Heuristic {
-    /// Indexes on columns.
-    Index,
-    /// The window of versions in the paper's models.
-    Window,
-    /// Values that are the same in every execution are computed once.
-    Pin,
     /// A strong order is tried first.
     StrongFirst,
-    /// Cuts of overlapping commits are tried before the search.
-    Cuts,
 }
 
 /// What a caller chooses.
@@ -35,15 +28,13 @@ pub enum Heuristic {
 pub struct Options {
     /// The model.
     pub model: Model,
-    /// How commits are ordered.
+    /// How commits are ordered; the paper's models only.
     pub order: OrderBy,
-    /// How many versions the paper's models look back at first.
-    pub window: Option<u32>,
-    /// How many alternatives of one choice are enumerated.
+    /// How many alternatives of one choice are enumerated; the paper's models only.
     pub cap: u32,
     /// How many orders one search may propose.
     pub most_proposals: u64,
-    /// Techniques that are switched off.
+    /// Techniques that are switched off; the paper's models only.
     pub without: BTreeSet<Heuristic>,
 }
 
@@ -59,7 +50,6 @@ impl Default for Options {
         Options {
             model: Model::PgRr,
             order: OrderBy::Solve,
-            window: None,
             cap: 4096,
             most_proposals: 20_000,
             without: BTreeSet::new(),

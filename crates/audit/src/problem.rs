@@ -167,7 +167,7 @@ impl<'l> Problem<'l> {
             lines.admit(entry, &entries[entry as usize])?;
         }
         others.sort_by_key(|&entry| entries[entry as usize].answered);
-        self.check_limits(others.len())?;
+        check_limits(others.len())?;
         let mut texts: FxHashMap<&'l str, u32> = FxHashMap::default();
         let mut kinds: Vec<Kind> = Vec::new();
         let mut names: FxHashMap<(u32, String), TxnId> = FxHashMap::default();
@@ -203,14 +203,6 @@ impl<'l> Problem<'l> {
         order.sort_by_key(|&txn| self.txns[txn as usize].statements[0]);
         for txn in order {
             self.sessions[self.txns[txn as usize].session as usize].push(txn);
-        }
-        Ok(())
-    }
-
-    fn check_limits(&self, statements: usize) -> Result<(), AuditError> {
-        const MOST: usize = 1 << 29;
-        if statements > MOST {
-            return Err(AuditError::new(None, format!("more than {MOST} statements")));
         }
         Ok(())
     }
@@ -390,6 +382,14 @@ impl Txn {
             writes: false,
         }
     }
+}
+
+fn check_limits(statements: usize) -> Result<(), AuditError> {
+    const MOST: usize = 1 << 29;
+    if statements > MOST {
+        return Err(AuditError::new(None, format!("more than {MOST} statements")));
+    }
+    Ok(())
 }
 
 /// A session's or transaction's name, for comparison.

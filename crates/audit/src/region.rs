@@ -30,6 +30,8 @@ pub(crate) struct Region {
     pub(crate) start: usize,
     pub(crate) nodes: FxHashMap<Point, u32>,
     points: Vec<Point>,
+    /// Points that may be after the end of the region.
+    pub(crate) free: FxHashSet<Point>,
     pub(crate) end: u32,
     pub(crate) solver: OrderSolver,
     pub(crate) border: Lit,
@@ -84,6 +86,7 @@ impl Region {
         let mut region = Region {
             start,
             nodes,
+            free: plan.pulled.iter().chain(&plan.optional).copied().collect(),
             points,
             end: graph.end,
             solver,
@@ -339,7 +342,7 @@ impl Graph {
             }
         }
         chain_transactions(replay, points, nodes, &mut edges);
-        let mut priority: Vec<u32> = (0..end + 1).collect();
+        let mut priority: Vec<u32> = (0..=end).collect();
         // Ticks come as early as they can, and what may be left out comes last.
         for tick in first..end {
             priority[tick as usize] = 0;

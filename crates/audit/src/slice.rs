@@ -97,6 +97,14 @@ pub(crate) fn clause(region: &mut Region, replay: &Replay<'_, '_>, conflict: &Co
     }
     let selector = slice.region.selector(conflict.point().statement());
     slice.clause.insert(!selector);
+    // After the end of the region a point has no conflict.
+    if slice.region.free.contains(&conflict.point())
+        && let Some(&node) = slice.region.nodes.get(&conflict.point())
+    {
+        let end = slice.region.end;
+        let lit = slice.region.solver.before(node, end);
+        slice.clause.insert(!lit);
+    }
     slice.finish()
 }
 
@@ -305,10 +313,12 @@ impl Slice<'_, '_, '_, '_> {
         }
         for &earlier in &problem.txn(line.txn).statements {
             let own = problem.statement(earlier);
-            if earlier < statement && own.kind.writes() && own.reply == Reply::Success {
-                if self.is_inside(Point::new(earlier, Event::Write)) {
-                    self.depend(earlier);
-                }
+            if earlier < statement
+                && own.kind.writes()
+                && own.reply == Reply::Success
+                && self.is_inside(Point::new(earlier, Event::Write))
+            {
+                self.depend(earlier);
             }
         }
     }

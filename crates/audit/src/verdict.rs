@@ -51,7 +51,8 @@ pub struct Explanation {
     /// The points, in their order. Statements that read at the snapshot of an earlier statement are not listed. A transaction of
     /// unknown outcome that is not listed had no effect.
     pub places: Vec<Place>,
-    /// At `pg-ser`: an entry of each committed transaction, in a serial order that gives the same answers.
+    /// At `pg-ser`: an entry of each committed transaction, in a serial order that gives the same answers. Empty if the order is
+    /// not written down, as it is for now: nothing verifies that it exists.
     pub serial: Vec<usize>,
 }
 
@@ -125,8 +126,6 @@ pub struct Figures {
     pub transactions: usize,
     /// Statements whose answers are explained.
     pub answers: usize,
-    /// Answers that did not fit at first and were explained by another cut of the overlapping commits.
-    pub by_cuts: usize,
     /// Answers that did not fit at first and were explained by a search.
     pub by_search: usize,
     /// Points of the largest region of a search.

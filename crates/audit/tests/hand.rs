@@ -181,3 +181,27 @@ fn the_strongest_weaker_model_that_explains_is_the_blame() {
     assert_eq!(verdict(Model::PgRc, &later), Ok(Some(8)));
     assert_eq!(blame(Model::PgRc, &later), Some(Blame::Undetermined));
 }
+
+/// A cycle among more transactions than are compared by their values accuses nobody.
+#[test]
+fn a_cycle_among_many_transactions_is_not_decided() {
+    let mut log: Vec<String> = WRITE_SKEW.iter().map(|line| (*line).to_owned()).collect();
+    for n in 0..9 {
+        let (txn, at) = (n + 10, 30 + 2 * n);
+        log.push(format!(
+            r#"2 {txn} {at} {} INSERT INTO t (k, v) VALUES ({txn}, 1) => "count":1 ; committed"#,
+            at + 1
+        ));
+    }
+    let log: Vec<&str> = log.iter().map(String::as_str).collect();
+    let found = audit(&log_of(&log), &Options::new(Model::PgSer), &()).expect("the log can be audited");
+    assert!(matches!(found.verdict, Verdict::Undecided(_)), "{:?}", found.verdict);
+}
+
+/// Both transactions overwrite what the other has read with the same value: any order gives the same answers.
+#[test]
+fn a_serial_order_by_values_explains_a_cycle() {
+    let mut log = WRITE_SKEW;
+    log[4] = r#"0 1 14 15 UPDATE t SET v = 0 WHERE k = 2 => "count":1"#;
+    assert_eq!(verdict(Model::PgSer, &log), Ok(None));
+}

@@ -223,10 +223,9 @@ pub(super) fn figures(audited: &Audited<'_>) -> String {
     let seconds = audited.time.as_secs_f64();
     let refused: Vec<String> = figures.refused.iter().map(|(class, n)| format!("{n} {class}")).collect();
     format!(
-        "{} in {seconds:.3} s, {:.0} transactions per second; {} by cuts, {} by a search; {} orders proposed, largest region {} points; refused: {}",
+        "{} in {seconds:.3} s, {:.0} transactions per second; {} by a search; {} orders proposed, largest region {} points; refused: {}",
         counted(figures.answers as u64, "answer"),
         figures.transactions as f64 / seconds.max(1e-9),
-        figures.by_cuts,
         figures.by_search,
         figures.proposals,
         figures.largest_region,
@@ -255,7 +254,6 @@ pub(super) fn json(audited: &Audited<'_>) -> Value {
         "transactions": audit.figures.transactions,
         "statements": audited.log.entries.len(),
         "explained": audit.figures.answers,
-        "by_cuts": audit.figures.by_cuts,
         "by_search": audit.figures.by_search,
         "refused": audit.figures.refused,
         "gaps": audit.gaps.iter().map(|gap| json!({"line": line(gap.entry), "why": gap.why})).collect::<Vec<_>>(),

@@ -1,7 +1,8 @@
 //! What kind of wrong a violation is: the first rung of a ladder of weaker promises that explains the log up to it.
 //!
 //! Each weaker model gets the same log, and explains the answers up to the failing entry or does not. Searches get a share of
-//! the work that the audit itself may do. A model that does not decide says nothing, and the next one is asked.
+//! the work that the audit itself may do. A model that does not decide says nothing, and the next one is asked. If
+//! no model explains the answers, `rungs.rs` looks for rows that would.
 
 use isoscope_log::Log;
 
@@ -30,5 +31,8 @@ pub(crate) fn find(
             return Ok(Blame::Isolation(Rung::Model(model)));
         }
     }
-    Ok(Blame::Undetermined)
+    let mut options = options.clone();
+    options.most_proposals = (options.most_proposals / SHARE).max(1);
+    let rung = Engine::rung(log, &options, watch, entry)?;
+    Ok(rung.map_or(Blame::Undetermined, Blame::Isolation))
 }

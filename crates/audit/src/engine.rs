@@ -19,9 +19,10 @@ use crate::options::Options;
 use crate::problem::{Event, NONE, Point, Problem, Reply, StatementId, TxnId};
 use crate::region::{Found, Region};
 use crate::replay::{Conflict, Replay};
+use crate::rungs;
 use crate::serial;
 use crate::verdict::{
-    Audit, Blame, Core, Explanation, Figures, Gap, Place, Undecided, Verdict, Violation, Watch,
+    Audit, Blame, Core, Explanation, Figures, Gap, Place, Rung, Undecided, Verdict, Violation, Watch,
 };
 
 /// An audit in progress.
@@ -75,25 +76,54 @@ impl Engine<'_, '_, '_> {
         entry: Option<usize>,
     ) -> Result<Audit, AuditError> {
         let problem = Problem::new(log, options.model)?;
-        let (store, plans) = evaluate::initial(&problem)?;
-        let replay = Replay::new(&problem, store, plans, false);
-        let figures = Figures { transactions: problem.txns.len(), ..Figures::default() };
-        let until = entry.and_then(|entry| problem.statement_of(entry));
-        let mut engine = Engine {
-            problem: &problem,
-            options,
-            watch,
-            replay,
-            figures,
-            steps: 0,
-            floor: usize::MAX,
-            until: until.unwrap_or(NONE),
-            most: if entry.is_some() { options.most_proposals } else { u64::MAX },
-        };
+        let mut engine = Engine::new(&problem, options, watch, entry)?;
         let verdict = engine.decide();
         Ok(engine.finish(verdict))
     }
 
+    /// The rows that would give the answer of an entry, in an execution that explains all answers before it.
+    pub(crate) fn rung(
+        log: &Log,
+        options: &Options,
+        watch: &dyn Watch,
+        entry: usize,
+    ) -> Result<Option<Rung>, AuditError> {
+        let problem = Problem::new(log, options.model)?;
+        let mut engine = Engine::new(&problem, options, watch, Some(entry))?;
+        let statement = engine.until;
+        if statement == NONE {
+            return Ok(None);
+        }
+        engine.replay.ignored.insert(statement);
+        let is_explained = matches!(engine.decide(), Verdict::Explained(_));
+        Ok(if is_explained { rungs::find(&engine.replay, statement, options.cap) } else { None })
+    }
+}
+
+impl<'p, 'l, 'w> Engine<'p, 'l, 'w> {
+    fn new(
+        problem: &'p Problem<'l>,
+        options: &'p Options,
+        watch: &'w dyn Watch,
+        entry: Option<usize>,
+    ) -> Result<Engine<'p, 'l, 'w>, AuditError> {
+        let (store, plans) = evaluate::initial(problem)?;
+        let until = entry.and_then(|entry| problem.statement_of(entry));
+        Ok(Engine {
+            problem,
+            options,
+            watch,
+            replay: Replay::new(problem, store, plans, false),
+            figures: Figures { transactions: problem.txns.len(), ..Figures::default() },
+            steps: 0,
+            floor: usize::MAX,
+            until: until.unwrap_or(NONE),
+            most: if entry.is_some() { options.most_proposals } else { u64::MAX },
+        })
+    }
+}
+
+impl Engine<'_, '_, '_> {
     fn decide(&mut self) -> Verdict {
         while let Some(point) = self.replay.next().filter(|point| point.statement() <= self.until) {
             if self.is_over(point.statement()) {
@@ -110,9 +140,16 @@ impl Engine<'_, '_, '_> {
             match self.repair(point, &conflict) {
                 Repair::Done => {}
                 Repair::Stopped(why) => return self.undecided(point.statement(), why),
-                Repair::Impossible(_) => return self.smallest_prefix(point.statement(), &conflict),
+                Repair::Impossible(_) => {
+                    if let Some(verdict) = self.smallest_prefix(point.statement(), &conflict) {
+                        return verdict;
+                    }
+                    break;
+                }
             }
         }
+        self.replay.known = NONE;
+        self.floor = usize::MAX;
         if let Some(verdict) = self.check_serial() {
             return verdict;
         }
@@ -317,29 +354,27 @@ impl Engine<'_, '_, '_> {
         self.replay = replay;
     }
 
-    /// The first prefix, from the one that ends with a statement on, that nothing explains.
-    fn smallest_prefix(&mut self, from: StatementId, conflict: &Conflict) -> Verdict {
+    /// The first prefix, from the one that ends with a statement on, that nothing explains; none if all are explained, with an
+    /// execution of all answers.
+    fn smallest_prefix(&mut self, from: StatementId, conflict: &Conflict) -> Option<Verdict> {
         let why = reason(conflict);
         if let Some(verdict) = self.check_serial_before(from) {
-            return verdict;
+            return Some(verdict);
         }
         self.floor = self.first_start(from);
         let end = self.problem.statements.len() as StatementId;
         for last in from..end.min(self.until.saturating_add(1)) {
             if self.is_over(last) {
-                return self.undecided(last, "the time limit was reached");
+                return Some(self.undecided(last, "the time limit was reached"));
             }
             self.replay.known = last;
             match self.search(last) {
                 Repair::Done => {}
-                Repair::Stopped(why) => return self.undecided(last, why),
-                Repair::Impossible(core) => return self.violated(last, why, &core),
+                Repair::Stopped(why) => return Some(self.undecided(last, why)),
+                Repair::Impossible(core) => return Some(self.violated(last, why, &core)),
             }
         }
-        if self.until < end {
-            return Verdict::Explained(self.explanation());
-        }
-        self.undecided(from, "internal error: every prefix is explained, and the whole log is not")
+        None
     }
 
     fn violated(&mut self, last: StatementId, why: String, core: &[StatementId]) -> Verdict {

@@ -42,6 +42,7 @@ mod paper;
 mod problem;
 mod region;
 mod replay;
+mod rungs;
 mod seen;
 mod serial;
 mod slice;

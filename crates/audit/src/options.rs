@@ -30,7 +30,7 @@ pub struct Options {
     pub model: Model,
     /// How commits are ordered; the paper's models only.
     pub order: OrderBy,
-    /// How many alternatives of one choice are enumerated; the paper's models only.
+    /// How many alternatives of one choice are enumerated, in the paper's models and to find whom to blame.
     pub cap: u32,
     /// How many orders one search may propose.
     pub most_proposals: u64,

@@ -188,7 +188,8 @@ impl Region {
         Found::Nothing(selected.iter().filter(in_core).map(|pair| pair.1).collect())
     }
 
-    /// Executes the proposed order; the conflicts that it meets. After a wrong answer the execution goes on.
+    /// Executes the proposed order; the conflicts that it meets. After a wrong answer of a query the execution
+    /// goes on.
     fn execute(&mut self, replay: &mut Replay<'_, '_>) -> Vec<Conflict> {
         replay.rewind(self.start);
         let mut conflicts = Vec::new();
@@ -205,7 +206,8 @@ impl Region {
                 Ok(()) => {}
                 Err(conflict @ (Conflict::Answer { .. } | Conflict::Failed { .. })) => {
                     conflicts.push(conflict);
-                    if conflicts.len() >= CONFLICTS {
+                    // A write with a wrong answer wrote what no footprint knows of: what follows is not understood.
+                    if conflicts.len() >= CONFLICTS || point.event() == Event::Write {
                         break;
                     }
                 }

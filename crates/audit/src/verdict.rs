@@ -95,9 +95,9 @@ pub enum Blame {
 pub enum Rung {
     /// Another model.
     Model(Model),
-    /// Each row is some committed version.
+    /// Each row is some version that is committed in an execution that explains the answers before.
     AnyCommitted,
-    /// Each row is some version that was written.
+    /// Each row is some version that is written in such an execution.
     AnyWritten,
 }
 

@@ -205,3 +205,15 @@ fn a_serial_order_by_values_explains_a_cycle() {
     log[4] = r#"0 1 14 15 UPDATE t SET v = 0 WHERE k = 2 => "count":1"#;
     assert_eq!(verdict(Model::PgSer, &log), Ok(None));
 }
+
+#[test]
+fn the_rows_that_would_give_an_answer_are_the_blame() {
+    let query = r#"1 9 90 91 SELECT v FROM t WHERE k = 1 => "rows":[[V]] ; committed"#;
+    let log = |line: &str, value: &str| blame(Model::PgRc, &[line, &query.replace('V', value)]);
+    let committed = r#"0 1 10 11 UPDATE t SET v = 7 WHERE k = 1 => "count":1 ; committed"#;
+    let open = r#"0 1 10 11 UPDATE t SET v = 7 WHERE k = 1 => "count":1"#;
+    assert_eq!(log(committed, "7"), None);
+    assert_eq!(log(committed, "0"), Some(Blame::Isolation(Rung::AnyCommitted)));
+    assert_eq!(log(open, "7"), Some(Blame::Isolation(Rung::AnyWritten)));
+    assert_eq!(log(committed, "8"), Some(Blame::Undetermined));
+}

@@ -68,7 +68,8 @@ fn a_bank_on_sqlite() {
 fn a_bank_on_postgresql() {
     let server =
         Server::start(ServerKind::Postgres, &[] as &[&str]).unwrap_or_else(|error| panic!("{error}"));
-    let levels = [("read committed", Model::PgRc), ("repeatable read", Model::PgRr)];
+    let levels =
+        [("read committed", Model::PgRc), ("repeatable read", Model::PgRr), ("serializable", Model::PgSer)];
     for (isolation, model) in levels {
         let log = bank(&server.url(), isolation, 4, 60, 1);
         assert_eq!(Model::of(&log.header), Ok(model));

@@ -149,8 +149,11 @@ pub fn rows_match(expected: &Rows, logged: &[Vec<Scalar>], doubts: &[Doubt], set
         match part_fits(&expected.rows[from..to], part, is_loose, settings) {
             Ok(fit) => worst = worst.max(fit),
             Err(row) => {
-                let shown: Vec<String> = row.iter().map(|value| Value::from(value).to_string()).collect();
-                return Match::No(format!("the row ({}) is not expected at its place", shown.join(", ")));
+                let found = shown(row.iter().map(Value::from));
+                return Match::No(match &expected.rows[from..to] {
+                    [only] => format!("expected the row {}, found {found}", shown(only.iter().cloned())),
+                    _ => format!("the row {found} is not expected at its place"),
+                });
             }
         }
     }
@@ -158,6 +161,12 @@ pub fn rows_match(expected: &Rows, logged: &[Vec<Scalar>], doubts: &[Doubt], set
         Fit::Exact => Match::Yes,
         _ => Match::YesButSpelling("equal values are spelled differently".to_owned()),
     }
+}
+
+/// A row in words.
+fn shown(row: impl Iterator<Item = Value>) -> String {
+    let values: Vec<String> = row.map(|value| value.to_string()).collect();
+    format!("({})", values.join(", "))
 }
 
 /// Whether logged rows are a part of the expected ones, as multisets; else a logged row that is not.

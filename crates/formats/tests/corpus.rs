@@ -86,7 +86,9 @@ fn read_and_convert(histories: Vec<PathBuf>) {
 
 #[test]
 fn every_history_of_our_own_corpus_is_read_and_converted() {
-    let histories = histories(&support::own_corpus());
+    let mut histories = histories(&support::own_corpus());
+    // These are logs of statements.
+    histories.retain(|path| !path.starts_with(support::own_corpus().join("audit")));
     assert!(histories.len() >= 43, "{} histories", histories.len());
     read_and_convert(histories);
 }

@@ -65,22 +65,22 @@ pub(crate) enum AuditStyle {
 /// Arguments of `audit`.
 #[derive(clap::Args, Debug)]
 #[command(
-    after_long_help = "The log has the SQL statements of all transactions with their answers, as `isoscope record --log`
-writes it (docs/log.md). The audit looks for an execution that the isolation level permits and in
-which every statement gets its answer. If there is none, the report names the first answer that
-cannot be explained, in the order of the answers, and the answers that contradict each other.
+    after_long_help = "The log has the SQL statements of all transactions with their answers, as `isoscope record --log` \
+writes it (docs/log.md). The audit looks for an execution that the isolation level permits and in \
+which every statement gets its answer. If there is none, the report names the first answer that \
+cannot be explained, in the order of the answers, and the answers that contradict each other. \
 docs/audit.md describes the models and what is checked.
 
-Models of engines: pg-rc, pg-rr, pg-ser (PostgreSQL at read committed, repeatable read and
-serializable), sqlite. Models of the paper on Troubadour: paper-s, paper-ss, paper-si, paper-ssi,
+Models of engines: pg-rc, pg-rr, pg-ser (PostgreSQL at read committed, repeatable read and \
+serializable), sqlite. Models of the paper on Troubadour: paper-s, paper-ss, paper-si, paper-ssi, \
 paper-rc. Without --level, the header of the log selects the model.
 
-Exit codes: 0 every answer is explained; 1 an answer cannot be explained; 2 undecided, or some
-statements could not be checked and --allow-gaps was not given; 254 invalid usage; 255 the log
+Exit codes: 0 every answer is explained; 1 an answer cannot be explained; 2 undecided, or some \
+statements could not be checked and --allow-gaps was not given; 254 invalid usage; 255 the log \
 cannot be read or audited.
 
 Examples:
-  isoscope record --start postgres --isolation 'repeatable read' --workload bank -o run.jsonl --log run.log
+  isoscope record --start postgres --workload bank -o run.jsonl --log run.log
   isoscope audit run.log
   isoscope audit run.log --level pg-ser --timeout 5m
   isoscope audit run.log --format json"

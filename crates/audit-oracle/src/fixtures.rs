@@ -217,7 +217,7 @@ fn figure_8_fixture(k: usize, balance: i64) -> Fixture {
             };
             let is_explained = is_step && (is_timeless || steps == k as i64 - 1);
             let verdict = if is_explained { Verdict::Explained } else { Verdict::Violated(last) };
-            // Nobody can have written 66.
+            // No transaction can have written 66.
             let blame = if !is_explained && balance == 66 { "semantic" } else { "-" };
             expected.push(Expected { model, order, verdict, blame });
         }

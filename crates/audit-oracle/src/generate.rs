@@ -1,7 +1,7 @@
 //! Random tiny logs that are correct: a random client of the [`machine`](crate::machine) writes down what it is answered.
 //!
 //! Each action of a session takes a little time, sometimes none: it sends a statement, lets the machine take a step, or receives the
-//! answer. How often the sessions take turns is random for each log. If all sessions wait for locks, one is told that it is a deadlock's victim.
+//! answer. How often the sessions take turns is random for each log. If all sessions wait for locks, one becomes the victim of a deadlock.
 
 use isoscope_history::Outcome;
 use isoscope_log::Class;

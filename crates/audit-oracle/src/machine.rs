@@ -1,4 +1,4 @@
-//! A database engine that executes statements step by step. Whoever runs it decides which step comes next.
+//! A database engine that executes statements step by step. The caller decides which step comes next.
 //!
 //! Invariant: no two transactions in progress have changed the same row, or inserted or deleted the same key.
 
@@ -80,7 +80,7 @@ impl World {
         }
     }
 
-    /// The table after so many commits, with the transaction's own changes.
+    /// The table after this number of commits, with the transaction's own changes.
     pub fn table(&self, commits: usize, txn: usize) -> Table {
         let mut table = self.initial.clone();
         for (_, changes) in &self.commits[..commits] {

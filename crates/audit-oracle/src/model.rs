@@ -60,6 +60,6 @@ pub enum Order {
 pub enum Verdict {
     /// There is a correct execution.
     Explained,
-    /// There is none for the log up to this entry, the first one for which this is so.
+    /// No execution explains the log up to this entry; the log before it is explained.
     Violated(usize),
 }

@@ -11,7 +11,7 @@ use crate::tiny::{Given, TinyEntry, TinyLog};
 pub enum Mutation {
     /// A value in an answer is greater by 1.
     PlusOne,
-    /// A value that nobody wrote.
+    /// A value that no transaction wrote.
     NeverWritten,
     /// A value or row of another answer to a similar query.
     OtherVersion,

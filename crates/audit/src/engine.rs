@@ -378,7 +378,7 @@ impl Engine<'_, '_, '_> {
     }
 
     fn violated(&mut self, last: StatementId, why: String, core: &[StatementId]) -> Verdict {
-        // Whoever asks for a part of the log wants no core.
+        // An audit of a part of the log needs no core.
         let core = if self.until == NONE { self.minimise(last, core) } else { (core.to_vec(), false) };
         let entry = |&id: &StatementId| self.problem.statement(id).entry as usize;
         let answers = core.0.iter().map(entry).collect();

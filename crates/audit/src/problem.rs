@@ -5,7 +5,7 @@
 //! not numbered.
 //!
 //! A point has an interval of time: that of its statement. Exceptions: the end of a transaction that failed may come as early
-//! as its first error, where the engine aborts on errors, and the end of a transaction that nobody confirmed may come at any
+//! as its first error, where the engine aborts on errors, and the end of a transaction that was not confirmed may come at any
 //! time after the last statement was sent. Two points whose intervals do not overlap are ordered by them; intervals that touch
 //! overlap.
 
@@ -124,7 +124,7 @@ pub(crate) struct Problem<'l> {
     pub(crate) facts: Vec<Facts>,
     /// The transactions of each session, in order.
     pub(crate) sessions: Vec<Vec<TxnId>>,
-    /// Transactions that write and whose end nobody confirmed.
+    /// Transactions that write and whose end was not confirmed.
     pub(crate) dangling: Vec<TxnId>,
     /// All points that have a time by which they happened, in the order of their answers.
     pub(crate) points: Vec<Point>,

@@ -408,7 +408,7 @@ fn chain_transactions(
                 edges.push((nodes[&before], nodes[&point]));
             }
             last = Some(point);
-            // What nobody confirmed does not hold up its session.
+            // An end that was not confirmed does not delay its session.
             if replay.interval(point).1 != u64::MAX {
                 confirmed = Some(point);
             }

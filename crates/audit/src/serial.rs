@@ -79,7 +79,7 @@ fn follow_sessions(replay: &Replay<'_, '_>, nodes: &FxHashMap<TxnId, u32>, edges
     for of_session in by_session.values_mut() {
         of_session.sort_unstable_by_key(|&txn| replay.problem.txn(txn).statements[0]);
         for pair in of_session.windows(2) {
-            // A transaction whose outcome nobody confirmed may commit later.
+            // A transaction whose outcome was not confirmed may commit later.
             if replay.interval(replay.problem.end_point(pair[0])).1 != u64::MAX {
                 edges.push(Edge { from: pair[0], to: pair[1], kind: Kind::Follows, statements: None });
             }
@@ -94,7 +94,7 @@ fn dependencies(replay: &Replay<'_, '_>, txn: TxnId, edges: &mut Vec<Edge>) {
     for &id in &problem.txn(txn).statements {
         let line = problem.statement(id);
         let is_query = problem.facts(id).is_query;
-        // A query may be answered from any rows if nobody knows its answer.
+        // A query whose answer is not known may read any rows.
         let is_free = is_query && (!replay.knows(id) || replay.ignored.contains(&id));
         if !line.kind.is_sql() || is_free || (line.reply != Reply::Success && replay.knows(id)) {
             continue;

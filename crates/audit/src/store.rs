@@ -344,7 +344,7 @@ impl Store {
         (at, &self.names[at].catalog)
     }
 
-    /// The newest catalogue, whoever made it.
+    /// The newest catalogue, of any transaction.
     pub(crate) fn newest_catalog(&self) -> &Catalog {
         &self.names[self.names.len() - 1].catalog
     }

@@ -198,7 +198,7 @@ impl<'l> Check<'l> {
             execute_at(statement, &entry.params, &old, &new, 0)
         };
         self.checked[number] = true;
-        // A statement that was lost with an unknown outcome is executed; nobody knows its answer.
+        // A statement that was lost with an unknown outcome is executed; its answer is not known.
         let is_lost = matches!(entry.ending, Some(ending) if ending.outcome == Outcome::Unknown);
         if entry.answer.is_err() && !is_lost {
             return Ok(());

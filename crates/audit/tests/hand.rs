@@ -182,7 +182,7 @@ fn the_strongest_weaker_model_that_explains_is_the_blame() {
     assert_eq!(blame(Model::PgRc, &later), Some(Blame::Undetermined));
 }
 
-/// A cycle among more transactions than are compared by their values accuses nobody.
+/// A cycle among more transactions than are compared by their values is no violation.
 #[test]
 fn a_cycle_among_many_transactions_is_not_decided() {
     let mut log: Vec<String> = WRITE_SKEW.iter().map(|line| (*line).to_owned()).collect();

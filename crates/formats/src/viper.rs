@@ -25,7 +25,7 @@
 //! - The read of an insert or delete is an ordinary read just before it, as in Viper.
 //! - Operations whose `ok` is false had no effect and are ignored with a warning.
 //! - A row that never existed reads as 0, `null` or `"nil"`, and a range read does not find it. All of these are nil, which is the
-//!   initial value: a key's absence. So whatever writes 0 writes nil: nobody can tell it from a row that never existed.
+//!   initial value: a key's absence. So a write of 0 is a write of nil: it looks like a row that never existed.
 //! - `isInitial` marks the initial state: the values it writes, or finds in a range, are the keys' initial
 //!   values, and it is not a transaction. Without an initial state, Viper treats values that were never
 //!   written as initial values. Here they stay reads of unwritten values.

@@ -493,7 +493,7 @@ fn lists_inside_of_lists_are_refused() {
     assert!(matches!(error, Err(WriteError::Inexpressible { what: "lists inside of lists", .. })));
 }
 
-/// An initial value that nobody knows would match no read.
+/// An unknown initial value would match no read.
 #[test]
 fn initial_values_must_be_known() {
     for (initial, column) in [

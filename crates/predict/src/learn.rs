@@ -10,7 +10,7 @@
 //! - or an included writer is between its writer and it: *late*, which follows a chain of forms before the read. late of a chain implies
 //!   late of the chain without its last form, or that this form writes the key and the writer of `r` is before it.
 //!
-//! A *reader*, a boundary form that writes nothing, affects nobody, so an order leaves its place open: it is unexplained only if it is
+//! A *reader*, a boundary form that writes nothing, affects no other transaction, so an order leaves its place open: it is unexplained only if it is
 //! at each of several slots. The slots are those that explained it in some candidate before, so what is learnt about one reader serves all
 //! combinations with others. Without that, a run with many readers and versions needs an order for each combination.
 //!

@@ -381,7 +381,7 @@ mod tests {
                 assert!(!legal.is_empty(), "{level} {judge:?} {key}");
                 judge.read(key, legal[dice.below(legal.len() as u32) as usize]);
             }
-            // What a transaction read that rolls back restricts nobody.
+            // The reads of a transaction that rolls back restrict no other transaction.
             if dice.chance(0.2) {
                 judge.abort();
                 continue;

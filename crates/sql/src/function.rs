@@ -464,7 +464,7 @@ fn substring(text: &str, from: i64, length: Option<i64>, mode: Mode<'_>) -> Resu
 
 fn side(text: &str, count: i64, is_left: bool, mode: Mode<'_>) -> String {
     let length = text.chars().count();
-    // PostgreSQL: all but the last so many.
+    // PostgreSQL: all but the last n.
     let count =
         if count < 0 && mode.settings.is_postgres() { signed(length).saturating_add(count) } else { count };
     let count = usize::try_from(count.max(0)).unwrap_or(length).min(length);

@@ -106,7 +106,7 @@ pub(crate) enum Arith {
 /// The rules of an arithmetic operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Arithmetic {
-    /// PostgreSQL's integers of so many bits.
+    /// PostgreSQL's integers of this number of bits.
     Int(u8),
     /// PostgreSQL's numeric.
     Numeric,

@@ -27,7 +27,7 @@ use crate::verdict::{
 
 /// How many earlier places a transaction is tried at.
 const PLACES: usize = 64;
-/// The search of all orders is for so many transactions at most.
+/// The most transactions for which all orders are searched.
 const SEARCHED: usize = 2_000;
 
 /// Audits a log.

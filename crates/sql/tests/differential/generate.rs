@@ -21,7 +21,7 @@ impl Dice {
         (self.next() % n.max(1) as u64) as usize
     }
 
-    /// True in one of so many cases.
+    /// True in one of n cases.
     pub(crate) fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }

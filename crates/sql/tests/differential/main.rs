@@ -267,7 +267,7 @@ fn fixtures(url: &str, dialect: Dialect, tally: &mut Tally) {
     }
 }
 
-/// Runs statements until so many have been compared.
+/// Runs statements until this number has been compared.
 fn run(url: &str, dialect: Dialect, is_plain: bool, count: usize) -> Tally {
     let database = Target::parse(url).unwrap().open(None, &Options::default()).unwrap();
     let mut connection = database.connect().unwrap();
